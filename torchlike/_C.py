@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+def _parse_to(*args: object, **kwargs: object) -> tuple[Any, Any, bool, Any]:
     """The arguments of ``Module.to``: device, dtype, non_blocking and memory_format."""
     arguments = _arguments_of_to(args, kwargs)
     device = arguments.get("device")

@@ -40,7 +40,7 @@ def _method_as_function(method: Any) -> Any:
 def _setter(name: str) -> Callable[[Tensor, Any], None]:
     """``tensor.real = value``, through the view that the property gives."""
 
-    def call(self: Tensor, value: Any) -> None:
+    def call(self: Tensor, value: object) -> None:
         with DisableTorchFunctionSubclass():
             FUNCTIONS[name](self)[...] = value
 

@@ -13,9 +13,9 @@ __all__ = ["cond", "while_loop"]
 
 def cond(
     pred: bool | int | float | Tensor,
-    true_fn: Callable[..., Any],
-    false_fn: Callable[..., Any],
-    operands: tuple[Any, ...] | list[Any] = (),
+    true_fn: Callable[..., object],
+    false_fn: Callable[..., object],
+    operands: tuple[object, ...] | Sequence[object] = (),
 ) -> Any:
     """``true_fn(*operands)`` if ``pred`` is true, else ``false_fn(*operands)``.
 
@@ -42,7 +42,7 @@ def cond(
 
 
 def while_loop(
-    cond_fn: Callable[..., bool | Tensor], body_fn: Callable[..., Any], carried_inputs: Sequence[Any]
+    cond_fn: Callable[..., bool | Tensor], body_fn: Callable[..., object], carried_inputs: Sequence[object]
 ) -> tuple[Any, ...]:
     """Applies ``body_fn`` to what it returned, beginning with ``carried_inputs``, while ``cond_fn`` of it is true.
 

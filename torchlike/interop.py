@@ -56,7 +56,7 @@ def admit_to_jax(kind: type[Tensor]) -> None:
     Where JAX has something else in the place of the array (a shape, a marker), that stands for the tensor too.
     """
 
-    def unflatten(_: object, children: Sequence[Any]) -> Any:
+    def unflatten(_: object, children: Sequence[object]) -> Any:
         (child,) = children
         if isinstance(child, np.ndarray):
             return alias(from_host(child.copy()), kind)
@@ -71,7 +71,7 @@ admit_to_jax(Tensor)
 # ---- functions of JAX as operations
 
 
-def jax_function(function: Callable[..., Any]) -> Callable[..., Any]:
+def jax_function(function: Callable[..., object]) -> Callable[..., Any]:
     """A function of JAX arrays as a function of tensors, with derivatives of every order.
 
     It is recorded like any operation: it runs when its result is needed, and becomes a part of the compiled step. So it must be a
@@ -94,7 +94,7 @@ def jax_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     results: dict[Hashable, Any] = {}  # by the structure and the shapes of the arguments: the structure of the result
 
-    def compute(arrays: list[Any], structure: Any) -> tuple[Any, ...]:
+    def compute(arrays: Sequence[object], structure: Any) -> tuple[Any, ...]:
         fixed, tree = structure
         remaining_arrays = iter(arrays)
         leaves = [next(remaining_arrays) if leaf is _TENSOR else leaf.value for leaf in fixed]
@@ -113,7 +113,7 @@ def jax_function(function: Callable[..., Any]) -> Callable[..., Any]:
     )
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         leaves, tree = jax.tree.flatten((args, kwargs), is_leaf=lambda leaf: isinstance(leaf, Tensor))
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         fixed = tuple(_TENSOR if isinstance(leaf, Tensor) else _Fixed(leaf) for leaf in leaves)
@@ -142,7 +142,7 @@ class _Fixed:
 
     __slots__ = ("value", "_key")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value, self._key = value, (type(value), repr(value) if isinstance(value, float) else value)
         try:
             hash(self._key)

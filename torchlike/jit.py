@@ -165,7 +165,7 @@ def interface(obj: object) -> Any:
     return obj
 
 
-def fork(func: Callable[..., Any], *args: object, **kwargs: object) -> Future[Any]:
+def fork(func: Callable[..., object], *args: object, **kwargs: object) -> Future[Any]:
     """A future with what the function gives: it runs at once.
 
     >>> torch.jit.wait(torch.jit.fork(torch.add, torch.ones(1), 1))

@@ -141,7 +141,7 @@ def _rename(module: ModuleType) -> None:
 def _lies_at(value: object, module: str, name: str) -> bool:
     if module not in sys.modules and not is_module(module):
         return False
-    there: Any = import_module(module)  # it may be one that stands in, as `torch.optim.adamw` does
+    there = import_module(module)  # it may be one that stands in, as `torch.optim.adamw` does
     for part in name.split("."):
         there = getattr(there, part, None)
     return there is value

@@ -255,7 +255,7 @@ def _redirect(function: FunctionType, route: Route) -> None:
     function.__code__ = code
 
 
-def _overridable(*args: Any, _plain: Any, _call: Any, _ask: Any, **kwargs: Any) -> Any:
+def _overridable(*args: object, _plain: Any, _call: Any, _ask: Any, **kwargs: object) -> Any:
     # Its code runs as that of other functions, with their globals: it may name nothing but its parameters.
     for arg in args:
         if arg.__class__ not in _plain:

@@ -115,14 +115,14 @@ FORMS: dict[str, Callable[..., Any]] = {}
 def sparse_form(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares the decorated function what these operations do where one of their tensors is sparse."""
 
-    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(function: Callable[..., object]) -> Callable[..., Any]:
         FORMS.update(dict.fromkeys(names, function))
         return function
 
     return declare
 
 
-def call(name: str, args: tuple[Any, ...], signal: SparseOperand) -> Any:
+def call(name: str, args: tuple[object, ...], signal: SparseOperand) -> Any:
     """The result of an operation of which a tensor is sparse.
 
     Raises:
@@ -136,7 +136,7 @@ def call(name: str, args: tuple[Any, ...], signal: SparseOperand) -> Any:
         raise
 
 
-def apply_form(name: str, *args: Any) -> Any:
+def apply_form(name: str, *args: object) -> Any:
     """As ``call``, for functions that ask first whether a tensor is sparse."""
     function = FORMS.get(name)
     if function is None:
@@ -147,7 +147,7 @@ def apply_form(name: str, *args: Any) -> Any:
 def unsupported(name: str, args: tuple[Any, ...]) -> NotImplementedError:
     """The error for an operation that sparse tensors do not have."""
     flat = [each for arg in args for each in (arg if isinstance(arg, (list, tuple)) else (arg,))]
-    sparse: Any = next(each for each in flat if is_sparse(each))
+    sparse = next(each for each in flat if is_sparse(each))
     kind = "Sparse" if sparse._storage.value.pattern.layout is sparse_coo else "SparseCsr"
     place = sparse.device.type.upper()
     return NotImplementedError(

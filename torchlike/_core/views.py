@@ -24,7 +24,7 @@ class ViewStep:
     __slots__ = ("op", "static", "args", "number", "starts")
 
     def __init__(
-        self, op: Any, static: tuple[Any, ...], args: tuple[Any, ...], number: int, starts: tuple[Value, ...] = ()
+        self, op: Any, static: tuple[object, ...], args: tuple[object, ...], number: int, starts: tuple[Value, ...] = ()
     ) -> None:
         self.op, self.static, self.args = op, static, args
         self.number = number  # which of the op's outputs

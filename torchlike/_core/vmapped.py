@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -29,7 +28,7 @@ def drawn(
     draw: Callable[..., np.ndarray],
     generator: object,
     shape: tuple[int, ...],
-    dtype: Any,
+    dtype: np.dtype,
     placement: Placement,
     *args: object,
 ) -> Value:

@@ -70,7 +70,7 @@ class Dispatcher(Operation):
     def numbers(self, args: tuple[object, ...]) -> list[int]:
         return [i for i in self.number_places if args[i].__class__ in _NUMBERS]
 
-    def layout(self, geometry: Strided, args: tuple[Any, ...]) -> Any:
+    def layout(self, geometry: Strided, args: tuple[object, ...]) -> Any:
         """The layout of a view: the op's own function, run on a layout instead of an array."""
         by_position, by_name = self.op.parameters.split(args)
         return self.op.compute(geometry, *by_position[1:], **by_name)
@@ -121,7 +121,7 @@ def forget_kernels() -> None:
         dispatcher.kernels.clear()
 
 
-def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
+def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
     """Records one op and returns its results. ``args``: one entry for each parameter of its ``compute``, in order."""
     values: list[Value] = []
     tensors: list[Tensor] = []
@@ -166,7 +166,7 @@ def apply(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
             check_arguments(dispatcher.op, _without_tensors(args))
             raise
         return apply(dispatcher, plain)
-    rule: Any = None
+    rule = None
     if mask and modes.grad_enabled:
         rule = kernel.rules.get(mask, NO_RULE_YET)  # `rule_for` does this too: here it costs no call
         if rule is NO_RULE_YET:
@@ -369,7 +369,9 @@ def _plain(dispatcher: Dispatcher, args: tuple[object, ...]) -> tuple[Any, ...]:
     return tuple(plain(a, r) for a, r in zip(args, op.roles, strict=True))
 
 
-def _check_on_host(dispatcher: Dispatcher, static: tuple[Any, ...], args: tuple[Any, ...], values: list[Value]) -> None:
+def _check_on_host(
+    dispatcher: Dispatcher, static: tuple[object, ...], args: tuple[object, ...], values: list[Value]
+) -> None:
     """Runs the check of an op at once if its tensors lie on the host, so that the error names the line that is wrong.
 
     An op with tensors of indices checks these, and reads only the shapes of its other tensors.

@@ -18,7 +18,7 @@ class Parameters:
 
     __slots__ = ("names", "index", "defaults", "annotations", "positional", "total", "required", "variadic", "_tails")
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         parameters = list(inspect.signature(function).parameters.values())
         self.names = tuple(p.name for p in parameters)
         self.index = {name: i for i, name in enumerate(self.names)}

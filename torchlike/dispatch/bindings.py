@@ -159,7 +159,7 @@ def _asking_for_pinned(function: Callable[..., object], name: str) -> Callable[.
 
 def inplace_form(name: str) -> Callable[..., Any]:
     """``Tensor.add_``: computes as the function does and puts the result into the tensor."""
-    function: Any = FUNCTIONS[name]
+    function = FUNCTIONS[name]
     validate, casts = function.declared.validation.inplace, bool(function.declared.autocast)
     reads, keeps_history = reading(function.declared), name.startswith("logical_")
 

@@ -43,7 +43,7 @@ class Lowered(Kernel):
     def __init__(
         self,
         op: Any,
-        args: tuple[Any, ...],
+        args: tuple[object, ...],
         fn: Callable[..., tuple[object, ...]],
         in_avals: Sequence[Aval],
         placement: Placement | Sequence[Placement],
@@ -65,7 +65,7 @@ def not_bool(op: Op, number: int, kind: str) -> TypeError:
     return TypeError(f"{_public(op.name)}(): argument '{name}' (position {number + 1}) must be bool, not {kind}")
 
 
-def lower(op: Op, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
+def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Lowered:
     """The kernel of ``op`` for these arguments, in which tensors are TENSOR and ``avals`` theirs in order.
 
     Numbers that became inputs (``DynamicNumber``) take the avals after the tensors', in order.
@@ -90,7 +90,7 @@ def lower(op: Op, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Lowered:
         type
     ] = []  # of the result; not the result itself, which is a tracer and would keep the whole trace alive
 
-    def fn(*arrays: Any) -> tuple[Any, ...]:
+    def fn(*arrays: object) -> tuple[Any, ...]:
         tensors, numbers = iter(arrays[:tensor_count]), iter(arrays[tensor_count:])
         arguments = [
             _argument(arg, role, name, op, compute_dtype, tensors, numbers)

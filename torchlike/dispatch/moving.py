@@ -121,7 +121,7 @@ def put_on_mesh(tensor: Tensor, where: Placement) -> None:
     tensor._storage.value = moved_value(value, where)
 
 
-def on_one_mesh(args: Sequence[Any]) -> tuple[Any, ...]:
+def on_one_mesh(args: Sequence[object]) -> tuple[Any, ...]:
     """The arguments of an op of which some tensors lie on a mesh: the others are copied to each of its devices.
 
     A leaf that wants a gradient goes to the mesh for good, so that its gradients, and the state that an optimizer keeps for it, are

@@ -248,7 +248,7 @@ def _inputs_of_node(kernel: Lowered) -> tuple[list[int | None], bool]:
     return inputs, numbers
 
 
-def _named_inputs(kernel: Any, names: tuple[str, ...]) -> tuple[int, ...]:
+def _named_inputs(kernel: Lowered, names: tuple[str, ...]) -> tuple[int, ...]:
     """The numbers of the kernel's inputs that are the tensors of these parameters."""
     numbers, inputs = iter(range(len(kernel.in_avals))), []
     for name, arg in zip(kernel.op.parameters.names, kernel.args, strict=True):
@@ -262,5 +262,5 @@ def _differentiable(aval: Aval) -> bool:
     return kind in "fc" or (kind == "V" and jnp.issubdtype(aval.dtype, np.floating))
 
 
-def _conj(array: Any) -> Any:
+def _conj(array: Any) -> Array:
     return jnp.conj(array) if array.dtype.kind == "c" else array

@@ -130,7 +130,7 @@ def composite(
     return declare
 
 
-def alias(name: str, function: Any, without: Form = Form.NONE) -> Callable[..., Any]:
+def alias(name: str, function: Callable[..., object], without: Form = Form.NONE) -> Callable[..., Any]:
     """Declares another public name for an op or composite; its nodes in the graph keep their name.
 
     Args:

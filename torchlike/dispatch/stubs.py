@@ -6,7 +6,6 @@ import inspect
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from .._core import tensor
 from .._core.tensor import Tensor
@@ -39,7 +38,7 @@ WORDS = {
 }  # fmt: skip
 
 
-def annotation(type_text: Any) -> str:
+def annotation(type_text: str) -> str:
     """A type as stubs write it; Any for types of the declaring file."""
     if not isinstance(type_text, str):
         type_text = getattr(type_text, "__name__", "Any")

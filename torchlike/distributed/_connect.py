@@ -66,9 +66,9 @@ def _own_host(store: Store) -> str:
 def _see_devices(address: str, rank: int, size: int) -> list[Any]:
     leave_devices()
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    state: Any = jax_distributed.global_state
+    state = jax_distributed.global_state
     service: ModuleType = jaxlib._jax  # pyright: ignore[reportAttributeAccessIssue]
-    client: Any = service.get_distributed_runtime_client(
+    client = service.get_distributed_runtime_client(
         address, rank, init_timeout=300, heartbeat_timeout=NEVER, shutdown_on_destruction=False, use_compression=True
     )
     client.connect()

@@ -212,7 +212,7 @@ def _receive(group: ProcessGroup, tensor: Tensor, number: int | None, tag: int, 
 
 
 def send_object_list(
-    object_list: list[Any],
+    object_list: list[object],
     dst: int | None = None,
     group: ProcessGroup | None = None,
     device: DeviceLike | None = None,
@@ -224,7 +224,7 @@ def send_object_list(
 
 
 def recv_object_list(
-    object_list: list[Any],
+    object_list: list[object],
     src: int | None = None,
     group: ProcessGroup | None = None,
     device: DeviceLike | None = None,

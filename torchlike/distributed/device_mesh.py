@@ -209,7 +209,7 @@ class DeviceMesh:
         _active.pop()
 
     def __repr__(self) -> str:
-        shape: Any = self.shape
+        shape = self.shape
         if self.mesh_dim_names is not None:
             shape = (
                 "(" + ", ".join(f"{name}={size}" for name, size in zip(self.mesh_dim_names, shape, strict=True)) + ")"

@@ -37,7 +37,7 @@ class ConstraintRegistry:
         self._registry: dict[type, Callable[[Any], Any]] = {}
         super().__init__()
 
-    def register(self, constraint: object, factory: Any = None) -> Any:
+    def register(self, constraint: object, factory: Callable[..., object] | None = None) -> Any:
         """Registers a function that creates the transform for a class of constraints. It can be used as a decorator.
 
         Raises:

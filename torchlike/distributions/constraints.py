@@ -31,8 +31,8 @@ class Constraint:
     Source: https://docs.pytorch.org/docs/stable/distributions.html#module-torch.distributions.constraints
     """
 
-    is_discrete: Any = False
-    event_dim: Any = 0
+    is_discrete = False
+    event_dim = 0
 
     def check(self, value: Tensor) -> Tensor:
         """For each event, whether it lies in the region."""
@@ -328,7 +328,7 @@ class _Several(Constraint):
 
 
 class _Cat(_Several):
-    def __init__(self, cseq: Sequence[Any], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
+    def __init__(self, cseq: Sequence[object], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
         self.cseq, self.dim = list(cseq), dim
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.cseq):
@@ -345,7 +345,7 @@ class _Cat(_Several):
 
 
 class _Stack(_Several):
-    def __init__(self, cseq: Sequence[Any], dim: int = 0) -> None:
+    def __init__(self, cseq: Sequence[object], dim: int = 0) -> None:
         self.cseq, self.dim = list(cseq), dim
 
     @property

@@ -120,7 +120,7 @@ class TransformedDistribution(Distribution):
 
     def _complement_if_decreasing(self, value: Tensor) -> Tensor:
         """The probability for the base distribution: ``1 - value`` where the composed transform is decreasing."""
-        sign: Any = 1
+        sign = 1
         for transform in self.transforms:
             sign = sign * transform.sign
         if isinstance(sign, int) and sign == 1:

@@ -71,7 +71,7 @@ class Wishart(ScaleTril, ExponentialFamily):
         if matrix.dim() < 2:
             raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
         if isinstance(df, Number):
-            batch: Any = Size(matrix.shape[:-2])
+            batch = Size(matrix.shape[:-2])
             self.df = ops.tensor(df, dtype=matrix.dtype, device=matrix.device)
         else:
             batch = ops.broadcast_shapes(matrix.shape[:-2], df.shape)

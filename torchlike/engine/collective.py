@@ -94,7 +94,7 @@ class Group:
         for _ in range(min(count, len(self._lines))):
             self._lines.popleft()
 
-    def each(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+    def each(self, fn: Callable[..., object]) -> Callable[..., Any]:
         """The function as every process runs it on its own arrays. JAX takes these for copies of each other; they need not be."""
         spec = jax.sharding.PartitionSpec()
         return jax.shard_map(fn, mesh=self.mesh, in_specs=spec, out_specs=spec, check_vma=False)
@@ -117,7 +117,7 @@ class GroupExecutable(Executable):
         self._group, self._digest, self._calls = group, digest, tuple(calls)
         self._fixed = digest == calls[0] or (group.on_cpu and fixed)
 
-    def outputs(self, arrays: Sequence[Any]) -> Iterator[Any]:
+    def outputs(self, arrays: Sequence[object]) -> Iterator[Any]:
         # Again nothing but C runs from the program's start to its last output.
         return chain.from_iterable(chain.from_iterable(map(_collect, self._execute((arrays,)))))
 

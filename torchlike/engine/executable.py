@@ -63,7 +63,7 @@ class Executable:
             call = compiled._executable.unsafe_call
             plain = not (call.ordered_effects or call.has_unordered_effects or call.has_host_callbacks)
             handlers = call.out_handler.handlers
-            execute: Any = call.xla_executable.execute_sharded
+            execute = call.xla_executable.execute_sharded
         except AttributeError:  # a JAX whose inner parts have other names
             plain = False
         if plain:
@@ -75,11 +75,11 @@ class Executable:
         self.plain = plain
         self.bytes_needed = _bytes_needed(compiled) if bytes_needed is None else bytes_needed
 
-    def outputs(self, arrays: Sequence[Any]) -> Iterator[Any]:
+    def outputs(self, arrays: Sequence[object]) -> Iterator[Any]:
         """Runs the program when the first output is asked for. No Python code runs from there to the last one."""
         return chain.from_iterable(map(self._collect, self._execute((arrays,))))
 
-    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+    def __call__(self, arrays: Sequence[object]) -> list[Any]:
         return list(self.outputs(arrays))
 
     def reserve(self) -> None:
@@ -121,14 +121,14 @@ def _bytes_needed(compiled: Any) -> int:
     return analysis.temp_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
 
 
-def for_one_trace(fn: Callable[..., Any]) -> Callable[..., Any]:
+def for_one_trace(fn: Callable[..., object]) -> Callable[..., Any]:
     """The same function as an object of its own, to be traced once and dropped.
 
     JAX keeps what it has made of a function, as long as the function lives: its jaxpr, and the whole MLIR module with a context of
     its own, more than a megabyte for a single op. Our functions live as long as their kernels, and each is compiled once.
     """
 
-    def once(*arrays: Any) -> Any:
+    def once(*arrays: jax.Array) -> Any:
         return fn(*arrays)
 
     once.__name__ = once.__qualname__ = fn.__name__  # the module that XLA dumps and profiles is called by it
@@ -137,7 +137,7 @@ def for_one_trace(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 @tracing
 def compile_ahead(
-    fn: Callable[..., Sequence[Any]],
+    fn: Callable[..., object],
     in_avals: Sequence[Aval],
     out_avals: Sequence[Aval],
     donate: tuple[int, ...] = (),

@@ -18,7 +18,7 @@ _WHY = (
 )
 
 
-def _refuse(*arguments: Any, **named: Any) -> NoReturn:
+def _refuse(*arguments: object, **named: object) -> NoReturn:
     raise RuntimeError(_WHY)
 
 

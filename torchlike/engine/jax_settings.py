@@ -23,13 +23,13 @@ try:
     from jax._src.config import enable_x64 as _x64
     from jax._src.source_info_util import _source_info_context as _names  # pyright: ignore[reportPrivateUsage]
 
-    _Setting: Any = _x64.__class__.__mro__[1]  # a class of C
+    _Setting = _x64.__class__.__mro__[1]  # a class of C
     _get, _set = _Setting.get_local, _Setting.set_local
     # Found by their class, not by their names: what JAX adds is among them.
     _all: list[Any] = [s for module in (config, core) for s in vars(module).values() if isinstance(s, _Setting)]
     _all += [s for s in config.config_states.values() if not any(s is other for other in _all)]
 except (ImportError, AttributeError):  # another version of JAX
-    _x64: Any = None
+    _x64 = None
 
 _GENERATOR_EXIT = _GeneratorContextManager.__exit__.__code__
 P = ParamSpec("P")

@@ -130,7 +130,7 @@ class Kernel:
             self._traced = None
 
     @tracing
-    def _follow(self, fn: Callable[..., Any], placement: Placement | Sequence[Placement]) -> None:
+    def _follow(self, fn: Callable[..., object], placement: Placement | Sequence[Placement]) -> None:
         outs = jax.eval_shape(for_one_trace(fn), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.in_avals])
         self._traced, self.convolutions = None, 0
         self._finish(outs, placement)
@@ -188,10 +188,10 @@ class Kernel:
         return self._on_tracers
 
 
-def _narrowing(fn: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+def _narrowing(fn: Callable[..., Sequence[object]]) -> Callable[..., Sequence[Any]]:
     """The function without JAX's warnings about 64-bit types: the user who began the surrounding trace decided to have none."""
 
-    def traced(*arrays: Any) -> Sequence[Any]:
+    def traced(*arrays: object) -> Sequence[Any]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Explicitly requested dtype")
             return fn(*arrays)

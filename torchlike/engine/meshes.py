@@ -44,11 +44,11 @@ def _cut(array: Any, aval: Aval) -> Any:
 
 
 def _over_stored_arrays(
-    fn: Callable[..., Sequence[Any]], in_avals: Sequence[Aval], out_avals: Sequence[Aval]
+    fn: Callable[..., Sequence[object]], in_avals: Sequence[Aval], out_avals: Sequence[Aval]
 ) -> Callable[..., Any]:
     """The function from stored arrays to stored arrays."""
 
-    def stored(*arrays: Any) -> list[Any]:
+    def stored(*arrays: object) -> list[Any]:
         outs = list(fn(*map(_cut, arrays, in_avals)))
         return [*map(_padded, outs, out_avals), *outs[len(out_avals) :]]
 
@@ -75,7 +75,7 @@ def arrange(array: Any, aval: Aval, home: Meshed) -> Any:
 
 @tracing
 def compile_over_mesh(
-    fn: Callable[..., Sequence[Any]],
+    fn: Callable[..., Sequence[object]],
     in_avals: Sequence[Aval],
     out_avals: Sequence[Aval],
     donate: tuple[int, ...],
@@ -126,7 +126,7 @@ class MeshedCall:
     def reserve(self) -> None:
         """XLA says itself where there is no memory."""
 
-    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+    def __call__(self, arrays: Sequence[object]) -> list[Any]:
         inputs = []
         for array, aval in zip(arrays, self._in_avals, strict=True):
             on_mesh = isinstance(array, jax.Array) and aval.placement is self._home

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any
 
 
-def at_places(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+def at_places(places: Sequence[int]) -> itemgetter:
     """A function that takes a list and returns its entries at these places, as a tuple or list.
 
     >>> from torchlike.engine.places import at_places

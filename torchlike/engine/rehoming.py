@@ -26,7 +26,7 @@ def leave_devices() -> None:
     checks.raise_failed()
     arrays: dict[int, Any] = {}
     for value in [each for each in gc.get_objects() if isinstance(each, Value)]:
-        array: Any = getattr(value, "array", None)
+        array = getattr(value, "array", None)
         if isinstance(array, jax.Array) and not isinstance(array, Tracer):
             if id(array) not in arrays:
                 arrays[id(array)] = array, np.array(array)

@@ -125,7 +125,7 @@ def explain(reset: bool = False) -> Report:
 
 def user_position() -> tuple[str, int]:
     """File and number of the innermost line outside this package on the stack."""
-    frame: Any = sys._getframe(1)
+    frame = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame = frame.f_back
     return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)

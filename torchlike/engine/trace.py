@@ -29,11 +29,11 @@ class Operation:
     def __init__(self) -> None:
         self.kernels = Kernels()
 
-    def lower(self, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+    def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         """The kernel for these arguments, whose arrays have these avals. Raises what a wrong call has to raise."""
         raise NotImplementedError
 
-    def kernel(self, static: tuple[Any, ...], args: tuple[Any, ...], avals: tuple[Aval, ...]) -> Kernel:
+    def kernel(self, static: tuple[object, ...], args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         """``lower``, remembered."""
         return self.kernels.get((static, avals), lambda: self.lower(args, avals))
 
@@ -41,7 +41,7 @@ class Operation:
         """The kernel that ``kernel`` would return, if it has been made."""
         return self.kernels.known((static, avals))
 
-    def numbers(self, args: tuple[Any, ...]) -> list[int]:
+    def numbers(self, args: tuple[object, ...]) -> list[int]:
         """Which of the arguments are Python numbers that may become inputs of the program."""
         return []
 

@@ -78,7 +78,7 @@ class Value:
         return cls.over(Aval(array.shape, array.dtype, placement.decided), array)
 
     @classmethod
-    def full(cls, shape: tuple[int, ...], dtype: np.dtype[Any], placement: Placement = CPU, number: Any = 0) -> Value:
+    def full(cls, shape: tuple[int, ...], dtype: np.dtype, placement: Placement = CPU, number: Any = 0) -> Value:
         """A value that holds one number everywhere."""
         if placement is META:  # of which no memory may be taken
             return cls.without_data(Aval(shape, dtype, META))
@@ -149,7 +149,7 @@ class Value:
         self.pin()  # on the CPU the NumPy array shares the memory
         return self._cut(np.asarray(array))
 
-    def _cut(self, array: Any) -> Any:
+    def _cut(self, array: Any) -> np.ndarray:
         """Without the zeros that a layout over a mesh may need at the end."""
         return array if array.shape == self.aval.shape else array[tuple(map(slice, self.aval.shape))]
 

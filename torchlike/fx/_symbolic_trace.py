@@ -126,7 +126,7 @@ class Tracer(TracerBase):
     def getattr(self, attr: str, attr_val: object, parameter_proxy_cache: Kwargs) -> Any:
         """Called when the traced function reads an attribute of a module: parameters become nodes."""
         if isinstance(attr_val, Parameter):
-            members: Any = self.root.named_parameters()
+            members = self.root.named_parameters()
         elif self.proxy_buffer_attributes and isinstance(attr_val, Tensor):
             members = self.root.named_buffers()
         else:
@@ -185,7 +185,7 @@ class Tracer(TracerBase):
     # ---- tracing
 
     def create_args_for_root(
-        self, root_fn: Any, is_module: bool, concrete_args: Any = None
+        self, root_fn: Callable[..., object], is_module: bool, concrete_args: Any = None
     ) -> tuple[Function, list[Any]]:
         """The function to run, and a proxy for each of its parameters."""
         function = inspect.unwrap(root_fn)
@@ -362,7 +362,7 @@ def _find_proxy(*things: object) -> Proxy | None:
 
 def _recording(original: Any) -> Any:
     @functools.wraps(original)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: object, **kwargs: object) -> Any:
         proxy = _find_proxy(args, kwargs)
         if proxy is None:
             return original(*args, **kwargs)

@@ -201,7 +201,7 @@ class GraphModule(Module):
     def delete_submodule(self, target: str) -> bool:
         """Takes a module away. False where there is none."""
         *prefix, field = target.split(".")
-        at: Any = self
+        at = self
         for item in prefix:
             at = getattr(at, item, None)
             if not isinstance(at, Module):

@@ -304,7 +304,7 @@ class Node(_Fields):
     def _shown_target(self) -> str:
         return self._pretty_print_target(self.target)
 
-    def _pretty_print_target(self, target: Any) -> str:
+    def _pretty_print_target(self, target: Callable[..., object] | str) -> str:
         if isinstance(target, str):
             return target
         if hasattr(target, "__module__"):

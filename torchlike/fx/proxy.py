@@ -229,7 +229,9 @@ class Proxy:
         )
 
     @classmethod
-    def __torch_function__(cls, orig_method: Any, types: object, args: Any = None, kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls, orig_method: Callable[..., object], types: object, args: object = None, kwargs: object = None
+    ) -> Any:
         args, kwargs = args or (), kwargs or {}
         tracers: dict[Any, None] = {}
         map_aggregate(args, lambda a: tracers.setdefault(a.tracer) if isinstance(a, Proxy) else None)
@@ -296,7 +298,7 @@ class ParameterProxy(Proxy):
         return self.param.nelement()
 
 
-def _item(proxy: Any, i: int) -> Any:
+def _item(proxy: Any, i: int) -> Proxy:
     return proxy[i]
 
 

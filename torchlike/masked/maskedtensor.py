@@ -220,7 +220,7 @@ def _nested(data: Tensor, mask: Tensor, indent: str) -> str:
     return f"{indent}[\n" + ",\n".join(rows) + f"\n{indent}]"
 
 
-def _common_mask(args: Iterable[Any]) -> Tensor:
+def _common_mask(args: Iterable[object]) -> Tensor:
     """The mask of all masked tensors among some arguments; ValueError where they differ."""
     first, *others = (each._mask for each in args if isinstance(each, MaskedTensor))
     if not all(ops.equal(first, other) for other in others):
@@ -228,7 +228,7 @@ def _common_mask(args: Iterable[Any]) -> Tensor:
     return first
 
 
-def _move_masked(func: Any, args: tuple[Any, ...], named: Kwargs) -> Any:
+def _move_masked(func: Any, args: tuple[object, ...], named: Kwargs) -> Any:
     def masks(value: object) -> Any:
         if isinstance(value, MaskedTensor):
             return value._mask
@@ -239,16 +239,16 @@ def _move_masked(func: Any, args: tuple[Any, ...], named: Kwargs) -> Any:
     return _masked_tensor(data, mask) if isinstance(data, Tensor) else type(data)(map(_masked_tensor, data, mask))
 
 
-def _reduced(name: str, input: Any, dim: Any = None, keepdim: bool = False, **named: Any) -> MaskedTensor:
+def _reduced(name: str, input: Any, dim: Any = None, keepdim: bool = False, **named: object) -> MaskedTensor:
     mask = input._mask
     if name == "all":
-        filled: Any = ops.masked_fill(input, ~mask, True)
+        filled = ops.masked_fill(input, ~mask, True)
         found = filled.all() if dim is None else filled.all(dim, keepdim)
     elif dim is None:
         found = _REDUCING[name](input, mask=mask, **named)
     else:
         found = _REDUCING[name](input, dim, keepdim=keepdim, mask=mask, **named)
-    kept: Any = mask
+    kept = mask
     return _masked_tensor(found, kept.any() if dim is None else kept.any(dim, keepdim))
 
 

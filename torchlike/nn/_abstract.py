@@ -64,7 +64,7 @@ class AbstractBuffer(AbstractTensor, Tensor):
     cls_to_become = Tensor
 
 
-def abstract(kind: type[Tensor], declared: object, requires_grad: bool) -> Any:
+def abstract(kind: type[Tensor], declared: object, requires_grad: bool) -> AbstractParameter | AbstractBuffer:
     """A tensor of this kind without values."""
     tensor = object.__new__(AbstractParameter if kind is Parameter else AbstractBuffer)
     tensor.declared, tensor._requires_grad = declared, requires_grad

@@ -54,7 +54,7 @@ class _TensorVariable:
         return tensor.declared if isinstance(tensor, AbstractTensor) else tensor.jax
 
     @_raw_value.setter
-    def _raw_value(self, value: Any) -> None:
+    def _raw_value(self, value: object) -> None:
         try:
             tensor = object.__getattribute__(self, "_tensor")
         except AttributeError:  # flax's constructor sets the value before any attribute
@@ -105,7 +105,7 @@ def _as_value(array: object) -> Value:
     return Value.of(array)
 
 
-def _widened(array: Any, dtype: np.dtype[Any]) -> Any:
+def _widened(array: Any, dtype: np.dtype) -> Any:
     """Restores a 64-bit dtype that JAX has narrowed: the count of batches stays int64."""
     if array.dtype == dtype or jax.dtypes.canonicalize_dtype(dtype) != array.dtype:
         return array
@@ -271,7 +271,7 @@ def _tensor_of(variable: Any, wide: Any = None) -> Tensor:
     Args:
         wide: the 64-bit dtype that the tensor had, for a new tensor.
     """
-    own: Any = variable
+    own = variable
     if not isinstance(variable, _TensorVariable):
         own = (Param if isinstance(variable, nnx.Param) else Variable)(variable.get_raw_value())
     if wide is not None and own._tensor is None and hasattr(own._held, "dtype"):

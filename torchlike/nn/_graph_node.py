@@ -77,7 +77,7 @@ def is_foreign_module(value: object) -> bool:
 class GraphNode:
     """The attributes that flax expects of a module. This is a plain class, so that a user's classes may have any metaclass."""
 
-    _known_to_flax: Any = None  # the class itself, once flax knows it; a subclass inherits another value
+    _known_to_flax = None  # the class itself, once flax knows it; a subclass inherits another value
     _pytree__is_pytree = False  # NNX's modules may be pytrees too; ours are only graph nodes
 
     def __init_subclass__(cls, **kwargs: object) -> None:

@@ -324,7 +324,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     columns = tensor.numel() // rows
     if on_meta(tensor):
         return normal_(tensor, 0, 1, generator)
-    noise: Any = normal_(tensor.new_empty((rows, columns)), 0, 1, generator)
+    noise = normal_(tensor.new_empty((rows, columns)), 0, 1, generator)
     array = noise._array()
     if rows < columns:
         array = array.T

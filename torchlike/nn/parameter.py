@@ -183,7 +183,7 @@ class UninitializedTensorMixin(Instance):
 
     def to(self, *args: object, **kwargs: object) -> Any:
         """A tensor without a shape, of another dtype or on another device."""
-        meta: Any = self._held
+        meta = self._held
         moved = meta.to(*args, **kwargs)
         return type(self)(self._requires_grad, moved.device, moved.dtype)  # pyright: ignore[reportCallIssue]
 

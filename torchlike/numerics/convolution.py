@@ -32,7 +32,7 @@ def convolve(first: Array, second: Array, geometry: Geometry) -> Array:
 
 
 @convolution_p.def_abstract_eval
-def _abstract(first: Any, second: object, *, geometry: Geometry) -> ShapedArray:
+def _abstract(first: ShapedArray, second: object, *, geometry: Geometry) -> ShapedArray:
     return ShapedArray(geometry.shape(geometry.result), first.dtype)
 
 

@@ -66,7 +66,7 @@ def nonzero(x: Array) -> Array:
 
 
 def _comparison(plain: Any) -> Any:
-    def compare(a: Array, b: Any) -> Array:
+    def compare(a: Array, b: Array) -> Array:
         if not _flushes_denormals(a):
             return plain(a, b)
         b = jnp.asarray(b, a.dtype)

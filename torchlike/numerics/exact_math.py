@@ -41,7 +41,7 @@ def traced_platform() -> str:
     return _traced.platform
 
 
-def accumulator(dtype: Any) -> Any:
+def accumulator(dtype: np.dtype) -> np.dtype:
     """What running results and moments are kept in: double precision on a CPU, as PyTorch does; float32 for half types."""
     if dtype.kind in "iub":
         return dtype

@@ -139,5 +139,5 @@ def apply_to(
     leaves = [state[name] for name in names]
     chain_state = jax.tree.unflatten(jax.tree.structure(jax.eval_shape(chain.init, param)), leaves)
     updates, new_state = chain.update(grad, chain_state, param)
-    new_param: Any = apply_updates(param, updates)
+    new_param = apply_updates(param, updates)
     return new_param, dict(zip(names, jax.tree.leaves(new_state), strict=True))

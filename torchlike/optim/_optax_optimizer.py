@@ -110,7 +110,7 @@ class OptaxOptimizer(Optimizer):
 
     _instead_for_sparse = ""  # what PyTorch's error says further
 
-    def _without_sparse(self, group: dict[str, Any], params: list[Tensor]) -> list[Tensor]:
+    def _without_sparse(self, group: Mapping[str, object], params: list[Tensor]) -> list[Tensor]:
         """The parameters with dense gradients, after a step of those with sparse ones."""
         sparse = [param for param in params if is_sparse(param._grad)]
         if sparse:
@@ -119,7 +119,7 @@ class OptaxOptimizer(Optimizer):
                     self._step_sparse(group, param, param._grad)
         return [param for param in params if not is_sparse(param._grad)] if sparse else params
 
-    def _step_sparse(self, group: dict[str, Any], param: Tensor, grad: Tensor | None) -> None:
+    def _step_sparse(self, group: Mapping[str, object], param: Tensor, grad: Tensor | None) -> None:
         """Steps one parameter whose gradient is sparse.
 
         Raises:

@@ -47,7 +47,7 @@ class _Step(Operation):
             extra = {"value": next(remaining)} if has_loss else {}
             state = jax.tree.unflatten(structure, leaves)
             updates, state = self.transformation.update(grads, state, params, **extra)
-            new: Any = apply_updates(params, updates)
+            new = apply_updates(params, updates)
             # A transformation may compute in another dtype. The state keeps its first dtype, so that the program stays the same.
             new_leaves = [leaf.astype(old.dtype) for leaf, old in zip(jax.tree.leaves(state), leaves, strict=True)]
             return *(n.astype(p.dtype) for n, p in zip(new, params, strict=True)), *new_leaves

@@ -61,7 +61,7 @@ def swap_in_optimizer_params_and_state(
         params = [next(remaining) for _ in other["params"]]
         param_of_number |= dict(zip(other["params"], params, strict=True))
         new_groups.append(other | {"params": params})
-    new_state: Any = defaultdict(dict)
+    new_state = defaultdict(dict)
     for key, own in swapin_optim_state["state"].items():
         new_state[param_of_number.get(key, key)] = dict(own)
     optimizer.param_groups, optimizer.state = new_groups, new_state

@@ -76,7 +76,7 @@ class check_sparse_tensor_invariants:
         from functools import wraps
 
         @wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> Any:
             with type(self)(self._wanted):
                 return function(*args, **kwargs)
 

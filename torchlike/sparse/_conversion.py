@@ -28,7 +28,7 @@ _NAMES = {strided: "Strided", sparse_coo: "Sparse", sparse_csr: "SparseCsr"}
 
 def _needs(name: str, tensor: Tensor, layout_needed: Layout | None, words: str) -> SparseValue:
     """The content of a sparse tensor; raises PyTorch's error for another layout. ``layout_needed`` is None for any sparse layout."""
-    layout: Any = tensor.layout  # pyright: ignore[reportAttributeAccessIssue]
+    layout = tensor.layout  # pyright: ignore[reportAttributeAccessIssue]
     if layout is strided or layout_needed not in (None, layout):
         raise RuntimeError(f"{name} expected {words} but got {_NAMES[layout]}")
     return parts(tensor)
@@ -261,7 +261,7 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
 
 
 def _refuse_layout(name: str, layout: str) -> None:
-    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def call(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         raise unsupported_layout(f"Tensor.{name}", layout)
 
     call.__name__ = name

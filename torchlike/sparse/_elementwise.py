@@ -23,11 +23,11 @@ KEEP_ZERO = (
 
 def _unary(name: str, linear: bool) -> None:
     function = FUNCTIONS[name]
-    parameters: Any = function.declared.parameters  # pyright: ignore[reportFunctionMemberAccess]
+    parameters = function.declared.parameters  # pyright: ignore[reportFunctionMemberAccess]
     node = f"{''.join(word.capitalize() for word in name.split('_'))}Backward0"
 
     @sparse_form(DISPATCHER_OF[name].name)
-    def form(sparse: Tensor, *rest: Any) -> Tensor:
+    def form(sparse: Tensor, *rest: object) -> Tensor:
         if any(isinstance(each, Tensor) for each in rest):
             raise unsupported(name, (sparse,))
         by_position, by_name = parameters.split((sparse, *rest))
@@ -140,17 +140,17 @@ def _same_pattern(a: Pattern, b: Pattern) -> bool:
 
 
 @sparse_form("add")
-def _sum(input: Any, other: Any, alpha: Any = 1) -> Tensor:
+def _sum(input: Any, other: object, alpha: Any = 1) -> Tensor:
     return _summed(input, other, alpha, "AddBackward0")
 
 
 @sparse_form("sub")
-def _difference(input: Any, other: Any, alpha: Any = 1) -> Tensor:
+def _difference(input: Any, other: object, alpha: Any = 1) -> Tensor:
     return _summed(input, other, -alpha, "SubBackward0")
 
 
 @sparse_form("rsub")
-def _reversed_difference(input: Any, other: Any, alpha: Any = 1) -> Tensor:
+def _reversed_difference(input: Any, other: object, alpha: Any = 1) -> Tensor:
     return _summed(other, input, -alpha, "RsubBackward1")
 
 

@@ -36,7 +36,7 @@ class TypedSparse(type):
             args = (0,)
         if isinstance(args[0], Tensor):
             return sparse_coo_tensor(*args)  # the values decide about the dtype, as in PyTorch
-        sizes: Any = args if is_integer(args[0]) else args[0]
+        sizes = args if is_integer(args[0]) else args[0]
         return sparse_coo_tensor(size=sizes, dtype=cls.dtype)
 
     def __instancecheck__(cls, instance: object) -> bool:

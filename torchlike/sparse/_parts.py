@@ -106,12 +106,12 @@ class _Coalesced(Function):
     _node_name = "CoalesceBackward0"
 
     @staticmethod
-    def forward(ctx: Any, sparse: Tensor) -> Tensor:
+    def forward(ctx: object, sparse: Tensor) -> Tensor:
         content = parts(sparse)
         return _plain(*added_up(content.pattern, content.values), True)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: object, *grads: object) -> Any:
         return grads[0]
 
 

@@ -97,7 +97,7 @@ def _softmax(name: str, input: Tensor, dim: int, dtype: Dtype | None, logarithm:
         if is_sparse(input):
             raise unsupported(name, (input,))
         raise NotImplementedError(f"{name}: expected a sparse tensor of coordinates: use torch.softmax for a dense one")
-    sparse: Any = coalesced(input if dtype is None else input.to(dtype))  # pyright: ignore[reportAttributeAccessIssue]
+    sparse = coalesced(input if dtype is None else input.to(dtype))  # pyright: ignore[reportAttributeAccessIssue]
     pattern, values = pattern_of(sparse), values_of(sparse)
     dim = wrap_dim(dim, input.dim())
     node = "SparseLogSoftmaxBackward0" if logarithm else "SparseSoftmaxBackward0"

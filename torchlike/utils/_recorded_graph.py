@@ -99,7 +99,7 @@ def _scopes(model: Any) -> Iterator[tuple[str, tuple[str, Any]]]:
         yield path, (scopes[path], module)
 
 
-def graph_of(model: Any, inputs: tuple[Any, ...]) -> list[GraphNode]:
+def graph_of(model: Any, inputs: tuple[object, ...]) -> list[GraphNode]:
     """The operations that a call of the module makes in evaluation mode, in order, with the inputs, parameters and results."""
     recording = _Recording(model)
     modes = {module: module.training for module in model.modules()}

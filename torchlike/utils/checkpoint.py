@@ -81,7 +81,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
         _CheckpointSettings.early_stop = before
 
 
-def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def detach_variable(inputs: tuple[object, ...]) -> tuple[Any, ...]:
     """The arguments with tensors cut from their graphs, which want gradients as before."""
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
@@ -90,7 +90,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def check_backward_validity(inputs: Iterable[Any]) -> None:
+def check_backward_validity(inputs: Iterable[object]) -> None:
     """Warns where no argument wants a gradient: then none comes."""
     if not any(each.requires_grad for each in inputs if isinstance(each, Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
@@ -102,7 +102,7 @@ def noop_context_fn() -> tuple[Any, Any]:
 
 
 def checkpoint(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     *args: object,
     use_reentrant: bool | None = None,
     context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
@@ -183,7 +183,7 @@ class _Frame:
     def __init__(
         self,
         function: Any,
-        args: tuple[Any, ...],
+        args: tuple[object, ...],
         kwargs: dict[str, Any],
         state: Any,
         context: Any,
@@ -292,7 +292,7 @@ class _Reentrant(Function):
             return function(*args)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: object) -> Any:
         tensors = iter(ctx.saved_tensors)
         needs_grad = iter(ctx.needs_input_grad[2:])
         args = []

@@ -8,7 +8,7 @@ from typing import Any
 try:
     from tqdm import tqdm as tqdm
 except ImportError:  # only the libraries that draw progress with it need it
-    tqdm: Any = None
+    tqdm = None
 
 __all__ = ["load_url"]
 

@@ -96,7 +96,7 @@ def summary(
     depth: int = 3,
     dtypes: Iterable[Dtype] | None = None,
     device: DeviceLike | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Summary:
     """The layers of a model as a table, after a call of it in evaluation mode: what each returns, and its parameters.
 

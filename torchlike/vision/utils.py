@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, BinaryIO, TypeAlias
+from typing import BinaryIO, TypeAlias
 
 import numpy as np
 
@@ -95,7 +95,7 @@ def _scaled(tensor: Tensor, value_range: tuple[float, float] | None) -> Tensor:
 
 @no_grad()
 def save_image(
-    tensor: Tensor | list[Tensor], fp: str | PathLike[str] | BinaryIO, format: str | None = None, **kwargs: Any
+    tensor: Tensor | list[Tensor], fp: str | PathLike[str] | BinaryIO, format: str | None = None, **kwargs: object
 ) -> None:
     """Writes pictures of values from 0 to 1 into a file, as a grid if they are several.
 

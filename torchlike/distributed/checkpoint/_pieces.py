@@ -45,7 +45,7 @@ class Saved(NamedTuple):
 
 def snapshot(value: Value) -> Callable[[], Iterator[tuple[tuple[int, ...], np.ndarray]]]:
     """What a value holds now: a function that gives its pieces with their starts. Each device's part is taken by itself."""
-    array: Any = value.finish()
+    array = value.finish()
     value.pin()  # a later step must not take over the memory
     shape = value.aval.shape
     if not isinstance(value.aval.placement, Meshed) or isinstance(array, np.ndarray):

@@ -76,7 +76,7 @@ def _state_of(thing: Any) -> Any:
     return thing.state_dict() if stateful else thing
 
 
-def _walk(name: str, thing: Any, visit: Callable[[str, Any], Any]) -> Any:
+def _walk(name: str, thing: object, visit: Callable[[str, Any], Any]) -> Any:
     """The same dictionaries and lists with what ``visit`` makes of the tensors and of what is neither. Names are joined by dots."""
     if isinstance(thing, dict):
         for key in list(thing):
@@ -88,7 +88,7 @@ def _walk(name: str, thing: Any, visit: Callable[[str, Any], Any]) -> Any:
     return visit(name, thing)
 
 
-def _copied(thing: Any) -> Any:
+def _copied(thing: object) -> Any:
     """Dictionaries of their own, so that the caller's stay as they are."""
     return {key: _copied(each) for key, each in thing.items()} if isinstance(thing, dict) else thing
 
@@ -96,7 +96,7 @@ def _copied(thing: Any) -> Any:
 _PLAIN = (bool, int, float, str, type(None))
 
 
-def _to_json(name: str, thing: Any) -> Any:
+def _to_json(name: str, thing: object) -> Any:
     if isinstance(thing, tuple):
         return {"tuple": [_to_json(name, each) for each in thing]}
     if isinstance(thing, list):
@@ -106,7 +106,7 @@ def _to_json(name: str, thing: Any) -> Any:
     raise NotImplementedError(f"torchlike does not support {type(thing).__name__} in a checkpoint: {name!r} is one")
 
 
-def _from_json(thing: Any) -> Any:
+def _from_json(thing: object) -> Any:
     if isinstance(thing, dict):
         return tuple(map(_from_json, thing["tuple"]))
     return list(map(_from_json, thing)) if isinstance(thing, list) else thing
@@ -117,7 +117,7 @@ def _prepare_writing(state_dict: dict[str, Any], folder: Path) -> Callable[[], M
     tensors: dict[str, Any] = {}
     others: dict[str, Any] = {}
 
-    def visit(name: str, thing: Any) -> Any:
+    def visit(name: str, thing: object) -> Any:
         if isinstance(thing, Tensor):
             dtype = str(thing.dtype).removeprefix("torch.").removeprefix("torchlike.")
             tensors[name] = dtype, tuple(thing.shape), snapshot(thing._value())
@@ -227,7 +227,7 @@ def _load(state_dict: dict[str, Any], folder: Path) -> None:
     file, tensors, others = read(folder)
     checked: list[tuple[Tensor, Any]] = []
 
-    def check(name: str, thing: Any) -> Any:
+    def check(name: str, thing: object) -> Any:
         if name not in (tensors if isinstance(thing, Tensor) else others):
             raise RuntimeError(f"Missing key in checkpoint state_dict: {name}.")
         if not isinstance(thing, Tensor):

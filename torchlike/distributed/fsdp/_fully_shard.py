@@ -47,7 +47,7 @@ class _State:
     def gather(self) -> dict[int, Gathered]:
         return {key: Gathered(each, self.axis, self.policy) for key, each in self.parameters.items()}
 
-    def spread(self, thing: Any) -> Any:
+    def spread(self, thing: object) -> Any:
         """The tensors of an input over all devices, each with its part of the batch, and in the dtype of the policy."""
         if isinstance(thing, (list, tuple)):
             parts = [self.spread(each) for each in thing]
@@ -71,7 +71,7 @@ def _own_modules(module: Any) -> list[Any]:
     return found
 
 
-def _cast(thing: Any, dtype: Any) -> Any:
+def _cast(thing: object, dtype: Any) -> Any:
     if dtype is None:
         return thing
     if isinstance(thing, (list, tuple)) and not hasattr(thing, "_fields"):
@@ -79,7 +79,7 @@ def _cast(thing: Any, dtype: Any) -> Any:
     return thing.to(dtype) if isinstance(thing, Tensor) and thing.is_floating_point() else thing  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _call_gathered(module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_gathered(module: Any, call: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
     """Calls a module, or a method of it, with its whole parameters."""
     state: _State = module._fsdp_state
     args, kwargs = state.spread(args), state.spread(kwargs)
@@ -108,7 +108,7 @@ class FSDPModule:
 
     _fsdp_state: _State
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return _call_gathered(self, super().__call__, args, kwargs)  # pyright: ignore[reportAttributeAccessIssue]
 
     def __deepcopy__(self, memo: object) -> NoReturn:

@@ -189,7 +189,7 @@ class RRef(Generic[T]):
 
 
 class _Methods:
-    def __init__(self, reference: RRef[Any], call: Callable[..., Any]) -> None:
+    def __init__(self, reference: RRef[Any], call: Callable[..., object]) -> None:
         self._reference, self._call = reference, call
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -201,7 +201,7 @@ def remote(
     to: str | int | WorkerInfo,
     func: Callable[..., object],
     args: Sequence[object] | None = None,
-    kwargs: Any = None,
+    kwargs: object = None,
     timeout: float = -1.0,
 ) -> RRef[Any]:
     """Calls a function in a process; a reference to what it returns, which stays there."""

@@ -118,7 +118,7 @@ def _from_pieces(pieces: Sequence[Tensor], mesh: DeviceMesh, placements: Sequenc
 class _OnMesh:
     """An attribute of tensors that lie on a mesh. Others do not have it."""
 
-    def __init__(self, function: Callable[..., Any], is_property: bool) -> None:
+    def __init__(self, function: Callable[..., object], is_property: bool) -> None:
         self.function, self.is_property = function, is_property
         self.__doc__ = function.__doc__
 

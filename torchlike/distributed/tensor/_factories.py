@@ -17,11 +17,11 @@ __all__ = ["empty", "full", "ones", "rand", "randn", "zeros"]
 
 def _spread(
     make: Callable[..., Tensor],
-    args: Sequence[Any],
+    args: Sequence[object],
     requires_grad: bool,
     device_mesh: DeviceMesh | None,
     placements: Sequence[Placement] | None,
-    **options: Any,
+    **options: object,
 ) -> Tensor:
     mesh = device_mesh or DeviceMesh.current()
     return distribute_tensor(make(*args, requires_grad=requires_grad, **options), mesh, placements)
@@ -31,7 +31,7 @@ def _sized(name: str, what: str) -> Callable[..., Tensor]:
     make: Callable[..., Tensor] = getattr(ops, name)
 
     def function(
-        *size: Any,
+        *size: object,
         requires_grad: bool = False,
         dtype: Dtype | None = None,
         layout: Any = None,

@@ -75,7 +75,7 @@ def mesh_of(placement: Meshed) -> DeviceMesh:
     ids = [[each.id for each in known].index(device.id) for device in mesh.devices.flat]
     names = tuple(map(str, mesh.axis_names))
     shown = None if names == tuple(f"dim_{n}" for n in range(len(names))) else names
-    numbers: Any = _nested(ids, mesh.devices.shape)
+    numbers = _nested(ids, mesh.devices.shape)
     return DeviceMesh(type_of, numbers, mesh_dim_names=shown, _grid=Grid(mesh, names))
 
 

@@ -58,7 +58,7 @@ def fuse(model: nn.Module, inplace: bool = False, no_trace: bool = False) -> nn.
     >>> [type(layer).__name__ for layer in torch.fx.experimental.optimization.fuse(model).children()]
     ['Conv2d', 'ReLU']
     """
-    traced: Any = model if inplace else copy.deepcopy(model)
+    traced = model if inplace else copy.deepcopy(model)
     if not no_trace or not isinstance(traced, GraphModule):
         traced = symbolic_trace(traced)
     modules: dict[str, Any] = dict(traced.named_modules())

@@ -319,9 +319,9 @@ def _attend_with_weights(
     """The heads' outputs, of shape (L, N * heads, head_dim), and the weights, of shape (N * heads, L, S)."""
     scaled = q * math.sqrt(1.0 / float(q.size(-1)))
     scores = bmm(scaled, k.transpose(1, 2)) if attn_mask is None else baddbmm(attn_mask, scaled, k.transpose(1, 2))
-    weights: Any = softmax(scores, dim=-1)
+    weights = softmax(scores, dim=-1)
     weights = dropout(weights, p=dropout_p) if dropout_p > 0.0 else weights
-    outputs: Any = bmm(weights, v)
+    outputs = bmm(weights, v)
     return outputs.transpose(0, 1), weights
 
 
@@ -334,7 +334,7 @@ def _attend_without_weights(
         shared = attn_mask.size(0) == 1
         attn_mask = attn_mask.unsqueeze(0) if shared else attn_mask.reshape(batch, num_heads, -1, k.size(1))
     q, k, v = (x.reshape(batch, num_heads, -1, head_dim) for x in (q, k, v))
-    outputs: Any = scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
+    outputs = scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
     return outputs.permute(2, 0, 1, 3), None
 
 
@@ -409,7 +409,7 @@ def multi_head_attention_forward(
     attn_mask = _merge_masks(attn_mask, key_padding_mask, appended, batch, num_heads, k.size(1))
     attend = _attend_with_weights if need_weights else _attend_without_weights
     outputs, weights = attend(q, k, v, attn_mask, dropout_p if training else 0.0, is_causal, batch)
-    out: Any = linear(outputs.reshape(length * batch, size), out_proj_weight, out_proj_bias)
+    out = linear(outputs.reshape(length * batch, size), out_proj_weight, out_proj_bias)
     out = out.view(length, batch, -1)
     if weights is not None:
         weights = weights.view(batch, num_heads, length, k.size(1))

@@ -128,7 +128,7 @@ def _fractional(
             f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but got {-count - 1})"
         )
     batch, channels = (input.shape[0] if input.dim() == count + 2 else 1), input.shape[-count - 1]
-    noise: Any = samples
+    noise = samples
     if noise is None:
         noise = rand(batch, channels, count, dtype=input.dtype, device=input.device)
     _check_samples(noise, input, batch, channels, count)

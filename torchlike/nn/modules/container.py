@@ -461,7 +461,7 @@ class ParameterDict(Module):
         """A new dictionary of the same parameters."""
         return ParameterDict(OrderedDict((k, self[k]) for k in self._keys))
 
-    def setdefault(self, key: str, default: Any = None) -> Any:
+    def setdefault(self, key: str, default: object = None) -> Any:
         """The value of a key, which is set to ``default`` if it is missing."""
         if key not in self:
             self[key] = default

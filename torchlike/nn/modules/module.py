@@ -95,7 +95,7 @@ class Module(Stateful, GraphNode):
     call_super_init: bool = False
     dump_patches: bool = False
     T_destination = TypeVar("T_destination", bound=dict[str, Any])
-    _compiled_call_impl: Any = None  # PyTorch's ``compile`` sets it, and libraries read it
+    _compiled_call_impl = None  # PyTorch's ``compile`` sets it, and libraries read it
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         go_on = self.call_super_init
@@ -672,7 +672,7 @@ connect(Module, _flax_adapter)
 
 def _forget(module: Module, name: str, *tables: str) -> None:
     """Removes a name from the attributes and from the members of other kinds, before a member takes it."""
-    own: Any = module.__dict__
+    own = module.__dict__
     own.pop(name, None)
     for table in tables:
         if own[table].pop(name, None) is not None:
@@ -742,7 +742,7 @@ def _indent(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-def _where_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[device | None, Dtype | None]:
+def _where_to(args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[device | None, Dtype | None]:
     """The device and the dtype in the arguments of ``Module.to``."""
     first, second = (*args, None, None)[:2]
     first = kwargs.get("tensor", first)

@@ -234,7 +234,7 @@ class RNNBase(Module):
         Returns:
             The last layer's state at every step, and every layer's last state.
         """
-        weights: Any = self._flat_weights
+        weights = self._flat_weights
         settings = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
         if isinstance(input, PackedSequence):
             data, sizes, order, back = input

@@ -169,7 +169,7 @@ class DistributedDataParallel(Module):
 
     # ---- a step
 
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+    def forward(self, *inputs: object, **kwargs: object) -> Any:
         if self.process_group.size() > 1:
             self._begin_step()
         return self.module(*inputs, **kwargs)

@@ -23,7 +23,7 @@ def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> 
 def _copy(module: Module, where: device_, detach: bool, made: dict[Module, Any]) -> Any:
     if module in made:
         return made[module]
-    replica: Any = object.__new__(type(module))
+    replica = object.__new__(type(module))
     made[module] = replica
     own: dict[str, Any] = dict(module.__dict__)
     for table in ("_parameters", "_buffers", "_modules"):
@@ -34,7 +34,7 @@ def _copy(module: Module, where: device_, detach: bool, made: dict[Module, Any])
     for name, parameter in module._parameters.items():
         if parameter is None:
             continue
-        copy_of_parameter: Any = parameter.detach() if detach else parameter.view_as(parameter)  # pyright: ignore[reportAttributeAccessIssue]
+        copy_of_parameter = parameter.detach() if detach else parameter.view_as(parameter)  # pyright: ignore[reportAttributeAccessIssue]
         # As an attribute, since a parameter would have to be a leaf.
         del replica._parameters[name]
         object.__setattr__(replica, name, copy_of_parameter.to(where))

@@ -26,7 +26,7 @@ def scatter(inputs: object, target_gpus: Sequence[object], dim: int = 0) -> Any:
 
     def spread(obj: object) -> list[Any]:
         if isinstance(obj, Tensor):
-            parts: Any = obj.chunk(count, dim)  # pyright: ignore[reportAttributeAccessIssue]
+            parts = obj.chunk(count, dim)  # pyright: ignore[reportAttributeAccessIssue]
             return [part.to(_device(target)) for part, target in zip(parts, target_gpus, strict=False)]
         if isinstance(obj, tuple) and obj:
             parts = zip(*map(spread, obj), strict=False)
@@ -60,7 +60,7 @@ def gather(outputs: object, target_device: object, dim: int = 0) -> Any:
     def joined(outs: Any) -> Any:
         first = outs[0]
         if isinstance(first, Tensor):
-            parts: Any = [out.to(where) for out in outs]
+            parts = [out.to(where) for out in outs]
             return cat([part.reshape(1) if part.dim() == 0 else part for part in parts], dim)
         if first is None:
             return None

@@ -59,7 +59,7 @@ class ParametrizationList(ModuleList):
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
         with no_grad():
-            new: Any = original
+            new = original
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
                     with suppress(NotImplementedError):

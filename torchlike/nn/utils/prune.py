@@ -52,7 +52,7 @@ class BasePruningMethod(ABC):
 
     @classmethod
     def apply(
-        cls, module: Any, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: object
+        cls, module: Any, name: str, *args: object, importance_scores: Tensor | None = None, **kwargs: object
     ) -> Any:
         """Prunes a parameter of a module. It may be pruned already.
 

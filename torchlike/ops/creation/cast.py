@@ -42,7 +42,7 @@ def to_dtype(input: Array, dtype: Dtype) -> Array:
     return cast(input, dtype.numpy)
 
 
-def cast(x: Array, dtype: np.dtype[Any]) -> Array:
+def cast(x: Array, dtype: np.dtype) -> Array:
     """``x`` in another dtype as C casts it: complex numbers lose their imaginary part, and small integers wrap around."""
     if x.dtype == dtype:
         return jnp.copy(x)
@@ -102,7 +102,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 @composite(forms=Form.METHOD)
-def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def to(self: Tensor, *args: object, **kwargs: object) -> Tensor:
     """The tensor in another dtype or on another device; the tensor itself where nothing changes.
 
     ``to(dtype)``, ``to(device, dtype=None)`` and ``to(other)``, each with ``non_blocking=False, copy=False,

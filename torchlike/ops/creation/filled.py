@@ -116,14 +116,14 @@ def zeros(
 
 @composite(forms=Form.FUNCTION)
 def ones(
-    *size: Any,
+    *size: object,
     out: Any = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    **named: Any,
+    **named: object,
 ) -> Tensor:
     """A tensor of this shape filled with 1; the sizes may be given one by one or as a tuple.
 
@@ -136,7 +136,7 @@ def ones(
 
 @composite(forms=Form.FUNCTION)
 def empty(
-    *size: Any,
+    *size: object,
     out: Any = None,
     dtype: Any = None,
     layout: Any = None,
@@ -144,7 +144,7 @@ def empty(
     pin_memory: bool = False,
     requires_grad: bool = False,
     memory_format: object = None,
-    **named: Any,
+    **named: object,
 ) -> Tensor:
     """A tensor of this shape whose elements mean nothing yet (they are 0).
 

@@ -29,7 +29,7 @@ _COPY_ADVICE = (
 
 @composite(forms=Form.FUNCTION)
 def tensor(
-    data: Any,
+    data: object,
     *,
     dtype: Any = None,
     device: Any = None,
@@ -67,7 +67,7 @@ def _copied(name: str, data: object, dtype: Dtype | None, device: DeviceLike | N
 
 
 def _from_jax_array(data: Any, dtype: dtypes.dtype | None, device: DeviceLike | None) -> Any:
-    result: Any = from_value(Value.of(data))
+    result = from_value(Value.of(data))
     return (
         result.to(device=device or result.device, dtype=dtype or result.dtype)
         if device is not None or dtype
@@ -117,7 +117,7 @@ def _converted(source: Tensor, dtype: dtypes.dtype | None, device: DeviceLike | 
 
 @composite(forms=Form.FUNCTION)
 def asarray(
-    obj: Any,
+    obj: object,
     *,
     dtype: Any = None,
     device: Any = None,

@@ -54,7 +54,7 @@ def repeat(input: Array, repeats: Dims) -> Array:
     return jnp.tile(input, tuple(int(k) for k in repeats))
 
 
-def _spread_tile(self: Tensor, *dims: Any, **named: Any) -> Tensor:
+def _spread_tile(self: Tensor, *dims: Any, **named: object) -> Tensor:
     """``Tensor.tile``, which takes its numbers one by one as well."""
     if dims and not isinstance(dims[0], (tuple, list)) and all(is_integer(d) for d in dims):
         dims = (tuple(int(d) for d in dims),)

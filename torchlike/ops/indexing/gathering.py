@@ -199,7 +199,7 @@ def scatter_times(input: Array, dim: int, index: Indices, src: Array) -> Array:
 
 @composite(forms=Form.ELEMENTWISE, overlap=Reading.ELSEWHERE)
 def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: object = None, reduce: str | None = None
 ) -> Tensor:
     """``input`` with ``out[index[i][j]][j] = src[i][j]`` for ``dim=0``; where places repeat, the last one counts.
 
@@ -567,7 +567,7 @@ def fill_tensor(input: Array, dim: int, index: Indices, value: Array) -> Array:
 
 
 @composite(forms=Form.ELEMENTWISE)
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+def index_fill(input: Tensor, dim: int, index: Tensor, value: object) -> Tensor:
     """``input`` with a number, or a 0-dim tensor, in the slices that ``index`` names.
 
     >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([0, 2]), 5)

@@ -162,7 +162,7 @@ def _result_tuple(missing: str, input: Tensor, values: np.ndarray, *optional: tu
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
+) -> Tensor | tuple[Tensor, ...]:
     """The first of each run of equal elements, or of equal slices along a dimension. Reads the tensor.
 
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
@@ -360,7 +360,7 @@ def _where_method(self: Tensor, condition: Tensor, other: object) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, method=_where_method, overlap=Reading.SAME_PLACES)
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+def where(condition: Tensor, input: Any = None, other: object = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``, element by element; with the condition alone, where it holds.
 
     Args:

@@ -190,7 +190,7 @@ def _per_dimension(name: str, argument: str, value: Any, count: int) -> tuple[in
     return values
 
 
-def _check_tensors(name: str, input: Tensor, weight: Any, bias: Tensor | None) -> None:
+def _check_tensors(name: str, input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     for position, (argument, given) in enumerate((("input", input), ("weight", weight), ("bias", bias)), 1):
         if not isinstance(given, Tensor) and not (argument == "bias" and given is None):
             raise TypeError(

@@ -58,7 +58,7 @@ def _drop(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
         return pointwise.mul(input, _on(np.zeros((), input.dtype.numpy), input))
     if modes.vmaps and not channels:
 
-        def draw(generator: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        def draw(generator: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
             return _scaled(sampling.bernoulli(generator, shape, dtype, 1 - p), p)
 
         noise = drawn(draw, rng.current_generator(), tuple(input.shape), input.dtype.numpy, input._aval.placement)

@@ -31,7 +31,7 @@ def _places(kernel: Steps) -> list[Steps]:
     return places
 
 
-def _low(dtype: Any) -> Array:
+def _low(dtype: np.dtype) -> Array:
     """The smallest value of the dtype: a maximum over nothing else gives it."""
     return jnp.asarray(-np.inf if dtype.kind not in "iub" else np.iinfo(dtype).min, dtype)
 

@@ -112,7 +112,7 @@ def _check(input: Array, size: tuple[int, ...], mode: str, antialias: bool) -> N
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_numpy_dtype(input.dtype).scalar_name}'")
 
 
-def _step(length: int, wanted: int, scale: float | None, align_corners: bool, opmath: np.dtype[Any]) -> Any:
+def _step(length: int, wanted: int, scale: float | None, align_corners: bool, opmath: np.dtype) -> Any:
     """How far apart the results lie in the input."""
     of = opmath.type
     if align_corners:
@@ -142,7 +142,7 @@ def taps_of(
     return (_linear if mode == "linear" else _cubic)(length, wanted, scale, align_corners, opmath)
 
 
-def _nearest_taps(length: int, wanted: int, scale: float | None, exact: bool, opmath: np.dtype[Any]) -> Taps:
+def _nearest_taps(length: int, wanted: int, scale: float | None, exact: bool, opmath: np.dtype) -> Taps:
     step = _step(length, wanted, scale, False, opmath)
     number = np.arange(wanted).astype(opmath)
     places = np.floor((number + opmath.type(0.5)) * step if exact else number * step)
@@ -196,7 +196,7 @@ _FILTERS = {
 
 
 def _antialiased(
-    length: int, wanted: int, scale: float | None, mode: str, align_corners: bool, opmath: np.dtype[Any]
+    length: int, wanted: int, scale: float | None, mode: str, align_corners: bool, opmath: np.dtype
 ) -> Taps:
     of = opmath.type
     step = _step(length, wanted, scale, align_corners, opmath)

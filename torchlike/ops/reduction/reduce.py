@@ -278,7 +278,7 @@ amin = _declare_extremum("amin", jnp.min, "smallest")
 
 
 def _no_complex(kernel: str) -> Any:
-    def check(dtype: Any) -> None:
+    def check(dtype: np.dtype) -> None:
         if dtype.kind == "c":
             kind = dtypes.from_numpy_dtype(dtype).scalar_name
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
@@ -383,7 +383,7 @@ def _three_forms(
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
-def max(input: object, *args: Any, **kwargs: Any) -> Any:
+def max(input: object, *args: object, **kwargs: object) -> Any:
     """The largest element, the largest ones along a dimension, or the larger of two tensors' elements.
 
     ``max(input)``; ``max(input, dim, keepdim=False)``, which also says where they lie first; ``max(input, other)``.

@@ -91,7 +91,7 @@ def _attach_file(
     requires_grad: bool,
     attributes: Mapping[str, object],
 ) -> Tensor:
-    tensor: Any = from_storage(shared.attach(file.detach(), *lying))
+    tensor = from_storage(shared.attach(file.detach(), *lying))
     if at is not None:
         dtype, *place = at
         tensor = as_strided(tensor.view(-1).view(dtype), *place)

@@ -59,7 +59,7 @@ class GetAttrKey:
     def __str__(self) -> str:
         return f".{self.name}"
 
-    def get(self, obj: Any) -> Any:
+    def get(self, obj: object) -> Any:
         return getattr(obj, self.name)
 
 

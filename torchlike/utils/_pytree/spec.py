@@ -61,7 +61,7 @@ class TreeSpec:
     def __hash__(self) -> int:
         kind = self.type
         if kind is defaultdict:
-            context: Any = (self._context[0], tuple(self._context[1]))
+            context = (self._context[0], tuple(self._context[1]))
         elif kind in STANDARD_DICT_TYPES:
             context = tuple(self._context)
         elif kind is None or kind in BUILTIN_TYPES or kind in CONSTANT_NODES:

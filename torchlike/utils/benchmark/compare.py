@@ -78,7 +78,7 @@ class Compare:
         envs = ordered_unique(row[1] for row in rows)
         width = max(len(name) for name in names)
         lines: list[Any] = ["  |  ".join([" " * width, *[header for _, header in columns_of_text]])]
-        before: Any = None
+        before = None
         for row, name, texts in zip(rows, names, places, strict=True):
             if row[:2] != before:
                 before = row[:2]

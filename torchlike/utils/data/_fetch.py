@@ -10,7 +10,7 @@ from .dataset import Dataset
 class MapFetcher:
     """Reads a dataset by number."""
 
-    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Callable[..., Any], drop_last: bool) -> None:
+    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Callable[..., object], drop_last: bool) -> None:
         self.dataset = dataset
         self.auto_collation = auto_collation
         self.collate_fn = collate_fn
@@ -32,7 +32,7 @@ class MapFetcher:
 class IterableFetcher:
     """Reads a dataset one sample after the other. The indices only say how many samples to read."""
 
-    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Callable[..., Any], drop_last: bool) -> None:
+    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Callable[..., object], drop_last: bool) -> None:
         self.samples: Iterator[Any] = iter(dataset)
         self.auto_collation = auto_collation
         self.collate_fn = collate_fn

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -214,5 +214,5 @@ class BatchSampler(Sampler[list[int]]):
                 yield batch
 
     def __len__(self) -> int:
-        size: Any = len(self.sampler)  # pyright: ignore[reportArgumentType]
+        size = len(self.sampler)  # pyright: ignore[reportArgumentType]
         return size // self.batch_size if self.drop_last else -(-size // self.batch_size)

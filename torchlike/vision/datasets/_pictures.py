@@ -28,8 +28,8 @@ class PictureDataset(VisionDataset):
         raise NotImplementedError
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
-        image: Any = np.ascontiguousarray(self._picture(index))
-        target: Any = self._label(index)
+        image = np.ascontiguousarray(self._picture(index))
+        target = self._label(index)
         if not takes_arrays(self.transform):
             image = image_from_array(image)
         if self.transform is not None:

@@ -87,7 +87,7 @@ def _require_answer(url: str) -> None:
 def _few_retries() -> Iterator[None]:
     from tensorflow_datasets.core.download import downloader
 
-    module: Any = downloader
+    module = downloader
     before, module.MAX_RETRIES = module.MAX_RETRIES, RETRIES
     try:
         yield

@@ -113,8 +113,8 @@ class MNIST(VisionDataset):
         number, size = operator.index(index), len(self)
         if not -size <= number < size:
             raise IndexError(f"index {number} is out of bounds for dimension 0 with size {size}")
-        image: Any = _array(self.data)[number]
-        target: Any = int(_array(self.targets)[number])
+        image = _array(self.data)[number]
+        target = int(_array(self.targets)[number])
         if not takes_arrays(self.transform):
             image = image_from_array(image)
         if self.transform is not None:

@@ -59,7 +59,7 @@ class VisionDataset(Dataset[Any]):
     def __init__(
         self,
         root: str | Path | None = None,
-        transforms: Callable[..., Any] | None = None,
+        transforms: Callable[..., object] | None = None,
         transform: Callable[..., object] | None = None,
         target_transform: Callable[..., object] | None = None,
     ) -> None:

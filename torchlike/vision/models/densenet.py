@@ -39,7 +39,7 @@ class _DenseLayer(nn.Module):
                 state_dict[f"{prefix}{kind}{rest}"] = state_dict.pop(name)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
 
-    def _narrow(self, *features: Tensor) -> Any:
+    def _narrow(self, *features: Tensor) -> Tensor:
         return self.conv1(self.relu1(self.norm1(torch.cat(features, 1))))
 
     def forward(self, input: Tensor | list[Tensor]) -> Any:

@@ -50,7 +50,7 @@ class MBConv(nn.Module):
         self.out_channels = stage.out_channels
 
     def _layers(self, inputs: int, expanded: int, stage: Stage, stride: int, norm: Any) -> list[nn.Module]:
-        options: Any = {"norm_layer": norm, "activation_layer": nn.SiLU}
+        options = {"norm_layer": norm, "activation_layer": nn.SiLU}
         layers: list[nn.Module] = []
         if expanded != inputs:
             layers.append(Conv2dNormActivation(inputs, expanded, kernel_size=1, **options))
@@ -74,7 +74,7 @@ class FusedMBConv(MBConv):
     """``MBConv`` with one full convolution in place of the first two, and without weights for channels."""
 
     def _layers(self, inputs: int, expanded: int, stage: Stage, stride: int, norm: Any) -> list[nn.Module]:
-        first: Any = {
+        first = {
             "kernel_size": stage.kernel,
             "stride": stride,
             "norm_layer": norm,
@@ -120,7 +120,7 @@ class EfficientNet(nn.Module):
         stages = inverted_residual_setting
         if not stages:
             raise ValueError("The inverted_residual_setting should not be empty")
-        options: Any = {"norm_layer": norm_layer or nn.BatchNorm2d, "activation_layer": nn.SiLU}
+        options = {"norm_layer": norm_layer or nn.BatchNorm2d, "activation_layer": nn.SiLU}
         layers: list[nn.Module] = [Conv2dNormActivation(3, stages[0].input_channels, stride=2, **options)]
         total, done = sum(stage.num_layers for stage in stages), 0
         for stage in stages:

@@ -33,7 +33,7 @@ class InvertedResidual(nn.Module):
             raise ValueError(f"stride should be 1 or 2 instead of {stride}")
         norm = norm_layer or nn.BatchNorm2d
         hidden = round(inp * expand_ratio)
-        options: Any = {"norm_layer": norm, "activation_layer": nn.ReLU6}
+        options = {"norm_layer": norm, "activation_layer": nn.ReLU6}
         layers: list[nn.Module] = []
         if expand_ratio != 1:
             layers.append(Conv2dNormActivation(inp, hidden, kernel_size=1, **options))
@@ -83,7 +83,7 @@ class MobileNetV2(nn.Module):
                 f"inverted_residual_setting should be non-empty or a 4-element list, got {inverted_residual_setting}"
             )
         make, norm = block or InvertedResidual, norm_layer or nn.BatchNorm2d
-        options: Any = {"norm_layer": norm, "activation_layer": nn.ReLU6}
+        options = {"norm_layer": norm, "activation_layer": nn.ReLU6}
         width = divisible(32 * width_mult, round_nearest)
         self.last_channel = divisible(1280 * max(1.0, width_mult), round_nearest)
         layers: list[nn.Module] = [Conv2dNormActivation(3, width, stride=2, **options)]

@@ -255,7 +255,7 @@ Wide_ResNet101_2_Weights = _later(
 def _resnet(
     block: type[BasicBlock | Bottleneck],
     layers: list[int],
-    kind: Any,
+    kind: type,
     weights: object,
     progress: bool,
     options: dict[str, object],

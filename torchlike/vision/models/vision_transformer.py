@@ -164,7 +164,7 @@ def _transformer(
     sizes: dict[str, int], patch: int, kind: object, weights: object, progress: bool, options: dict[str, object]
 ) -> VisionTransformer:
     options.setdefault("image_size", 224)
-    make: Any = partial(VisionTransformer, patch_size=patch, **sizes)
+    make = partial(VisionTransformer, patch_size=patch, **sizes)
     return built(make, kind, weights, progress, options)
 
 

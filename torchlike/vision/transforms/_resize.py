@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..._core import dtypes
@@ -64,7 +62,7 @@ def _on_device(img: Tensor, size: tuple[int, int], mode: str, antialias: bool) -
     x = img if dtype in (dtypes.float32, dtypes.float64) else img.float()
     x = x.reshape(-1, 1, *img.shape[-2:])
     corners = False if mode.startswith("bi") else None
-    x: Any = interpolate(x, size, mode=mode, align_corners=corners, antialias=antialias)
+    x = interpolate(x, size, mode=mode, align_corners=corners, antialias=antialias)
     if mode == "bicubic" and dtype is dtypes.uint8:
         x = x.clamp(0, 255)
     if dtype.category < dtypes.FLOAT:

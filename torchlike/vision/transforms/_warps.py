@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class RandomRotation(Module):
         return _draw.between(None, float(degrees[0]), float(degrees[1]))
 
     def forward(self, img: Tensor) -> Tensor:
-        fill: Any = fill_values(self.fill, F.get_dimensions(img)[0]) if isinstance(img, Tensor) else self.fill
+        fill = fill_values(self.fill, F.get_dimensions(img)[0]) if isinstance(img, Tensor) else self.fill
         return F.rotate(img, self.get_params(self.degrees), self.interpolation, self.expand, self.center, fill)
 
     def __repr__(self) -> str:
@@ -220,7 +220,7 @@ class RandomAffine(Module):
 
     def forward(self, img: Tensor) -> Tensor:
         channels, height, width = F.get_dimensions(img)
-        fill: Any = fill_values(self.fill, channels) if isinstance(img, Tensor) else self.fill
+        fill = fill_values(self.fill, channels) if isinstance(img, Tensor) else self.fill
         numbers = self.get_params(self.degrees, self.translate, self.scale, self.shear, [width, height])
         return F.affine(img, *numbers, interpolation=self.interpolation, fill=fill, center=self.center)
 
@@ -278,7 +278,7 @@ class RandomPerspective(Module):
 
     def forward(self, img: Tensor) -> Tensor:
         channels, height, width = F.get_dimensions(img)
-        fill: Any = fill_values(self.fill, channels) if isinstance(img, Tensor) else self.fill
+        fill = fill_values(self.fill, channels) if isinstance(img, Tensor) else self.fill
         if _draw.uniform(None) >= self.p:
             return img
         return F.perspective(img, *self.get_params(width, height, self.distortion_scale), self.interpolation, fill)

@@ -186,7 +186,7 @@ class BoundingBoxes(TVTensor):
         return f"{text}, format={self.format}, canvas_size={self.canvas_size}, clamping_mode={self.clamping_mode})"
 
 
-def wrap(wrappee: Tensor, *, like: Wrapped, **kwargs: Any) -> Wrapped:
+def wrap(wrappee: Tensor, *, like: Wrapped, **kwargs: object) -> Wrapped:
     """A tensor as one of the kind of ``like``.
 
     Args:

@@ -36,7 +36,7 @@ class ParallelStyle(ABC):
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any: ...
 
 
-def laid_out(thing: Any, placement: Placement | None, mesh: DeviceMesh) -> Any:
+def laid_out(thing: object, placement: Placement | None, mesh: DeviceMesh) -> Any:
     """A tensor in this layout along the axis of the mesh. Along other axes it stays as it is."""
     if placement is None or not isinstance(thing, Tensor):
         return thing
@@ -214,7 +214,7 @@ class PrepareModuleInput(ParallelStyle):
 
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
         def prepare(
-            owner: Any, inputs: tuple[Any, ...], named: dict[str, Any]
+            owner: Any, inputs: tuple[object, ...], named: dict[str, object]
         ) -> tuple[tuple[Any, ...], dict[str, Any]]:
             wanted = self.desired_input_layouts
             if wanted is not None:
@@ -251,7 +251,7 @@ class PrepareModuleOutput(ParallelStyle):
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
         wanted = self.desired_output_layouts or ()
 
-        def prepare(owner: Any, inputs: tuple[Any, ...], outputs: Any) -> Any:
+        def prepare(owner: Any, inputs: tuple[object, ...], outputs: Any) -> Any:
             each = outputs if isinstance(outputs, tuple) else (outputs,)
             if len(each) != len(wanted):
                 raise ValueError("module outputs and output_layouts should have same length!")

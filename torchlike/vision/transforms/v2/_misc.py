@@ -61,7 +61,7 @@ class _Several(Transform):
         self.transforms = transforms
 
     def _one_after_the_other(self, transforms: Sequence[Callable[..., Any]], inputs: tuple[Any, ...]) -> Any:
-        sample: Any = inputs if len(inputs) > 1 else inputs[0]  # pyright: ignore[reportGeneralTypeIssues]
+        sample = inputs if len(inputs) > 1 else inputs[0]  # pyright: ignore[reportGeneralTypeIssues]
         for transform in transforms:
             sample = transform(*sample) if len(inputs) > 1 else transform(sample)
         return sample

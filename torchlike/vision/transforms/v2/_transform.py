@@ -46,7 +46,7 @@ class Transform(Module):
         raise NotImplementedError
 
     def forward(self, *inputs: object) -> Any:
-        sample: Any = inputs if len(inputs) > 1 else inputs[0]  # pyright: ignore[reportGeneralTypeIssues]
+        sample = inputs if len(inputs) > 1 else inputs[0]  # pyright: ignore[reportGeneralTypeIssues]
         parts, spec = tree_flatten(sample)
         self.check_inputs(parts)
         if not self._applies():
