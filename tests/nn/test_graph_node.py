@@ -51,6 +51,18 @@ def test_flax_knows_the_classes_that_were_there_before_it_was_imported():
     assert run(EARLY_CLASSES) == ["False False", *(f"True {name} (2, 2) True" for name in names)]
 
 
+@pytest.mark.parametrize("first", ["torchlike.nn._foreign_module", "torchlike.nn._graph", "flax", "flax.nnx"])
+def test_the_adapter_can_be_imported_in_any_order(first):
+    program = f"""
+import torchlike as torch
+import {first}
+from flax import nnx
+import torchlike.nn._foreign_module
+print(isinstance(torch.nn.Linear(1, 1), nnx.Module), torch.nn.Sequential(nnx.Linear(1, 1, rngs=nnx.Rngs(0))))
+"""
+    assert run(program) == ["True Sequential(", "  (0): Flax(Linear)", ")"]
+
+
 def test_training_imports_no_flax():
     program = """
 import sys

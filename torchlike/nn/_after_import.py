@@ -13,7 +13,7 @@ __all__ = ["after_import"]
 class _Finder:
     """Finds one module as the other finders do, and has its loader call a function at the end."""
 
-    def __init__(self, name: str, function: Callable[[], None]) -> None:
+    def __init__(self, name: str, function: Callable[[], object]) -> None:
         self.name, self.function = name, function
 
     def find_spec(
@@ -43,7 +43,7 @@ class _Finder:
         loader.exec_module = execute_and_call
 
 
-def after_import(name: str, function: Callable[[], None]) -> None:
+def after_import(name: str, function: Callable[[], object]) -> None:
     """Calls the function when the module is imported: now, if it has been already.
 
     Args:

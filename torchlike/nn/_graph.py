@@ -22,7 +22,7 @@ from .._core.storage import Storage
 from .._core.tensor import Tensor
 from ..engine.value import Value
 from ._abstract import AbstractTensor, abstract
-from ._graph_node import SHOWN, Adapter
+from ._graph_node import SHOWN, Adapter, flax, use
 from .parameter import Parameter
 
 try:
@@ -313,3 +313,6 @@ class FlaxAdapter(Adapter):
         return nnx.visualization.render_object_constructor(
             object_type=type(module), attributes=plain | children, path=path, subtree_renderer=subtree_renderer
         )
+
+
+use(FlaxAdapter(flax.base))

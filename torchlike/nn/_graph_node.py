@@ -6,13 +6,14 @@ flax takes a quarter of a second to import, and most programs never use it. Whoe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from importlib import import_module
 from types import FunctionType
 from typing import Any
 
 from ._after_import import after_import
 
-__all__ = ["SHOWN", "Adapter", "GraphNode", "connect", "flax", "is_foreign_module", "wrappers"]
+__all__ = ["SHOWN", "Adapter", "GraphNode", "connect", "flax", "is_foreign_module", "use", "wrappers"]
 
 # The attribute in which a module keeps the variables that flax has seen last. flax tells the nodes of a graph apart by ``id``, and holds
 # no variables while it goes through a model. If one were freed meanwhile, another could get its id, and flax would see a tie.
@@ -43,28 +44,26 @@ class Adapter:
 
 class _Connection:
     adapter: Adapter = Adapter()
+    base: type  # of all modules
 
 
 flax = _Connection()
 
 
-def connect(cls: type, load: Callable[[], Adapter]) -> None:
-    """Makes all subclasses of a class known to flax as soon as the program has imported it.
+def connect(base: type) -> None:
+    """Makes a class and its subclasses known to flax as soon as the program has imported it."""
+    flax.base = base
+    after_import("flax.nnx", lambda: import_module(f"{__package__}._graph"))
 
-    Args:
-        cls: the class of modules.
-        load: imports the file that knows flax, and returns its adapter.
-    """
 
-    def show_all() -> None:
-        flax.adapter = load()
-        classes = [cls]
-        while classes:
-            current = classes.pop()
-            flax.adapter.show(current)
-            classes += type.__subclasses__(current)
-
-    after_import("flax.nnx", show_all)
+def use(adapter: Adapter) -> None:
+    """Shows flax the classes that there are, and from now on those that are made. The file that knows flax calls this at its end."""
+    flax.adapter = adapter
+    classes = [flax.base]
+    while classes:
+        current = classes.pop()
+        adapter.show(current)
+        classes += type.__subclasses__(current)
 
 
 def is_foreign_module(value: object) -> bool:

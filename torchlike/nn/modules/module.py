@@ -18,7 +18,7 @@ from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...dispatch.type_names import type_name
 from ...engine import boundary
-from .._graph_node import SHOWN, Adapter, GraphNode, connect, flax, is_foreign_module, wrappers
+from .._graph_node import SHOWN, GraphNode, connect, flax, is_foreign_module, wrappers
 from ..parameter import Buffer, Parameter
 from ._hooked import call_with_hooks
 from ._hooks import HookHandle, everywhere
@@ -661,13 +661,7 @@ class Module(Stateful, GraphNode):
         own.setdefault("_is_full_backward_hook", None)
 
 
-def _flax_adapter() -> Adapter:
-    from .._graph import FlaxAdapter  # here, since it imports flax
-
-    return FlaxAdapter(Module)
-
-
-connect(Module, _flax_adapter)
+connect(Module)
 
 
 def _forget(module: Module, name: str, *tables: str) -> None:
