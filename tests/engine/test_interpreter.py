@@ -212,6 +212,22 @@ def test_large_results_take_memory_that_nothing_reads_any_more_and_no_other():
 
 
 @pytest.mark.recorded
+@pytest.mark.parametrize(("rows", "kept", "calls"), [(3, 2 * 3 * 10 * 4, 2), (300, 2 * 4, 4)])
+def test_plans_keep_small_constants_and_make_large_ones_in_each_run(rows, kept, calls):
+    """There is a plan for each size that a program meets: with arrays of a batch's size, they would fill the memory."""
+
+    def fn(x: jax.Array) -> Any:
+        lax.full((7,), 1, x.dtype)  # nothing reads it
+        return (lax.add(lax.max(x, lax.full((rows, 10), 0.5, x.dtype)), lax.full((rows, 10), 2, x.dtype)),)
+
+    x = f32(rows, 10)
+    plan = trace(fn, [Aval(x.shape, x.dtype)]).plan()
+    assert sum(value.nbytes for value in plan._slots if isinstance(value, np.ndarray)) == kept
+    assert plan.calls == calls
+    np.testing.assert_array_equal(plan(x)[0], np.maximum(x, np.float32(0.5)) + 2)
+
+
+@pytest.mark.recorded
 def test_denormal_numbers_are_seen():
     tiny = np.array([1e-45, 0.0], np.float32)
     traced = trace(lambda x: (x > 0,), [Aval(tiny.shape, tiny.dtype)])

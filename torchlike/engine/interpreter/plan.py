@@ -23,8 +23,9 @@ _CALLS = {
     "remat": "jaxpr",
     "checkpoint": "jaxpr",
 }
-# Results of constants are computed once, when the plan is made, if they are no larger than this.
-MAX_CONSTANT_BYTES = 65536
+# Results of constants are computed once, when the plan is made, if they are no larger than this. Plans are kept by the thousand, one for
+# each size that a program has met, so that larger ones would fill the memory: to fill 64 KB takes NumPy a few microseconds in each run.
+MAX_CONSTANT_BYTES = 4096
 # Results of this size and more are written over inputs that nothing reads any more: new memory costs as much as the computation.
 MIN_REUSED_BYTES = 65536
 
@@ -279,7 +280,9 @@ class Builder:
             for function, inputs, output in self._with_memory_reused(needed, set(outputs))
         ]
         cost = sum(cost for *_, cost in needed)
-        slots = [*self.constants, *[None] * (len(places) + self.temporaries)]
+        read = {*outputs, *[reference for _, inputs, *_ in needed for reference in inputs]}
+        constants = [value if ("c", number) in read else None for number, value in enumerate(self.constants)]
+        slots = [*constants, *[None] * (len(places) + self.temporaries)]
         return Plan(slots, first, calls, [slot(o) for o in outputs], cost)
 
 
