@@ -286,7 +286,7 @@ torch.manual_seed(0); torch.alpha_dropout_(torch.ones(4),.5,True)
 torch.manual_seed(0); torch.feature_dropout_(torch.ones(2,3,2),.5,True)
 torch.manual_seed(0); torch.feature_alpha_dropout_(torch.ones(2,3,2),.5,True)|torch.manual_seed(0); torch.rrelu_(-torch.ones(4),.1,.3,True)
 torch.frobenius_norm(M,[0,1]) * 1|torch.frobenius_norm(M,1) * 1|torch.frobenius_norm(m,[])|torch.frobenius_norm(M,1,True) * 1
-torch.nuclear_norm(M[:1])|torch.nuclear_norm(m,True)|torch.nuclear_norm(x,(0,1))|torch.nuclear_norm(x,(0,))
+torch.nuclear_norm(M[1:2])|torch.nuclear_norm(m,True)|torch.nuclear_norm(x,(0,1))|torch.nuclear_norm(x,(0,))
 torch.norm_except_dim(X+1,2,0)|torch.norm_except_dim(X+1,2,-1) * 1|torch.norm_except_dim(X+1,2,1)|torch.norm_except_dim(X+1,1,2)
 torch.norm_except_dim(V)
 torch.embedding_renorm_(m,torch.tensor([1,0,1]),2.,2.)|torch.embedding_renorm_(m,torch.tensor([[2,1]]),1.,1.)
