@@ -187,7 +187,8 @@ def test_full_takes_the_dtype_of_its_number():
         torch.bool,
         torch.complex64,
     ]
-    assert torch.full((1,), np.bool_(True)).dtype is torch.float32
+    number: Any = np.bool_(True)
+    assert torch.full((1,), number).dtype is torch.float32
     assert torch.full((2,), -1, dtype=torch.uint8).tolist() == [255, 255]
     with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
         torch.full((2,), 300, dtype=torch.uint8)
