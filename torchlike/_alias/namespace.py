@@ -21,7 +21,7 @@ PACKAGE = __name__.partition(".")[0]
 # PyTorch's `torch.ops` gives out operators by their inner names; torchlike's folder of that name is where they are declared.
 ELSEWHERE = {"torch.ops": f"{PACKAGE}._torch_ops"}
 
-_LATER = DEFINED_IN[PACKAGE]  # names of torchlike that it imports when they are first asked for
+_LATE_NAMES = DEFINED_IN[PACKAGE]  # names of torchlike that it imports when they are first asked for
 
 
 class Torch(ModuleType):
@@ -35,13 +35,13 @@ class Torch(ModuleType):
         self.__loader__ = loader
         self.__version__ = ours.__version__
         vars(self).update({name: value for name, value in vars(ours).items() if _is_public(name, value)})
-        self.__all__ = [name for name in listed() if name in vars(self) or name in _LATER]
+        self.__all__ = [name for name in listed() if name in vars(self) or name in _LATE_NAMES]
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _LATER:
+        if name not in _LATE_NAMES:
             return stand_ins.find("torch", name)
         ours = sys.modules[PACKAGE]
-        is_new = f"{PACKAGE}.{_LATER[name]}" not in sys.modules
+        is_new = f"{PACKAGE}.{_LATE_NAMES[name]}" not in sys.modules
         value = getattr(ours, name)
         if is_new:
             adopt_loaded()

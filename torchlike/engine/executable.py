@@ -137,7 +137,7 @@ def for_one_trace(fn: Callable[..., object]) -> Callable[..., Any]:
 
 @tracing
 def compile_ahead(
-    fn: Callable[..., object],
+    fn: Callable[..., Sequence[object]],
     in_avals: Sequence[Aval],
     out_avals: Sequence[Aval],
     donate: tuple[int, ...] = (),

@@ -37,7 +37,8 @@ class _Finder:
         def execute_and_call(module: ModuleType) -> None:
             execute(module)
             del loader.exec_module
-            sys.meta_path.remove(self)  # pyright: ignore[reportArgumentType]
+            if self in sys.meta_path:  # not where a program has put an earlier list of finders back
+                sys.meta_path.remove(self)  # pyright: ignore[reportArgumentType]
             self.function()
 
         loader.exec_module = execute_and_call

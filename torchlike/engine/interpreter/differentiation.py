@@ -101,10 +101,12 @@ class _DualTrace(JVPTrace):  # type: ignore[misc,valid-type]
         self.plan = linear.plan
 
     def has(self, value: Any) -> bool:
+        """Whether this trace takes the value as it is: its own values, and the plan's, which have no tangent."""
         return value._trace is self or value._trace is self.plan
 
     def combine(self, function: Callable[..., Any], primitive: object, first: object, second: object) -> Any:
-        return function(first, second)  # it knows the primitive's parameters, which the rules of differentiation read
+        """Applies the operator's function: unlike the plan, rules of differentiation read the parameters it gives the primitive."""
+        return function(first, second)
 
     def process_primitive(self, primitive: Primitive, tracers: Sequence[object], params: Parameters, /) -> Any:
         out = super().process_primitive(primitive, tracers, params)
