@@ -39,16 +39,29 @@ def pytest_addoption(parser):
     )
 
 
+MODES = ("traced", "eager", "interpreted")
+
+
+def modes_of(node):
+    """The modes that can show something about a test, by its markers."""
+    if node.get_closest_marker("recorded"):
+        return MODES[:1]
+    return [mode for mode in MODES if mode != "eager" or not node.get_closest_marker("composed")]
+
+
 @pytest.hookimpl(trylast=True)  # after a test's own parameters, so that its modes stand side by side
 def pytest_generate_tests(metafunc):
     if metafunc.config.getoption("every_mode"):
-        metafunc.parametrize("engine_mode", ["traced", "eager", "interpreted"], indirect=True)
+        metafunc.parametrize("engine_mode", modes_of(metafunc.definition), indirect=True)
 
 
 def pytest_configure(config):
     if config.getoption("quick_compile"):  # XLA reads it when the first device is asked for
         # At a lower xla_backend_optimization_level results differ by more than rounding: by a percent in a batch norm's gradients.
-        os.environ["XLA_FLAGS"] += " --xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters"
+        os.environ["XLA_FLAGS"] += (
+            " --xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters"
+            " --xla_cpu_parallel_codegen_split_count=1"  # a tenth less than in 32 parts, which other threads would compile
+        )
     _keep_what_is_compiled(config)
 
 
@@ -117,10 +130,8 @@ def engine_mode(request):
 
     own = recorder().op_by_op
     mode = getattr(request, "param", os.environ.get("TORCHLIKE_TEST_MODE", "eager" if own else "traced"))
-    if mode != "traced" and request.node.get_closest_marker("recorded"):
-        pytest.skip("says nothing about this mode")
-    if mode == "eager" and request.node.get_closest_marker("composed"):
-        pytest.skip("each of its operators is tested in this mode")
+    if ("interpreted" if mode == "auto" else mode) not in modes_of(request.node):
+        pytest.skip(f"{mode} mode can show nothing that others do not")
     choice = {"interpreted": "never", "auto": "auto"}.get(mode, "now")
     with pytest.MonkeyPatch.context() as patch, compiling(choice):
         patch.setenv("TORCHLIKE_OP_BY_OP", str(int(mode == "eager")))

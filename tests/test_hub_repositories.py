@@ -9,6 +9,8 @@ import pytest
 import torchlike as torch
 from torchlike import _hub_repositories as repositories
 
+pytestmark = pytest.mark.recorded
+
 HUBCONF = '''
 dependencies = ["math"]
 import helper

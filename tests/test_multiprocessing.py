@@ -9,6 +9,8 @@ import pytest
 import torchlike as torch
 from torchlike import multiprocessing as mp
 
+pytestmark = pytest.mark.recorded
+
 multiprocessing.set_forkserver_preload(["torchlike"])  # imported once for all that are started here
 
 

@@ -7,6 +7,8 @@ import pytest
 import torchlike
 from torchlike.torch_version import TorchVersion
 
+pytestmark = pytest.mark.recorded
+
 # In order, as PEP 440 has them.
 ORDER = [
     "2.9", "2.13.0.dev20260101", "2.13.0a0+gitabc", "2.13.0a1.dev2", "2.13.0rc1", "2.13.0", "2.13.0+cpu", "2.13.0+torchlike.0.1.0",

@@ -7,6 +7,8 @@ import pytest
 
 from tests.api.namespaces import DOCS, HOOKS, NAMESPACES, public_names
 
+pytestmark = pytest.mark.recorded
+
 ENTRY = re.compile(r"^(?:::: \S*?|### )(\w+)$", re.MULTILINE)
 
 

@@ -11,6 +11,8 @@ import torchlike
 from tests.api.namespaces import NAMESPACES, public_names, public_objects
 from torchlike._missing import pytorch_names
 
+pytestmark = pytest.mark.recorded
+
 OBJECTS = public_objects()
 NAMES = [f"{namespace}.{name}" for namespace, name, _ in OBJECTS]
 

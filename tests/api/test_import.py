@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.recorded
+
 HEAVY = ["torch", "flax", "optax", "tensorflow", "tensorflow_datasets", "scipy", "matplotlib", "PIL", "orbax", "pandas"]
 
 

@@ -9,6 +9,8 @@ from torchlike import Tensor, ops
 from torchlike.dispatch.stubs import stubs
 from torchlike.ops.__main__ import describe, main
 
+pytestmark = pytest.mark.recorded
+
 STUBS = stubs(list(ops.__all__))
 
 

@@ -3,7 +3,11 @@
 import runpy
 from collections import Counter
 
+import pytest
+
 from tests.api.namespaces import DOCS
+
+pytestmark = pytest.mark.recorded
 
 CONFORMANCE = runpy.run_path(str(DOCS / "_conformance.py"))
 DATA = CONFORMANCE["load"]()

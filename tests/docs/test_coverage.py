@@ -9,6 +9,8 @@ import torchlike
 from tests.api.namespaces import DOCS
 from torchlike._missing import pytorch_names
 
+pytestmark = pytest.mark.recorded
+
 COVERAGE = runpy.run_path(str(DOCS / "_coverage.py"))
 
 

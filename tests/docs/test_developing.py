@@ -16,6 +16,8 @@ from tests.api.namespaces import DOCS
 from torchlike import version
 from torchlike._missing import pytorch_names
 
+pytestmark = pytest.mark.recorded
+
 ROOT = DOCS.parent
 PAGES = [ROOT / "CONTRIBUTING.md", *sorted((DOCS / "dev").glob("*.md"))]
 # `torchlike/engine/recorder.py::Recorder.record`, or a file or folder alone.

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.recorded
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     page for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")] if "```python" in page.read_text("utf-8")

@@ -3,8 +3,12 @@
 import json
 import runpy
 
+import pytest
+
 from tests.api.namespaces import DOCS
 from tests.libraries import run
+
+pytestmark = pytest.mark.recorded
 
 LIBRARIES = runpy.run_path(str(DOCS / "_libraries.py"))
 

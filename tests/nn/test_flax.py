@@ -14,6 +14,8 @@ from flax import linen, nnx
 import torchlike as torch
 from torchlike import nn
 
+pytestmark = pytest.mark.composed
+
 
 class Net(nn.Module):
     def __init__(self):

@@ -10,6 +10,8 @@ from tests.nn.initialisers import INITIALISERS, fill
 from tests.nn.modules.layers import SEED
 from torchlike.nn import init
 
+pytestmark = pytest.mark.composed
+
 
 @pytest.mark.parametrize("name", INITIALISERS)
 def test_the_numbers_are_pytorchs(golden, name: str):

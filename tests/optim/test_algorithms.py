@@ -8,6 +8,8 @@ import pytest
 import torchlike as torch
 from tests.optim.algorithms import ALGORITHMS, DTYPES, bowl, make, run, train
 
+pytestmark = pytest.mark.composed
+
 every_algorithm = pytest.mark.parametrize("name", ALGORITHMS)
 # Twenty steps carry the last bit of float32 a few bits up; in float64 nothing else may differ.
 TOLERANCE = {"float32": 1e-6, "float64": 1e-12}

@@ -7,6 +7,8 @@ import pytest
 import torchlike as torch
 from torchlike import optim
 
+pytestmark = pytest.mark.composed
+
 START = (1.0, -2.0, 3.0)
 SCALE = (0.3, 0.2, 0.1)
 

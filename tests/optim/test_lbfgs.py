@@ -8,6 +8,8 @@ import pytest
 import torchlike as torch
 from tests.optim.algorithms import SEARCHES, run_search, valley
 
+pytestmark = pytest.mark.composed
+
 # A curvature is a difference of gradients: its last bits are the first to differ.
 TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
 

@@ -8,6 +8,8 @@ import torchlike as torch
 from tests.optim.schedules import OPTIMIZERS, SCHEDULES, composed, run, trace, two_groups
 from torchlike.optim import lr_scheduler as schedules
 
+pytestmark = pytest.mark.recorded
+
 
 def plain(value: Any) -> Any:
     return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value

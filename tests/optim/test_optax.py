@@ -11,6 +11,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.composed
+
 
 def leaves() -> list[Any]:
     return [torch.tensor([[3.0, -4.0]], requires_grad=True), torch.tensor([1.0], requires_grad=True)]

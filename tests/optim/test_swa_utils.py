@@ -9,6 +9,8 @@ import torchlike as torch
 from tests.optim.averages import KINDS, STRATEGIES, averaged, model, rates
 from torchlike.optim import swa_utils
 
+pytestmark = pytest.mark.composed
+
 
 def flat(value: Any) -> Any:
     return [x for v in value for x in flat(v)] if isinstance(value, (list, tuple)) else [value]

@@ -6,6 +6,8 @@ import torchlike
 from tests.programs.training import VARIANTS, log
 from torchlike.engine import recorder
 
+pytestmark = pytest.mark.composed
+
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_log_equals_pytorchs(golden, variant):

@@ -9,6 +9,8 @@ import pytest
 import torchlike as torch
 from torchlike.serialization._replacement import Replacement
 
+pytestmark = pytest.mark.recorded
+
 KILLED = """
 import os, signal, sys
 import torchlike as torch

@@ -12,6 +12,8 @@ from hypothesis import given, settings, strategies as st
 
 import torchlike as torch
 
+pytestmark = pytest.mark.recorded
+
 HEAD = b"\x80\x02"
 
 

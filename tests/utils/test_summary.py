@@ -6,6 +6,8 @@ import torchlike as torch
 from torchlike import nn
 from torchlike.utils.graph import dot
 
+pytestmark = pytest.mark.recorded
+
 TABLE = """\
 ===========================================
 Layer              Output shape  Parameters

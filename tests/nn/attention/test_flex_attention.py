@@ -14,6 +14,8 @@ from torchlike.nn.attention.flex_attention import (
 )
 from torchlike.nn.functional import scaled_dot_product_attention
 
+pytestmark = pytest.mark.composed
+
 torch.manual_seed(0)
 Q = torch.randn(2, 2, 4, 3)
 

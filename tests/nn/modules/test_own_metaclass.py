@@ -22,6 +22,8 @@ from flax import nnx
 import torchlike as torch
 from torchlike import nn
 
+pytestmark = pytest.mark.composed
+
 
 class Layers(nn.Module):
     def __init__(self, width: int = 3):

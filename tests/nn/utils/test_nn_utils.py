@@ -12,6 +12,8 @@ from torchlike import nn
 from torchlike.nn import utils
 from torchlike.nn.utils import parametrize, prune
 
+pytestmark = pytest.mark.composed
+
 
 def assert_same(found: Any, expected: Any, where: str = "") -> None:
     if isinstance(expected, list):

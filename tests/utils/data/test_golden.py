@@ -8,7 +8,7 @@ import torchlike as torch
 from tests.utils.data.scenarios import COLLATE, CONVERT, ERRORS, SCENARIOS, outcome
 
 # Of more workers than this machine has processors: PyTorch says it too, and no test depends on the machine.
-pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+pytestmark = [pytest.mark.composed, pytest.mark.filterwarnings("ignore:This DataLoader will create")]
 
 
 def test_every_program_was_recorded(golden):

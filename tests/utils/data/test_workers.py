@@ -15,7 +15,7 @@ from torchlike import engine
 from torchlike.random_streams.rng import default_generator
 from torchlike.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
-pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+pytestmark = [pytest.mark.recorded, pytest.mark.filterwarnings("ignore:This DataLoader will create")]
 
 
 class Numbers(Dataset):

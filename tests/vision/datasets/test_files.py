@@ -15,6 +15,8 @@ from torchlike.vision import datasets
 from torchlike.vision.datasets import utils
 from torchlike.vision.transforms import ToTensor
 
+pytestmark = pytest.mark.recorded
+
 RNG = np.random.default_rng(0)
 
 

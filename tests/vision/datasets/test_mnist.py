@@ -16,6 +16,8 @@ from torchlike.vision.datasets import KMNIST, MNIST, FashionMNIST, VisionDataset
 from torchlike.vision.datasets.idx import read_idx
 from torchlike.vision.transforms import Compose, Lambda, Normalize, ToTensor
 
+pytestmark = pytest.mark.recorded
+
 IMAGES = np.arange(7 * 28 * 28, dtype=np.uint32).reshape(7, 28, 28).astype(np.uint8)
 LABELS = np.array([3, 0, 9, 1, 1, 5, 7], np.uint8)
 
