@@ -35,6 +35,22 @@ REFUSED = {
     "the largest": lambda x: torch.topk(x[1:4], 2, out=(x[:2], torch.zeros(2, dtype=torch.int64))),
     "outer product": lambda x: torch.outer(x[:2], x[1:3], out=x[:4].view(2, 2)),
     "outer product added": lambda x: x[:4].view(2, 2).addr_(x[:2], x[2:4]),
+    "cross product": lambda x: torch.cross(x[:3], x[3:], dim=0, out=x[1:4]),
+    "cross product where it is": lambda x: torch.linalg.cross(x[:3], x[3:], out=x[3:]),
+    "drawn around": lambda x: torch.normal(x[:3], 1.0, out=x[1:4]),
+    "numbers stacked": lambda x: torch.stack([x[0], x[1]], out=x[:2]),
+    "numbers beside each other": lambda x: torch.hstack([x[0], torch.ones(())], out=x[:2]),
+    "put together under another name": lambda x: torch.concat([x[:2], x[2:4]], out=x[1:5]),
+    "the larger": lambda x: torch.max(x[:3], x[1:4], out=x[:3]),
+    "the largest along a dimension": lambda x: torch.max(x[:3], 0, out=(x[0], torch.zeros((), dtype=torch.int64))),
+    "the k-th": lambda x: torch.kthvalue(x[:3], 1, out=(x[1], torch.zeros((), dtype=torch.int64))),
+    "the median": lambda x: torch.median(x[:3], 0, out=(x[1], torch.zeros((), dtype=torch.int64))),
+    "selected by a mask": lambda x: torch.masked_select(x[:4], x[:4] > 0, out=x[1:4]),
+    "taken along a dimension": lambda x: torch.take_along_dim(x[:3], torch.tensor([1]), 0, out=x[:1]),
+    "differences": lambda x: torch.diff(x[:4], out=x[1:4]),
+    "scaled down": lambda x: torch.renorm(x[:4].view(2, 2), 2, 0, 1.0, out=x[1:5].view(2, 2)),
+    "added to a product": lambda x: torch.addmv(x[:2], torch.ones(2, 2), torch.ones(2), out=x[1:3]),
+    "taken apart": lambda x: torch.frexp(x[:3], out=(x[1:4], torch.zeros(3, dtype=torch.int32))),
     "extrema": lambda x: torch.aminmax(x[:4].view(2, 2), dim=0, out=(x[:2], x[2:4])),
 }
 ACCEPTED = {
@@ -55,6 +71,14 @@ ACCEPTED = {
     ),
     "chosen where it is": (lambda x: torch.where(x[:3] > 1, x[:3], x[3:], out=x[:3]), [3.0, 4.0, 2.0, 3.0, 4.0, 5.0]),
     "summed up where it is": (lambda x: torch.cumsum(x[:3], 0, out=x[:3]), [0.0, 1.0, 3.0, 3.0, 4.0, 5.0]),
+    "factors of a product": (
+        lambda x: torch.addmv(torch.ones(2), x[:4].view(2, 2), torch.ones(2), out=x[:2]),
+        [2.0, 6.0, 2.0, 3.0, 4.0, 5.0],
+    ),
+    "added to a product where it is": (
+        lambda x: torch.addmv(x[:2], torch.ones(2, 2), torch.ones(2), out=x[:2]),
+        [2.0, 3.0, 2.0, 3.0, 4.0, 5.0],
+    ),
     "a copy": (lambda x: x.add_(x.flip(0)), [5.0] * 6),
 }
 

@@ -20,7 +20,7 @@ from .arguments import Parameters, check_call
 from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_writable, into, watch_in_place, write
 from .opdef import Composite, Form, Op, Promote, declarations
-from .overlap import Reading, reading, refuse_overlap
+from .overlap import Reading, reading, reading_in_place, refuse_overlap
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 DISPATCHER_OF: dict[str, Dispatcher] = {}
@@ -114,9 +114,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
 
     def with_out(*args: object, out: Tensor | None = None, **kwargs: object) -> Any:
         if reads is not Reading.ANYWHERE and out is not None:
-            itself = [read for read in args[:1] if isinstance(read, Tensor)]
-            refuse_overlap(Reading.SAME_PLACES, out, itself)
-            refuse_overlap(reads, out, (*args[len(itself) :], *kwargs.values()))
+            refuse_overlap(reads, out, (*args, *kwargs.values()))
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 if out is None:
@@ -161,7 +159,7 @@ def inplace_form(name: str) -> Callable[..., Any]:
     """``Tensor.add_``: computes as the function does and puts the result into the tensor."""
     function = FUNCTIONS[name]
     validate, casts = function.declared.validation.inplace, bool(function.declared.autocast)
-    reads, keeps_history = reading(function.declared), name.startswith("logical_")
+    reads, keeps_history = reading_in_place(function.declared), name.startswith("logical_")
 
     def call(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         if validate is not None:

@@ -230,6 +230,8 @@ class Reading(enum.Enum):
     ANYWHERE = 0  # it does not look
     SAME_PLACES = 1  # an input may be the very elements that are written, but not others among them
     ELSEWHERE = 2  # no input may share an element
+    FIRST = 3  # SAME_PLACES for the first input; at the others it does not look
+    OTHERS_ELSEWHERE = 4  # SAME_PLACES for the first input, ELSEWHERE for the others
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from .._core.sparse import SparseAval
 from .._core.tensor import Tensor
 from .opdef import INDICES, Composite, Op, Reading
 
-__all__ = ["Reading", "reading", "refuse_overlap"]
+__all__ = ["Reading", "reading", "reading_in_place", "refuse_overlap"]
 
 
 def reading(declared: Op | Composite) -> Reading:
@@ -27,8 +27,17 @@ def reading(declared: Op | Composite) -> Reading:
     return Reading.SAME_PLACES if callable(promote) or promote.elementwise else Reading.ANYWHERE
 
 
-def refuse_overlap(rule: Reading, written: object, inputs: Iterable[object]) -> None:
+def reading_in_place(declared: Op | Composite) -> Reading:
+    """The rule for the inputs of the in-place form besides the first one, which is what it writes to."""
+    rule = reading(declared)
+    return {Reading.FIRST: Reading.ANYWHERE, Reading.OTHERS_ELSEWHERE: Reading.ELSEWHERE}.get(rule, rule)
+
+
+def refuse_overlap(rule: Reading, written: object, inputs: Sequence[object], joined: bool = False) -> None:
     """Looks at the inputs of an operation that is about to write to a tensor, or to each of several.
+
+    Args:
+        joined: the inputs are tensors of a list. There one without dimensions is a part of the result and not a number.
 
     Raises:
         RuntimeError: an input shares memory with ``written``, otherwise than the rule allows.
@@ -38,13 +47,17 @@ def refuse_overlap(rule: Reading, written: object, inputs: Iterable[object]) -> 
             refuse_overlap(rule, each, inputs)
     if not isinstance(written, Tensor):
         return
+    if rule is Reading.FIRST or rule is Reading.OTHERS_ELSEWHERE:
+        refuse_overlap(Reading.SAME_PLACES, written, inputs[:1])
+        rule, inputs = (Reading.ELSEWHERE, inputs[1:]) if rule is Reading.OTHERS_ELSEWHERE else (Reading.ANYWHERE, ())
     for read in inputs:
         if isinstance(read, (list, tuple)):
-            refuse_overlap(rule, written, read)
+            refuse_overlap(rule, written, read, joined=True)
         elif (
             isinstance(read, Tensor)
             and read._storage is written._storage
             and (read is not written or rule is Reading.ELSEWHERE)
+            and (joined or read.dim() or rule is not Reading.ELSEWHERE)
             and _overlaps(written, read, rule)
         ):
             raise RuntimeError(
@@ -58,8 +71,6 @@ def _overlaps(written: Tensor, read: Tensor, rule: Reading) -> bool:
     if written._aval.__class__ is SparseAval:  # its elements have no places
         return False
     a, b = written._geometry, read._geometry
-    if rule is Reading.ELSEWHERE and not read.dim():  # a number
-        return False
     if not (a.size and b.size and a.dense and b.dense) or written.dtype.itemsize != read.dtype.itemsize:
         return False
     if a.offset == b.offset and a.size == b.size and a.strides == b.strides:

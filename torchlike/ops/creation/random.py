@@ -17,6 +17,7 @@ from ..._core.tensor import Tensor, from_host, from_value, records
 from ..._core.vmapped import check_same, drawn
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
+from ...dispatch.overlap import Reading, refuse_overlap
 from ...dispatch.register import Category, Form, Promote, Saves, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.aval import META, Aval, Placement
@@ -404,6 +405,8 @@ def normal(
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
     kind = tensors[0].dtype
+    if out is not None:
+        refuse_overlap(Reading.SAME_PLACES, out, tensors)
     result = from_value(drawn(sampling.normal, _generator(generator), shape, kind.numpy, tensors[0]._aval.placement))
     with _no_grad():
         result = result * std + mean

@@ -13,6 +13,7 @@ from jax import Array
 from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ...dispatch import return_types
+from ...dispatch.overlap import Reading
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, composite, op
 from ...numerics.half_precision import in_float32
 from .pointwise import one_tensor
@@ -218,6 +219,7 @@ def _floats_only(name: str, dtype: Dtype) -> str:
     accepts=Category.FLOAT,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     refuse=_floats_only,
+    overlap=Reading.SAME_PLACES,
     samples=[Sample(shapes=((3, 4),)), Sample(values=([0.0, 8.0, -0.75, math.inf, math.nan],), gradient=False)],
 )
 def frexp(input: Array) -> Any:

@@ -197,7 +197,7 @@ def scatter_times(input: Array, dim: int, index: Indices, src: Array) -> Array:
     return target.at[_places(places, dim)].multiply(_corner(values, places.shape)).reshape(input.shape)
 
 
-@composite(forms=Form.ELEMENTWISE, overlap=Reading.ELSEWHERE)
+@composite(forms=Form.ELEMENTWISE, overlap=Reading.OTHERS_ELSEWHERE)
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: object = None, reduce: str | None = None
 ) -> Tensor:
@@ -676,7 +676,7 @@ def put(input: Array, index: Indices, source: Array, accumulate: bool = False) -
     return done.reshape(input.shape)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, overlap=Reading.ELSEWHERE)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """``gather`` with the other dimensions broadcast; without ``dim``, from the flattened tensor.
 

@@ -44,7 +44,7 @@ def pick(input: Array, places: Indices) -> Array:
     return input.reshape(-1).at[places].get(mode="promise_in_bounds")
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, overlap=Reading.ELSEWHERE)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where ``mask`` is true, in one dimension. The mask is read.
 

@@ -484,6 +484,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    overlap=Reading.FIRST,
     samples=[Sample(shapes=((3, 5), (2, 3, 4), (2, 4, 5)))],
     autocast=Autocast.LOWER,
 )
@@ -518,6 +519,7 @@ def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: object = 1, a
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.ELEMENTWISE,
+    overlap=Reading.FIRST,
     samples=[Sample(shapes=((2, 3, 5), (2, 3, 4), (2, 4, 5)))],
     autocast=Autocast.LOWER,
 )
@@ -534,6 +536,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.ELEMENTWISE,
+    overlap=Reading.FIRST,
     samples=[Sample(shapes=((3,), (3, 4), (4,)))],
     autocast={"cuda": Autocast.LOWER},
 )

@@ -18,6 +18,7 @@ from ..._core.annotations import Dtype, IntOrInts
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.options import is_integer
+from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, alias, composite, op
 from ...dispatch.type_names import type_name
 from ..creation.filled import eye
@@ -377,6 +378,7 @@ def _multiply(parts: Sequence[Tensor], split: dict[tuple[int, int], int], i: int
 @op(
     **FIELDS,
     forms=Form.OUT,
+    overlap=Reading.ELSEWHERE,
     samples=[Sample(shapes=((2, 3), (2, 3))), Sample(shapes=((3, 2), (3, 2)), kwargs={"dim": 0})],
 )
 def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
@@ -398,7 +400,7 @@ def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
     return jnp.cross(a, b, axis=axis)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cuda": Autocast.PROMOTE})
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cuda": Autocast.PROMOTE}, overlap=Reading.ELSEWHERE)
 def cross(input: Tensor, other: Tensor, dim: IntOrInts | None = None) -> Tensor:
     """The cross products of vectors of three elements along a dimension: the first of that size by default.
 

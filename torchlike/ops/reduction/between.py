@@ -9,6 +9,7 @@ import numpy as np
 from jax import Array
 
 from ..._core.tensor import wrap_dim
+from ...dispatch.overlap import Reading
 from ...dispatch.register import CATALOG, Autocast, Category, Form, Promote, Sample, Validation, op
 from ..elementwise.pointwise import no_bool_subtraction
 
@@ -40,6 +41,7 @@ def dist(input: Array, other: Array, p: float = 2) -> Array:
     refuse=lambda name, dtype: (
         f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype.scalar_name}"
     ),
+    overlap=Reading.SAME_PLACES,
     samples=[Sample(shapes=((3, 4),), args=(2, 0, 1.0)), Sample(shapes=((3, 4),), args=(1, 1, 1.0))],
     autocast={"cuda": Autocast.FLOAT32},
 )

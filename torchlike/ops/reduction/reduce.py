@@ -382,7 +382,7 @@ def _three_forms(
     return along(input, int(arguments["dim"]), bool(arguments.get("keepdim", False)))
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, overlap=Reading.SAME_PLACES)
 def max(input: object, *args: object, **kwargs: object) -> Any:
     """The largest element, the largest ones along a dimension, or the larger of two tensors' elements.
 
@@ -399,7 +399,7 @@ def max(input: object, *args: object, **kwargs: object) -> Any:
     return _three_forms("max", _max_all, _max_along, "maximum", input, args, kwargs)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, overlap=Reading.SAME_PLACES)
 def min(input: Tensor, *args: object, **kwargs: object) -> Any:
     """The smallest element, the smallest ones along a dimension, or the smaller of two tensors' elements.
 
@@ -608,6 +608,7 @@ def var_mean(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwarg
     accepts=Category.ALL,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     saves=Saves.RESULT,
+    overlap=Reading.ANYWHERE,
     samples=[ALONG, SEVERAL, Sample(values=([[float("-inf"), float("-inf")], [0.0, 1.0]],), args=(1,), gradient=False)],
     autocast={"cuda": Autocast.FLOAT32},
 )

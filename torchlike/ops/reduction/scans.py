@@ -164,7 +164,7 @@ def cummin(input: Array, dim: int) -> Any:
     return _running_extremum(return_types.cummin, input, dim, lax.cummin)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, overlap=Reading.SAME_PLACES)
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:

@@ -135,6 +135,7 @@ def _needs_elements(name: str, input: Array, dim: int) -> None:
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     saves=Saves.INPUTS,
+    overlap=Reading.ELSEWHERE,
     samples=[Sample(shapes=((3, 4),), args=(2,)), Sample(shapes=((3, 4),), args=(1, 0, True))],
 )
 def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Any:
@@ -211,6 +212,7 @@ WHOLE = [Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(1,)), Sample(s
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     backward=lambda input, dim, keepdim: "MedianBackward0" if dim is None else "MedianBackward1",
     saves=Saves.INPUTS,
+    overlap=Reading.ELSEWHERE,
     samples=WHOLE,
 )
 def median(input: Array, dim: int | None = None, keepdim: bool = False) -> Any:
@@ -231,6 +233,7 @@ def median(input: Array, dim: int | None = None, keepdim: bool = False) -> Any:
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     backward=lambda input, dim, keepdim: "NanmedianBackward0" if dim is None else "NanmedianBackward1",
     saves=Saves.INPUTS,
+    overlap=Reading.ELSEWHERE,
     samples=WHOLE,
 )
 def nanmedian(input: Array, dim: int | None = None, keepdim: bool = False) -> Any:
@@ -246,6 +249,7 @@ def nanmedian(input: Array, dim: int | None = None, keepdim: bool = False) -> An
     accepts=Category.REAL,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     saves=Saves.INPUTS,
+    overlap=Reading.ELSEWHERE,
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(0, True)), TIES],
 )
 def mode(input: Array, dim: int = -1, keepdim: bool = False) -> Any:

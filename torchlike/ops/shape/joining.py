@@ -72,7 +72,7 @@ def _check_list(name: str, tensors: Sequence[Array]) -> None:
             raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
 
 
-@composite(forms=Form.FUNCTION | Form.OUT)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
 def concat(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Another name of ``cat``."""
     return cat(tensors, dim if axis is None else axis)
@@ -173,7 +173,7 @@ def vstack(tensors: object) -> Tensor:
     return cat([atleast_2d(x) for x in _non_empty("vstack", tensors)], 0)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
 def row_stack(tensors: object) -> Tensor:
     """Another name of ``vstack``."""
     return vstack(tensors)
