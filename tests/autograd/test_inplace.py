@@ -461,12 +461,61 @@ def test_what_has_no_derivative_is_refused_in_place_too():
     for part in (slice(None), slice(1)):
         x = a * 3
         x[part].floor_divide_(2)
-        with pytest.raises(RuntimeError, match="derivative for aten::floor_divide is not implemented"):
+        with pytest.raises(RuntimeError, match="derivative for aten::floor_divide_ is not implemented"):
             x.sum().backward()
     x = a * 3
     x //= 2
-    with pytest.raises(RuntimeError, match="derivative for aten::floor_divide is not implemented"):
+    with pytest.raises(RuntimeError, match="derivative for aten::floor_divide_ is not implemented"):
         x.sum().backward()
     x = (a * 3).logical_and_(a.detach())  # PyTorch takes the result for a constant and keeps the history
     x.sum().backward()
     assert a.grad.tolist() == [3.0, 3.0]
+
+
+def test_polygamma_in_place_differentiates_at_what_was_there():
+    a = torch.tensor([0.5, 1.5], requires_grad=True)
+    x = a * 1
+    assert x.polygamma_(1) is x
+    x.sum().backward()
+    torch.testing.assert_close(a.grad, torch.tensor([-16.828796, -0.8287966]))
+    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
+        torch.tensor([2]).polygamma_(1)
+
+
+@pytest.mark.parametrize("which", ["what is set", "what it is set to", "to nothing"])
+def test_set_with_history_is_refused_in_the_backward_pass(which):
+    a = torch.tensor([1.0, 2.0], requires_grad=True)
+    x = {"what it is set to": torch.zeros(2)}.get(which, a * 2)
+    sources = {"what is set": [torch.ones(2)], "what it is set to": [a * 2], "to nothing": []}[which]
+    x.set_(*sources)
+    assert x.requires_grad and type(x.grad_fn).__name__ == "NotImplemented"
+    with pytest.raises(RuntimeError, match="^derivative for set_ is not implemented$"):
+        x.sum().backward()
+
+
+def test_set_without_recording_leaves_the_history():
+    a = torch.tensor([1.0, 2.0], requires_grad=True)
+    x, y = a * 2, torch.zeros(2)
+    with torch.no_grad():
+        y.set_(x)
+        x.set_(torch.ones(2))
+    assert not y.requires_grad
+    x.sum().backward()
+    assert a.grad.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((-1, (2,), (1,)), "Tensor: invalid storage offset -1"),
+        ((0, (2,), (-1,)), "Storage size calculation overflowed with sizes=[2] and strides=[-1]"),
+        ((0, (-2,), (1,)), "numel: integer multiplication overflow"),
+        ((0, (2, 2), (1,)), "unequal size length (2) and stride length (1)"),
+    ],
+)
+def test_set_refuses_shapes_that_mean_nothing(shape, message):
+    x = torch.zeros(4)
+    with pytest.raises(RuntimeError) as raised:
+        x.set_(torch.ones(4), *shape)
+    assert str(raised.value) == message
+    assert x.tolist() == [0.0] * 4

@@ -21,7 +21,7 @@ from .apply import link
 from .lowering import Lowered
 from .moving import move, moved_value
 from .opdef import Saves
-from .pullback import rule_for
+from .pullback import MissingRule, rule_for
 
 
 def check_writable(tensor: Tensor) -> None:
@@ -162,10 +162,14 @@ def _steps_below(base: Tensor, steps: tuple[ViewStep, ...]) -> tuple[ViewStep, .
 
 def watch_in_place(tensor: Tensor, result: Tensor) -> None:
     """Corrects what the node of an in-place operation watches: not the input that it overwrites, of which PyTorch keeps a copy; and
-    if the result is saved, the tensor that it is written to.
+    if the result is saved, the tensor that it is written to. A missing derivative gets the name of the in-place form.
     """
     node = result._grad_fn
-    if node is None or not node.watched:
+    if node is None:
+        return
+    if not node.watched:
+        if node.rule.__class__ is MissingRule:
+            node.rule = node.rule.in_place()
         return
     storage = tensor._storage
     if node.rule.watched[:1] == (0,) and node.watched[0][0] is storage:

@@ -260,6 +260,8 @@ class Op:
     used_once: bool = False  # a second backward through PyTorch's node fails, although nothing is saved here
     # A string: PyTorch has no derivative under this name, and its backward pass says so ("aten::heaviside").
     differentiable: bool | str = True
+    missing_for: tuple[str, ...] = ()  # of that string: the parameters it is said of; (): all of them
+    constant_results: tuple[int, ...] = ()  # the numbers of results that never require a gradient
     view: bool = False  # the result shares the input's memory; ``compute`` then runs on ``Strided`` as well
     several: bool = False  # returns a tuple whatever its length
     overlap: Reading | None = None  # with what is written in place or to ``out``; None: as ``overlap.reading`` says
@@ -280,7 +282,7 @@ class Op:
             if not callable(rule.promote):
                 _check_type("promote", rule.promote, Promote)
             _check_type("accepts", rule.accepts, Category)
-            for names in (rule.keep_scalar, rule.keep_float32, rule.must_fit, self.constant):
+            for names in (rule.keep_scalar, rule.keep_float32, rule.must_fit, self.constant, self.missing_for):
                 _check_parameters(names, parameters)
             if isinstance(self.saves, tuple):
                 _check_parameters(self.saves, parameters)

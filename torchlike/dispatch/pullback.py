@@ -40,16 +40,19 @@ class Rule:
     def __init__(self, kernel: Lowered, mask: int) -> None:
         self.kernel = kernel
         self.wanted = tuple(i for i, aval in enumerate(kernel.in_avals) if mask >> i & 1 and _differentiable(aval))
-        self.outputs = tuple(i for i, aval in enumerate(kernel.out_avals) if _differentiable(aval))
-        self.pullbacks: dict[tuple[int, ...], Pullback] = {}
         op = kernel.op
+        constant = op.constant_results if isinstance(op, Op) else ()
+        self.outputs = tuple(
+            i for i, aval in enumerate(kernel.out_avals) if _differentiable(aval) and i not in constant
+        )
+        self.pullbacks: dict[tuple[int, ...], Pullback] = {}
         name = op.backward_name
         self.name = name(*_arguments_with_avals(kernel)) if callable(name) else name
         self.node_class: type[Node] = node_class(str(self.name))
         self.saved: tuple[int, ...] = ()
         self.traced: Traced | None = None  # until the kernel of the pullback is made
         self.watches_result = op.saves is Saves.RESULT
-        if self and not isinstance(op.differentiable, str):
+        if self and not self.missing:
             # The pullback reads the inputs that are left when dead code is removed from it.
             self.traced = self._trace_whole()
             self.saved = tuple(sorted(n for n in self.traced.reads() if n < len(kernel.in_avals)))
@@ -65,6 +68,15 @@ class Rule:
 
     def __bool__(self) -> bool:
         return bool(self.wanted and self.outputs and self.kernel.op.differentiable)
+
+    @property
+    def missing(self) -> str:
+        """What PyTorch calls the derivative where it has none; empty where it has one."""
+        op = self.kernel.op
+        if not isinstance(op.differentiable, str):
+            return ""
+        lacking = _named_inputs(self.kernel, op.missing_for) if op.missing_for else self.wanted
+        return op.differentiable if set(lacking).intersection(self.wanted) else ""
 
     def spread(self, entries: Iterable[object], nothing: object) -> tuple[Any, ...]:
         """Entries for the wanted inputs, spread over all inputs of PyTorch's node, with ``nothing`` for the others."""
@@ -120,7 +132,8 @@ class MissingRule:
     """Stands where PyTorch has no derivative: the result requires a gradient, and the backward pass raises.
 
     Args:
-        missing: what PyTorch calls the derivative. Where that is an operator ("aten::heaviside") the node has no name of its own.
+        missing: what PyTorch calls the derivative.
+        name: of the node; empty where ``missing`` is an operator, whose node has no name of its own ("aten::heaviside").
     """
 
     saved = watched = ()
@@ -128,9 +141,16 @@ class MissingRule:
 
     def __init__(self, missing: str, name: str, wanted: Sequence[int] = (), outputs: Sequence[int] = ()) -> None:
         self.missing, self.wanted, self.outputs = missing, wanted, outputs
-        self.name = "torch::autograd::NotImplemented" if missing.startswith("aten::") else name
+        self.is_operator = not name or missing.startswith("aten::")
+        self.name = "torch::autograd::NotImplemented" if self.is_operator else name
         self.node_class: type[Node] = node_class(self.name)
         self.take: Callable[[Sequence[object]], Sequence[object]] = at_places(())
+
+    def in_place(self) -> MissingRule:
+        """The same for the in-place form: PyTorch names the operator that was called."""
+        if not self.is_operator:
+            return self
+        return MissingRule(f"{self.missing}_", self.name, self.wanted, self.outputs)
 
     def step(self, *_: object) -> NoReturn:
         """Raises, in PyTorch's words.
@@ -138,7 +158,7 @@ class MissingRule:
         Raises:
             RuntimeError: always; NotImplementedError where PyTorch knows the node and lacks the formula.
         """
-        if self.missing.startswith("aten::"):
+        if self.is_operator:
             raise RuntimeError(f"derivative for {self.missing} is not implemented")
         raise NotImplementedError(f"the derivative for '{self.missing}' is not implemented.")
 
@@ -150,10 +170,9 @@ def rule_for(kernel: Lowered, mask: int) -> Any:
     """The derivative rule of a kernel for inputs given as a bit mask, made at the first call; None where there is no derivative."""
     rule = kernel.rules.get(mask, NO_RULE_YET)
     if rule is NO_RULE_YET:
-        missing = kernel.op.differentiable
         rule = Rule(kernel, mask) or None
-        if rule is not None and isinstance(missing, str):
-            rule = MissingRule(missing, str(rule.name), rule.wanted, rule.outputs)
+        if rule is not None and rule.missing:
+            rule = MissingRule(rule.missing, str(rule.name), rule.wanted, rule.outputs)
         kernel.rules[mask] = rule
     return rule
 

@@ -300,3 +300,15 @@ def test_numpys_own_bool_counts_as_a_float():
     assert (LONG - true).tolist() == [0.0, 0.0] and (BOOL + true).tolist() == [2.0, 1.0]
     with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool tensor"):
         BOOL - true
+
+
+def test_zeta_has_a_derivative_for_its_second_argument():
+    q = torch.tensor([0.5, 2.0], requires_grad=True)
+    y = torch.special.zeta(2.5, q)
+    (first,) = torch.autograd.grad(y.sum(), q, create_graph=True)
+    torch.testing.assert_close(first, torch.tensor([-29.05201, -0.3168347]))
+    (second,) = torch.autograd.grad(first.sum(), q)
+    torch.testing.assert_close(second, torch.tensor([199.59274, 0.4786907]))
+    x = torch.tensor([2.5, 3.5], requires_grad=True)
+    with pytest.raises(NotImplementedError, match="^the derivative for 'zeta' is not implemented.$"):
+        torch.special.zeta(x, 2.0).sum().backward()

@@ -113,3 +113,14 @@ def test_lu_solve_wants_one_dtype(solve):
     message = "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type Float and B of type Double instead"
     with pytest.raises(RuntimeError, match=message):
         solve(torch.ones(2, 1, dtype=torch.float64), LU, pivots)
+
+
+def test_a_permutation_requires_no_gradient():
+    a = torch.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
+    for P, L, U in (torch.linalg.lu(a), torch.lu_unpack(*torch.linalg.lu_factor(a))):
+        assert not P.requires_grad and P.grad_fn is None
+        assert L.requires_grad and U.requires_grad
+        (gradient,) = torch.autograd.grad((P @ L @ U).sum(), a)
+        torch.testing.assert_close(gradient, torch.ones(2, 2))
+        with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
+            P.sum().backward()

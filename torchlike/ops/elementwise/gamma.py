@@ -14,6 +14,7 @@ from jax.scipy import special
 from ..._core import dtypes
 from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
+from ...dispatch.inplace import into
 from ...dispatch.register import Category, Form, Promote, Sample, Validation, composite, op
 from ...numerics.half_precision import in_float32
 
@@ -159,7 +160,9 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 @composite(forms=Form.METHOD)
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """``polygamma`` in place."""
-    return self.copy_(polygamma(n, self))  # pyright: ignore[reportAttributeAccessIssue]
+    if not isinstance(n, int):
+        raise TypeError(f"polygamma_(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+    return into(self, True, polygamma(n, self))
 
 
 def _multivariate(dtype: Dtype, p: int) -> None:

@@ -16,7 +16,7 @@ from ...dispatch.register import Category, Form, Operand, Promote, Sample, Valid
 from ...numerics.chebyshev import Series, reference
 from ...numerics.half_precision import in_float32
 from . import elementary, pointwise
-from .pointwise import one_tensor
+from .pointwise import is_tensor, one_tensor
 
 SQRT_HALF = math.sqrt(0.5)
 ANYWHERE = Sample(
@@ -109,11 +109,19 @@ def special_erfcx(input: Array) -> Array:
     return _erfcx(input)
 
 
+def _zeta_name(input: object, other: object) -> str:
+    if not is_tensor(input):
+        return "SpecialZetaBackward1"
+    return "SpecialZetaBackward0" if is_tensor(other) else "SpecialZetaBackward2"
+
+
 @op(
     promote=Promote.INT_TO_FLOAT,
     accepts=Category.REAL,
     forms=Form.OUT,
-    differentiable="zeta",  # PyTorch has the one for ``other``
+    differentiable="zeta",
+    missing_for=("input",),
+    backward=_zeta_name,
     validation=Validation(call=one_tensor("special_zeta")),
     refuse="zeta_cpu",
     samples=[Sample(shapes=((3, 4), (4,)), low=1.5, high=4.0, dtypes=("float32",))],
@@ -125,9 +133,19 @@ def special_zeta(input: Operand, other: Operand) -> Array:
     >>> torch.special.zeta(torch.tensor([2.0]), 1)
     tensor([1.6449])
     """
-    s, q = jnp.broadcast_arrays(input, other)
+    return _zeta(*jnp.broadcast_arrays(input, other))
+
+
+@jax.custom_jvp
+def _zeta(s: Array, q: Array) -> Array:
     result = special.zeta(s, q)
     # JAX gives NaN for infinite powers, and at the poles anything.
     result = jnp.where(jnp.isposinf(s) & (q <= 1), jnp.where(q == 1, 1, jnp.inf).astype(s.dtype), result)
     result = jnp.where((q <= 0) & (q == jnp.floor(q)), jnp.asarray(jnp.inf, s.dtype), result)
     return jnp.where(s < 1, jnp.asarray(jnp.nan, s.dtype), result)
+
+
+@_zeta.defjvp
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+    (s, q), (_, dq) = primals, tangents  # nobody asks for the derivative with respect to the power: see ``missing_for``
+    return _zeta(s, q), -s * _zeta(s + 1, q) * dq

@@ -221,7 +221,14 @@ def permutation(order: Array, dtype: np.dtype) -> Array:
     return jnp.swapaxes(jax.nn.one_hot(order, order.shape[-1], dtype=dtype), -1, -2)
 
 
-@op(**NUMERIC, refuse="lu_cpu", forms=Form.OUT, saves=Saves.RESULT, samples=[SQUARE, TALL, WIDE])
+@op(
+    **NUMERIC,
+    refuse="lu_cpu",
+    forms=Form.OUT,
+    saves=Saves.RESULT,
+    constant_results=(0,),
+    samples=[SQUARE, TALL, WIDE],
+)
 def linalg_lu(A: Array, *, pivot: bool = True) -> Any:
     """``P L U = A``: a permutation, a lower triangle with ones on its diagonal, and an upper one.
 
@@ -235,7 +242,7 @@ def linalg_lu(A: Array, *, pivot: bool = True) -> Any:
     return return_types.linalg_lu(permutation(order, A.dtype), *triangles(factors))
 
 
-@op(**FIELDS, forms=Form.FUNCTION | Form.OUT, saves=Saves.INPUTS, samples=[])
+@op(**FIELDS, forms=Form.FUNCTION | Form.OUT, saves=Saves.INPUTS, constant_results=(0,), samples=[])
 def lu_unpack(LU_data: Array, LU_pivots: Indices, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """P, L and U from what ``lu_factor`` gives; empty where they are not asked for."""
     if unpack_pivots and LU_pivots.dtype != np.int32:

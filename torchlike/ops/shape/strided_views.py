@@ -17,6 +17,7 @@ from ..._core.storage import DetachedStorage, Storage
 from ..._core.strided import Strided, contiguous_strides
 from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
+from ...dispatch.apply import without_derivative
 from ...dispatch.inplace import check_writable
 from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
 from .complex_numbers import conj_view, is_conj, is_neg, neg_view, view_as_real
@@ -289,8 +290,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         raise unsupported("set_", (self, source))
     if source is None:
         empty = Storage(zero_extended(window(_flat(self), ((0, 1),), (0,)), (0,))._value())
-        _share_memory_of(self, empty, None)
-        return self
+        return without_derivative(_share_memory_of(self, empty, None), [self], "set_")
     if isinstance(source, TypedStorage):
         if source.dtype is not self.dtype:
             raise RuntimeError(
@@ -298,10 +298,11 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
                 f"{source.dtype.scalar_name} for argument 1 'storage'"
             )
         source = source.untyped()
+    with_history = [self, source] if isinstance(source, Tensor) and size is None else [self]
     if isinstance(source, UntypedStorage):
         with _without_grad():
             source = in_elements_of(source, self.dtype)
-    if not isinstance(source, Tensor):
+    elif not isinstance(source, Tensor):
         raise TypeError(f"set_() takes a tensor or a storage; {type(source).__name__} is not supported yet")
     if source.dtype is not self.dtype:
         raise RuntimeError(
@@ -313,20 +314,37 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         if is_neg(source):
             source = neg_view(source)
         if size is not None:
-            size = tuple(size)
-            source = as_strided(source, size, contiguous_strides(size) if stride is None else stride, storage_offset)
+            source = _seen_as(source, tuple(size), stride, storage_offset)
     view = source._view
     _share_memory_of(self, source._storage, view and view.rebased(None, DEFAULT))
-    return self
+    return without_derivative(self, with_history, "set_")
 
 
-def _share_memory_of(tensor: Tensor, storage: Storage, view: View | None) -> None:
+def _seen_as(source: Tensor, size: tuple[int, ...], stride: Any, offset: int) -> Tensor:
+    """The memory of a tensor in another shape.
+
+    Raises:
+        RuntimeError: the shape means nothing.
+    """
+    if stride is not None and len(stride) != len(size):
+        raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
+    if min(size, default=0) < 0:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if stride is not None and min(stride, default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    return as_strided(source, size, contiguous_strides(size) if stride is None else stride, offset)
+
+
+def _share_memory_of(tensor: Tensor, storage: Storage, view: View | None) -> Tensor:
     """Gives a tensor other memory. It keeps its own version counter, which counts this as one more write."""
     former = tensor._storage
     former.version += 1  # seen by views of the tensor, and by graph nodes that have saved it
     own = DetachedStorage(storage)
     own.version = former.version
     tensor._storage, tensor._view = own, view
+    return tensor
 
 
 def _flat(tensor: Tensor) -> Tensor:
