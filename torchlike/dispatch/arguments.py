@@ -52,8 +52,10 @@ class Parameters:
         if at and len(args) > at and _is_int(args[at]):
             args = (*args[:at], tuple(args[at:]))
         if len(args) > self.positional:
+            least, most = sum(d is inspect.Parameter.empty for d in self.defaults[: self.positional]), self.positional
+            bounds = f"from {least} to {most}" if least < most else f"{most}"
             raise TypeError(
-                f"{name}() takes {self.positional} positional argument{'s' * (self.positional != 1)} but {len(args)} were given"
+                f"{name}() takes {bounds} positional argument{'s' * (bounds != '1')} but {len(args)} were given"
             )
         bound = [*args, *self._tails[len(args)]]
         for key, value in kwargs.items():

@@ -16,7 +16,7 @@ from .._core.python_functions import FORWARDED_TO_METHOD, PYTHON
 from .._core.tensor import Tensor
 from .._core.torch_function import overloaded_arguments
 from .apply import Dispatcher, apply
-from .arguments import Parameters, check_call
+from .arguments import Parameters, check_call, missing
 from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_writable, into, watch_in_place, write
 from .opdef import Composite, Form, Op, Promote, declarations
@@ -28,6 +28,12 @@ FUNCTIONAL = "torchlike.nn.functional"
 FUNCTIONAL_OF_PYTORCH = "torch.nn.functional"
 NAMESPACES = ("fft", "linalg", "special")  # the name of an op in one of them begins with the namespace
 _POSITION = re.compile(r" \(position (\d+)\)")
+_ALONE = re.compile(
+    r"^(?P<name>\w+)\(\) received an invalid combination of arguments - got \(Tensor\), but expected \((?P<parameters>.*)\)$"
+)
+_COUNTS = re.compile(
+    r"^(?P<name>\w+)\(\) takes (from (?P<least>\d+) to )?(?P<most>\d+) positional arguments? but (?P<given>\d+) were given$"
+)
 
 
 def function_form(op: Op, name: str | None = None, method: bool = False) -> Callable[..., Any]:
@@ -46,20 +52,20 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
 
     def call(*given: Any, **kwargs: Any) -> Any:
         args = given
-        if kwargs:
-            if takes_out and "out" in kwargs:
-                out = kwargs.pop("out")
-                if out is not None:
-                    if reads is not Reading.ANYWHERE:
-                        refuse_overlap(reads, out, (*given, *kwargs.values()))
-                    if casts and modes.any_slow_mode and modes.autocast:
-                        with without_autocast():
-                            return _with_out(op, out, call(*given, **kwargs))
-                    return _with_out(op, out, call(*given, **kwargs))
-            args = bind(name, args, kwargs)
-        elif len(args) != total or variadic:
-            args = complete(name, args)
+        if kwargs and takes_out and "out" in kwargs:
+            out = kwargs.pop("out")
+            if out is not None:
+                if reads is not Reading.ANYWHERE:
+                    refuse_overlap(reads, out, (*given, *kwargs.values()))
+                if casts and modes.any_slow_mode and modes.autocast:
+                    with without_autocast():
+                        return _with_out(op, out, call(*given, **kwargs))
+                return _with_out(op, out, call(*given, **kwargs))
         try:
+            if kwargs:
+                args = bind(name, args, kwargs)
+            elif len(args) != total or variadic:
+                args = complete(name, args)
             if casts and modes.any_slow_mode and modes.autocast:
                 args = cast_arguments(op.autocast, args, {})[0]
             return apply(dispatcher, args)
@@ -90,7 +96,29 @@ def _with_argument_position(message: str, method: bool, kwargs: Mapping[str, obj
     """Corrects an argument's position in a message: methods count without ``self``, and keyword arguments have none."""
     if any(f"argument '{name}' (position" in message for name in kwargs):
         return _POSITION.sub("", message)
-    return _POSITION.sub(lambda at: f" (position {int(at[1]) - method})", message)
+    if not method:
+        return message
+    alone = _ALONE.match(message)
+    if alone is not None:
+        further = alone["parameters"].partition(", *")[0].split(", ")[1:]
+        return str(missing(alone["name"], [each.split(" ")[-1] for each in further if "=" not in each]))
+    message = _POSITION.sub(lambda at: f" (position {int(at[1]) - 1})", message)
+    return _COUNTS.sub(_counted_without_self, message)
+
+
+def _counted_without_self(found: re.Match[str]) -> str:
+    name, least, most, given = found["name"], found["least"], int(found["most"]) - 1, int(found["given"]) - 1
+    if not most:
+        return f"TensorBase.{name}() takes no arguments ({given} given)"
+    bounds = f"from {int(least) - 1} to {most}" if least else f"{most}"
+    return f"{name}() takes {bounds} positional argument{'s' * (bool(least) or most != 1)} but {given} were given"
+
+
+def _of_in_place(name: str, message: str, kwargs: Mapping[str, object]) -> str:
+    """The message of a function as its in-place form gives it."""
+    if not message.startswith(f"{name}("):
+        return message
+    return _with_argument_position(f"{name}_{message.removeprefix(name)}", True, kwargs)
 
 
 def composite_form(composite: Composite, name: str | None = None) -> Callable[..., Any]:
@@ -171,7 +199,11 @@ def inplace_form(name: str) -> Callable[..., Any]:
             with without_autocast():
                 result = function(self, *args, **kwargs)
         else:
-            result = function(self, *args, **kwargs)
+            try:
+                result = function(self, *args, **kwargs)
+            except TypeError as error:
+                error.args = (_of_in_place(name, str(error), kwargs),)
+                raise
         watch_in_place(self, result)
         return write(self, result, keeps_history)
 

@@ -269,6 +269,8 @@ def check_arguments(op: Op, args: tuple[object, ...]) -> None:
             kind = "Tensor"
         elif wanted == "Number" and not isinstance(arg, (bool, int, float, complex)):
             kind = "Number"
+        elif wanted in ("int", "float") and (arg is None or isinstance(arg, (str, list, tuple))):
+            kind = wanted
         else:
             continue
         raise TypeError(

@@ -312,3 +312,27 @@ def test_zeta_has_a_derivative_for_its_second_argument():
     x = torch.tensor([2.5, 3.5], requires_grad=True)
     with pytest.raises(NotImplementedError, match="^the derivative for 'zeta' is not implemented.$"):
         torch.special.zeta(x, 2.0).sum().backward()
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: x.add_("a"), "add_(): argument 'other' (position 1) must be Tensor, not str"),
+        (lambda x: x.mul_(), 'mul_() missing 1 required positional arguments: "other"'),
+        (lambda x: x.mul(), 'mul() missing 1 required positional arguments: "other"'),
+        (lambda x: x.mul_(2, foo=1), "mul_() got an unexpected keyword argument 'foo'"),
+        (lambda x: x.atan2_(x, 1), "atan2_() takes 1 positional argument but 2 were given"),
+        (lambda x: x.atan2(x, 1), "atan2() takes 1 positional argument but 2 were given"),
+        (lambda x: x.logit_(0.1, 2), "logit_() takes from 0 to 1 positional arguments but 2 were given"),
+        (lambda x: x.sigmoid_(1), "TensorBase.sigmoid_() takes no arguments (1 given)"),
+        (lambda x: x.exp(1, 2), "TensorBase.exp() takes no arguments (2 given)"),
+        (lambda x: x.cumsum_("a"), "cumsum_(): argument 'dim' (position 1) must be int, not str"),
+        (lambda x: FUNCTIONS["cumsum"](x, None), "cumsum(): argument 'dim' (position 2) must be int, not NoneType"),
+        (lambda x: x.polygamma_("a"), "polygamma_(): argument 'n' (position 1) must be int, not str"),
+    ],
+)
+def test_messages_about_arguments_name_the_form_that_was_called(call, message):
+    with pytest.raises(TypeError) as raised:
+        call(torch.ones(2))
+    assert str(raised.value) == message
