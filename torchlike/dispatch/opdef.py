@@ -39,7 +39,8 @@ ROLES = {
     "Number | None": NUMBER,
 }
 STATIC_KINDS = {
-    "Any", "object", "bool", "int", "float", "str", "None", "Dims", "Sequence[int]", "IntOrInts",
+    "Any", "object", "bool", "int", "float", "str", "None", "Dims", "Sequence[int]", "IntOrInts", "Pair", "tuple[int, ...]",
+    "tuple[tuple[int, int], ...]",
     "Dtype", "DeviceLike", "Layout", "MemoryFormat", "Placement", "Plan",
 }  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import ops
 from .._core.tensor import Tensor
@@ -29,7 +29,7 @@ class Folded(TransformedDistribution):
         super().__init__(symmetric, AbsTransform(), validate_args=validate_args)
 
     @property
-    def scale(self) -> Any:
+    def scale(self) -> Tensor:
         """The scale of ``X``."""
         return self.base_dist.scale
 
@@ -37,11 +37,11 @@ class Folded(TransformedDistribution):
     def mode(self) -> Tensor:
         return ops.zeros_like(self.scale)
 
-    def _converted(self, value: object) -> Any:
+    def _converted(self, value: Tensor) -> Tensor:
         """The argument of ``log_prob``, after its validation."""
         return value
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         value = self._converted(value)
@@ -55,5 +55,5 @@ class Folded(TransformedDistribution):
     def icdf(self, value: Tensor) -> Tensor:
         return self.base_dist.icdf((value + 1) / 2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)

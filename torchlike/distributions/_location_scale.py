@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._core.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from .._core.annotations import TensorOrNumber
+
 
 __all__ = ["LocationScale"]
 
@@ -19,12 +23,12 @@ class LocationScale(Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, loc: object, scale: object, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: TensorOrNumber, scale: TensorOrNumber, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     @property

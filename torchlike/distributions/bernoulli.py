@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import ops
 from .._core.tensor import Tensor
@@ -12,6 +12,10 @@ from ..nn import functional as F
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import ProbsOrLogits, broadcast_all
+
+if TYPE_CHECKING:
+    from .._core.annotations import TensorOrNumber
+
 
 __all__ = ["Bernoulli"]
 
@@ -34,13 +38,18 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     has_enumerate_support = True
     _mean_carrier_measure = 0  # pyright: ignore[reportAssignmentType]
 
-    def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: TensorOrNumber | None = None,
+        logits: TensorOrNumber | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         name = self.set_param_name(probs, logits)
         (self.__dict__[name],) = broadcast_all(logits if probs is None else probs)
         super().__init__(self._param.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.probs
 
     @property
@@ -68,7 +77,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         return self._enumerated(ops.arange(2, dtype=self._param.dtype, device=self._param.device), expand)
 
     @property
-    def _natural_params(self) -> tuple[object, ...]:
+    def _natural_params(self) -> tuple[Tensor, ...]:
         return (ops.logit(self.probs),)
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import ops
 from .._core.annotations import TensorOrNumber
@@ -12,6 +12,10 @@ from ..autograd.grad_mode import no_grad
 from . import constraints
 from .distribution import Distribution
 from .utils import ProbsOrLogits, broadcast_all
+
+if TYPE_CHECKING:
+    from .constraints import Constraint
+
 
 __all__ = ["Binomial"]
 
@@ -50,7 +54,7 @@ class Binomial(ProbsOrLogits, Distribution):
         super().__init__(self._param.shape, validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         return constraints.integer_interval(0, self.total_count)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import ops
 from .._core.dtypes import finfo
@@ -12,6 +12,10 @@ from .._core.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import ProbsOrLogits
+
+if TYPE_CHECKING:
+    from .constraints import Constraint
+
 
 __all__ = ["Categorical"]
 
@@ -33,9 +37,14 @@ class Categorical(ProbsOrLogits, Distribution):
     has_enumerate_support = True
     is_binary = False
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         name = self.set_param_name(probs, logits)
-        parameter = logits if probs is None else probs
+        parameter: Tensor = logits if probs is None else probs  # pyright: ignore[reportAssignmentType]
         if parameter.dim() < 1:
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
         self.__dict__[name] = (
@@ -50,7 +59,7 @@ class Categorical(ProbsOrLogits, Distribution):
         return self._param.shape[-1]
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         return constraints.integer_interval(0, self._num_events - 1)
 
     @property
@@ -77,7 +86,7 @@ class Categorical(ProbsOrLogits, Distribution):
         value, logs = ops.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
         return logs.gather(-1, value[..., :1]).squeeze(-1)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         # The term of a probability of 0 is 0, where 0 * -inf would be NaN.
         logits = self.logits.clamp(min=finfo(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Self
 
 from .._core.annotations import TensorOrNumber
 from .._core.tensor import Tensor
 from . import constraints
 from .gamma import Gamma
+
+if TYPE_CHECKING:
+    from .distribution import Distribution
+
 
 __all__ = ["Chi2"]
 
@@ -27,7 +31,7 @@ class Chi2(Gamma):
     def __init__(self, df: TensorOrNumber, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Distribution | None = None) -> Self:
         new = super().expand(batch_shape, _instance)
         new.concentration, new.rate = self.concentration.expand(batch_shape), self.rate.expand(batch_shape)
         return new

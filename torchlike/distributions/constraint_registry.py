@@ -10,6 +10,7 @@ from .._core.tensor import Tensor
 from . import constraints, transforms
 
 if TYPE_CHECKING:
+    from .constraints import Constraint
     from .transforms._base import Transform
     from .transforms._combinations import ComposeTransform
     from .transforms._vectors import (
@@ -34,10 +35,10 @@ class ConstraintRegistry:
     """
 
     def __init__(self) -> None:
-        self._registry: dict[type, Callable[[Any], Any]] = {}
+        self._registry: dict[type, Callable[..., Transform]] = {}
         super().__init__()
 
-    def register(self, constraint: object, factory: Callable[..., object] | None = None) -> Any:
+    def register(self, constraint: Constraint | type, factory: Callable[..., Transform] | None = None) -> Any:
         """Registers a function that creates the transform for a class of constraints. It can be used as a decorator.
 
         Raises:
@@ -52,7 +53,7 @@ class ConstraintRegistry:
         self._registry[constraint] = factory
         return factory
 
-    def __call__(self, constraint: constraints.Constraint) -> Tensor:
+    def __call__(self, constraint: constraints.Constraint) -> Transform:
         """The transform whose values lie in the region.
 
         Raises:
@@ -75,7 +76,7 @@ def _to_real(constraint: constraints.Constraint) -> ComposeTransform:
     return transforms.identity_transform
 
 
-def _independent(registry: ConstraintRegistry) -> Callable[..., object]:
+def _independent(registry: ConstraintRegistry) -> Callable[..., Transform]:
     def make(constraint: Any) -> Transform:
         inner = registry(constraint.base_constraint)
         return transforms.IndependentTransform(inner, constraint.reinterpreted_batch_ndims)
@@ -142,8 +143,8 @@ def _to_corr_cholesky(constraint: constraints.Constraint) -> CorrCholeskyTransfo
 
 
 def _transform_of_parts(
-    registry: ConstraintRegistry, make: Callable[..., object], *names: str
-) -> Callable[..., object]:
+    registry: ConstraintRegistry, make: Callable[..., Transform], *names: str
+) -> Callable[..., Transform]:
     return lambda c: make([registry(part) for part in c.cseq], *(getattr(c, name) for name in names))
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .. import ops
 from .._core.dtypes import bool_, finfo
 from .._core.tensor import Tensor
 from ..ops.linalg.factorisations import linalg_cholesky_ex, linalg_eigvalsh
+
+if TYPE_CHECKING:
+    from .._core.annotations import TensorOrNumber
+
 
 __all__ = [
     "Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
@@ -107,7 +111,7 @@ class _DependentProperty(property, _Dependent):
 class _IndependentConstraint(Constraint):
     """The last batch dimensions of a constraint as parts of the event: all of them have to satisfy it."""
 
-    def __init__(self, base_constraint: Any, reinterpreted_batch_ndims: int) -> None:
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
@@ -119,7 +123,7 @@ class _IndependentConstraint(Constraint):
     def event_dim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         is_valid = self.base_constraint.check(value)
         if is_valid.dim() < self.reinterpreted_batch_ndims:
             least_dims = self.base_constraint.event_dim + self.reinterpreted_batch_ndims
@@ -133,7 +137,7 @@ class _IndependentConstraint(Constraint):
 class MixtureSameFamilyConstraint(Constraint):
     """The support of a mixture: the values that are in the support of every component."""
 
-    def __init__(self, base_constraint: Any) -> None:
+    def __init__(self, base_constraint: Constraint) -> None:
         self.base_constraint = base_constraint
 
     @property
@@ -144,7 +148,7 @@ class MixtureSameFamilyConstraint(Constraint):
     def event_dim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.base_constraint.event_dim
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         """For each event, whether it is in the support of all components."""
         is_valid = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
         return is_valid.reshape((*is_valid.shape[: value.dim() - self.event_dim], -1)).all(-1)
@@ -183,7 +187,7 @@ class _IntegerLessThan(_Bounded):
     is_discrete = True
     bounds = ("upper_bound",)
 
-    def __init__(self, upper_bound: object) -> None:
+    def __init__(self, upper_bound: TensorOrNumber) -> None:
         self.upper_bound = upper_bound
 
     def check(self, value: Tensor) -> Tensor:
@@ -257,7 +261,7 @@ class _Multinomial(Constraint):
     is_discrete = True
     event_dim = 1
 
-    def __init__(self, upper_bound: object) -> None:
+    def __init__(self, upper_bound: TensorOrNumber) -> None:
         self.upper_bound = upper_bound
 
     def check(self, value: Tensor) -> Tensor:
@@ -314,7 +318,7 @@ class _PositiveDefinite(_Symmetric):
 class _Several(Constraint):
     """A constraint made of one constraint for each part of a dimension."""
 
-    cseq: list[Any]
+    cseq: list[Constraint]
 
     @property
     def is_discrete(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -328,7 +332,7 @@ class _Several(Constraint):
 
 
 class _Cat(_Several):
-    def __init__(self, cseq: Sequence[object], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
+    def __init__(self, cseq: Iterable[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
         self.cseq, self.dim = list(cseq), dim
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.cseq):
@@ -345,7 +349,7 @@ class _Cat(_Several):
 
 
 class _Stack(_Several):
-    def __init__(self, cseq: Sequence[object], dim: int = 0) -> None:
+    def __init__(self, cseq: Iterable[Constraint], dim: int = 0) -> None:
         self.cseq, self.dim = list(cseq), dim
 
     @property

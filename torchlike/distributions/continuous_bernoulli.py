@@ -119,7 +119,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return self.mean * (log0 - log1) - self._cont_bern_log_norm() - log0
 
     @property
-    def _natural_params(self) -> tuple[object, ...]:
+    def _natural_params(self) -> tuple[Tensor, ...]:
         return (self.logits,)
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]

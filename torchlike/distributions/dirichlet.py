@@ -75,7 +75,7 @@ class Dirichlet(ExponentialFamily):
         )
 
     @property
-    def _natural_params(self) -> tuple[object, ...]:
+    def _natural_params(self) -> tuple[Tensor, ...]:
         return (self.concentration,)
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from .. import ops
 from .._core.size import Size
@@ -83,7 +83,7 @@ class Distribution:
                     f"the constraint {constraint!r}, but found invalid values:\n{value}"
                 )
 
-    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Distribution | None = None) -> Self:
         """The same distribution over a larger batch; its parameters are expanded and not copied."""
         new = self._get_checked_instance(self._family(), _instance)
         batch_shape = Size(batch_shape)
@@ -118,12 +118,12 @@ class Distribution:
     else:
 
         @property
-        def arg_constraints(self) -> dict[str, Any]:
+        def arg_constraints(self) -> dict[str, Constraint]:
             """The constraint of each parameter, by name."""
             raise NotImplementedError
 
         @property
-        def support(self) -> Any:
+        def support(self) -> Constraint:
             """The constraint that all draws satisfy."""
             raise NotImplementedError
 
@@ -195,7 +195,7 @@ class Distribution:
             sample_shape = Size(sample_shape)
         return Size(sample_shape + self._batch_shape + self._event_shape)
 
-    def _validate_sample(self, value: object) -> None:
+    def _validate_sample(self, value: Tensor) -> None:
         """Raises a ValueError for a value outside of the distribution's support."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
@@ -233,7 +233,7 @@ class Distribution:
         )  # under `torchlike.alias()` classes say the second
         return next(c for c in type(self).__mro__ if f"{c.__module__}.".startswith(packages))
 
-    def _get_checked_instance(self, cls: type, _instance: object = None) -> Any:
+    def _get_checked_instance(self, cls: type, _instance: Distribution | None = None) -> Any:
         """A new instance for ``expand``, without a call of ``__init__``. A subclass with its own ``__init__`` must define ``expand``."""
         if _instance is not None:
             return _instance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import ops
 from .._core.annotations import TensorOrNumber
@@ -12,6 +12,10 @@ from .._core.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import broadcast_all, uniform_numbers
+
+if TYPE_CHECKING:
+    from .constraints import Constraint
+
 
 __all__ = ["GeneralizedPareto"]
 
@@ -100,7 +104,7 @@ class GeneralizedPareto(Distribution):
         return self.loc
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         ends = self.concentration < 0
         last = self.loc - self.scale / ops.where(ends, self.concentration, -1.0)
         return constraints.interval(self.loc, ops.where(ends, last, math.inf))

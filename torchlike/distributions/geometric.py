@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from .. import ops
 from .._core.dtypes import finfo
@@ -12,6 +13,10 @@ from ..nn import functional as F
 from . import constraints
 from .distribution import Distribution
 from .utils import ProbsOrLogits, broadcast_all
+
+if TYPE_CHECKING:
+    from .._core.annotations import TensorOrNumber
+
 
 __all__ = ["Geometric"]
 
@@ -35,7 +40,12 @@ class Geometric(ProbsOrLogits, Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
 
-    def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: TensorOrNumber | None = None,
+        logits: TensorOrNumber | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         name = self.set_param_name(probs, logits)
         (self.__dict__[name],) = broadcast_all(logits if probs is None else probs)
         super().__init__(self._param.shape, validate_args=validate_args)
@@ -65,7 +75,7 @@ class Geometric(ProbsOrLogits, Distribution):
             u = self.probs.new_empty(shape).uniform_(finfo(self.probs.dtype).tiny, 1)
             return (u.log() / (-self.probs).log1p()).floor()
 
-    def log_prob(self, value: object) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from .. import ops
 from .._core.tensor import Tensor
 from ._folded import Folded
 from .cauchy import Cauchy
+
+if TYPE_CHECKING:
+    from .._core.annotations import TensorOrNumber
+
 
 __all__ = ["HalfCauchy"]
 
@@ -24,7 +29,7 @@ class HalfCauchy(Folded):
     Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.half_cauchy.HalfCauchy
     """
 
-    def __init__(self, scale: object, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: TensorOrNumber, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), validate_args)
 
     @property
@@ -35,5 +40,5 @@ class HalfCauchy(Folded):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def _converted(self, value: object) -> Tensor:
+    def _converted(self, value: Tensor) -> Tensor:
         return ops.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from .._core.tensor import Tensor
 from ._folded import Folded
 from .normal import Normal
+
+if TYPE_CHECKING:
+    from .._core.annotations import TensorOrNumber
+
 
 __all__ = ["HalfNormal"]
 
@@ -23,7 +28,7 @@ class HalfNormal(Folded):
     Source: https://docs.pytorch.org/docs/stable/distributions.html#torch.distributions.half_normal.HalfNormal
     """
 
-    def __init__(self, scale: object, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: TensorOrNumber, validate_args: bool | None = None) -> None:
         super().__init__(Normal(0, scale, validate_args=False), validate_args)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._core.size import Size
 from .._core.tensor import Tensor
@@ -35,7 +35,7 @@ class Independent(Distribution):
     arg_constraints: dict[str, Constraint] = {}
 
     def __init__(
-        self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+        self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
     ) -> None:
         batch = base_distribution.batch_shape
         if reinterpreted_batch_ndims > len(batch):
@@ -53,7 +53,7 @@ class Independent(Distribution):
         return part.expand(batch_shape + self.event_shape[: self.reinterpreted_batch_ndims])
 
     @property
-    def has_rsample(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def has_rsample(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether the base distribution has ``rsample``."""
         return self.base_dist.has_rsample
 
@@ -63,22 +63,22 @@ class Independent(Distribution):
         return False if self.reinterpreted_batch_ndims > 0 else self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         support = self.base_dist.support
         if self.reinterpreted_batch_ndims:
             support = constraints.independent(support, self.reinterpreted_batch_ndims)
         return support
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.base_dist.mean
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.base_dist.mode
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.base_dist.variance
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
@@ -87,7 +87,7 @@ class Independent(Distribution):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.base_dist.rsample(Size(sample_shape))
 
-    def log_prob(self, value: object) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import ops
 from .._core.annotations import TensorOrNumber
 from .._core.tensor import Tensor
@@ -37,7 +35,7 @@ class InverseGamma(TransformedDistribution):
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
 
     @property
-    def concentration(self) -> Any:
+    def concentration(self) -> Tensor:
         """The shape parameter."""
         return self.base_dist.concentration
 
@@ -47,7 +45,7 @@ class InverseGamma(TransformedDistribution):
         return self.base_dist.rate
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         mean = self.rate / (self.concentration - 1)
         return ops.where(self.concentration > 1, mean, float("inf"))
 

@@ -45,11 +45,11 @@ from .utils import _sum_rightmost, euler_constant
 
 __all__ = ["kl_divergence", "register_kl"]
 
-_KL_REGISTRY: dict[tuple[type, type], Callable[[object, object], object]] = {}
-_KL_MEMOIZE: dict[tuple[type, type], Any] = {}
+_KL_REGISTRY: dict[tuple[type, ...], Callable[[Distribution, Distribution], Tensor]] = {}
+_KL_MEMOIZE: dict[tuple[type, ...], Callable[[Distribution, Distribution], Tensor] | None] = {}
 
 
-def register_kl(type_p: type, type_q: type) -> Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]:
+def register_kl(type_p: type, type_q: type) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
     """Decorates the function that computes ``KL(p || q)`` for these classes and their subclasses.
 
     Raises:
@@ -61,7 +61,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable[[Any, Any], An
         if not isinstance(kind, type) and issubclass(kind, Distribution):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
-    def decorator(function: Callable[..., object]) -> Callable[..., object]:
+    def decorator(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         _KL_REGISTRY[type_p, type_q] = function
         _KL_MEMOIZE.clear()
         return function
@@ -113,13 +113,13 @@ class _Match:
         return True
 
 
-def _dispatch(type_p: type, type_q: type) -> Callable[[object, object], object] | None:
+def _dispatch(type_p: type, type_q: type) -> Callable[[Distribution, Distribution], Tensor] | None:
     """The function that is registered for the most special classes."""
     pairs = [pair for pair in _KL_REGISTRY if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])]
     if not pairs:
         return None
-    by_p: Any = min(_Match(*pair) for pair in pairs).types
-    by_q: Any = min(_Match(*reversed(pair)) for pair in pairs).types[::-1]
+    by_p: tuple[type, ...] = min(_Match(*pair) for pair in pairs).types
+    by_q: tuple[type, ...] = min(_Match(*reversed(pair)) for pair in pairs).types[::-1]
     function, other = _KL_REGISTRY[by_p], _KL_REGISTRY[by_q]
     if function is not other:
         names = [each.__name__ for each in (type_p, type_q, *by_p, *by_q)]
@@ -290,7 +290,7 @@ def _check_sizes(p: Any, q: Any, names: str) -> None:
         raise ValueError(f"KL-divergence between two {names} with different event shapes cannot be computed")
 
 
-def _squared(tril: object, matrix: object) -> Tensor:
+def _squared(tril: Tensor, matrix: Tensor) -> Tensor:
     """The sum of the squares of ``L^-1 M``, which is the trace of ``(L L^T)^-1 M M^T``."""
     return linalg_solve_triangular(tril, matrix, upper=False).pow(2).sum((-2, -1))
 
@@ -482,7 +482,7 @@ def _(p: Uniform, q: Pareto) -> Tensor:
 # ---- p has values that q excludes: the divergence is infinite
 
 
-def _never(p: Distribution, q: object) -> Tensor:
+def _never(p: Distribution, q: Distribution) -> Tensor:
     return ops.full_like(p.mean, math.inf)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from .. import ops
 from .._core.annotations import TensorOrNumber
@@ -51,7 +50,7 @@ class LKJCholesky(Distribution):
     def _expanded_part(self, part: Distribution, batch_shape: Size) -> Distribution:
         return part.expand(batch_shape + Size((self.dim,)))
 
-    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         # Each row is drawn by itself: first the squared length of its part left of the diagonal, then the direction of this part.
         with no_grad():
             y = self._beta.sample(sample_shape).unsqueeze(-1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._core.annotations import TensorOrNumber
 from .._core.tensor import Tensor
 from . import constraints
@@ -41,7 +39,7 @@ class LogNormal(TransformedDistribution):
         return self.base_dist.loc
 
     @property
-    def scale(self) -> Any:
+    def scale(self) -> Tensor:
         """The standard deviation of ``X``."""
         return self.base_dist.scale
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._core.annotations import TensorOrNumber
 from .._core.tensor import Tensor
 from . import constraints
@@ -42,6 +40,6 @@ class LogisticNormal(TransformedDistribution):
         return self.base_dist.base_dist.loc
 
     @property
-    def scale(self) -> Any:
+    def scale(self) -> Tensor:
         """The standard deviations."""
         return self.base_dist.base_dist.scale

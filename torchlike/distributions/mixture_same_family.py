@@ -59,11 +59,11 @@ class MixtureSameFamily(Distribution):
         self._event_ndims = len(event)
         super().__init__(batch, event, validate_args=validate_args)
 
-    def _expanded_part(self, part: Distribution | Tensor, batch_shape: Any) -> Any:
+    def _expanded_part(self, part: Distribution | Tensor, batch_shape: Sequence[int]) -> Any:
         return part.expand((*batch_shape, self._num_component) if part is self._component_distribution else batch_shape)
 
     @constraints.dependent_property
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         return MixtureSameFamilyConstraint(self._component_distribution.support)
 
     @property

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import ops
-from .._core.annotations import IntOrInts, TensorOrNumber
+from .._core.annotations import IntOrInts
 from .._core.size import Size
 from .._core.tensor import Tensor
 from . import constraints
@@ -13,6 +13,10 @@ from .binomial import Binomial
 from .categorical import Categorical, FromCategorical
 from .distribution import Distribution
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from .constraints import Constraint
+
 
 __all__ = ["Multinomial"]
 
@@ -37,8 +41,8 @@ class Multinomial(FromCategorical, Distribution):
     def __init__(
         self,
         total_count: int = 1,
-        probs: TensorOrNumber | None = None,
-        logits: TensorOrNumber | None = None,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         if not isinstance(total_count, int):
@@ -60,10 +64,10 @@ class Multinomial(FromCategorical, Distribution):
         return self.total_count * self.probs * (1 - self.probs)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         return constraints.multinomial(self.total_count)
 
-    def sample(self, sample_shape: IntOrInts = ()) -> Any:
+    def sample(self, sample_shape: IntOrInts = ()) -> Tensor:
         sample_shape = Size(sample_shape)
         categories = self._categorical.sample(Size((self.total_count,)) + sample_shape)
         categories = categories.movedim(0, -1)

@@ -165,6 +165,6 @@ class MultivariateNormal(ScaleTril, Distribution):
         n = self._event_shape[0]
         return -0.5 * (n * math.log(2 * math.pi) + distance) - log_determinant(self._unbroadcasted_scale_tril)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         standard_entropy = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi))
         return (standard_entropy + log_determinant(self._unbroadcasted_scale_tril)).expand(self._batch_shape)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .. import ops
 from .._core.annotations import TensorOrNumber
@@ -52,7 +51,7 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
         super().__init__(self._param.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.total_count * ops.exp(self.logits)
 
     @property
@@ -68,7 +67,7 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
             rates = Gamma(self.total_count, ops.exp(-self.logits), validate_args=False)
             return ops.poisson(rates.sample(sample_shape))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         likelihood = self.total_count * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)

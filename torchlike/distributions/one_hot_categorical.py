@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .. import ops
-from .._core.annotations import IntOrInts, TensorOrNumber
+from .._core.annotations import IntOrInts
 from .._core.size import Size
 from .._core.tensor import Tensor
 from ..nn import functional as F
@@ -36,8 +35,8 @@ class OneHotCategorical(FromCategorical, Distribution):
 
     def __init__(
         self,
-        probs: TensorOrNumber | None = None,
-        logits: TensorOrNumber | None = None,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         self._categorical = Categorical(probs, logits)
@@ -45,7 +44,7 @@ class OneHotCategorical(FromCategorical, Distribution):
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.probs
 
     @property
@@ -56,7 +55,7 @@ class OneHotCategorical(FromCategorical, Distribution):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: IntOrInts = ()) -> Any:
+    def sample(self, sample_shape: IntOrInts = ()) -> Tensor:
         categories = self._categorical.sample(Size(sample_shape))
         return F.one_hot(categories, self._categorical._num_events).to(self.probs)
 

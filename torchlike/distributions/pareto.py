@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._core.annotations import TensorOrNumber
 from .._core.tensor import Tensor
@@ -11,6 +11,10 @@ from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from .constraints import Constraint
+
 
 __all__ = ["Pareto"]
 
@@ -50,7 +54,7 @@ class Pareto(TransformedDistribution):
         return self.scale.pow(2) * above / ((above - 1).pow(2) * (above - 2))
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         return constraints.greater_than_eq(self.scale)
 
     def entropy(self) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .._core.annotations import TensorOrNumber
 from .._core.tensor import Tensor
@@ -48,7 +47,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         u = clamp_probs(uniform_numbers(shape, probs))
         return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
-    def log_prob(self, value: object) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
@@ -86,7 +85,7 @@ class RelaxedBernoulli(TransformedDistribution):
         )
 
     @property
-    def temperature(self) -> Any:
+    def temperature(self) -> Tensor:
         """How soft the draws are."""
         return self.base_dist.temperature
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .. import ops
-from .._core.annotations import TensorOrNumber
 from .._core.tensor import Tensor
 from . import constraints
 from .categorical import Categorical, FromCategorical
@@ -37,8 +35,8 @@ class ExpRelaxedCategorical(FromCategorical, Distribution):
     def __init__(
         self,
         temperature: Tensor,
-        probs: TensorOrNumber | None = None,
-        logits: TensorOrNumber | None = None,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         self._categorical = Categorical(probs, logits)
@@ -46,12 +44,12 @@ class ExpRelaxedCategorical(FromCategorical, Distribution):
         shape = self._categorical.param_shape
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         u = clamp_probs(uniform_numbers(self._extended_shape(sample_shape), self.logits))
         scores = (self.logits - (-(u.log())).log()) / self.temperature
         return scores - scores.logsumexp(dim=-1, keepdim=True)
 
-    def log_prob(self, value: object) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         k = self._categorical._num_events
         if self._validate_args:
             self._validate_sample(value)
@@ -82,15 +80,15 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     def __init__(
         self,
         temperature: Tensor,
-        probs: TensorOrNumber | None = None,
-        logits: TensorOrNumber | None = None,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
     @property
-    def temperature(self) -> Any:
+    def temperature(self) -> Tensor:
         """How soft the draws are."""
         return self.base_dist.temperature
 

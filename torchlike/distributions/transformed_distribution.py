@@ -38,9 +38,14 @@ class TransformedDistribution(Distribution):
 
     arg_constraints: dict[str, Constraint] = {}
 
-    def __init__(self, base_distribution: Distribution, transforms: object, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        transforms: Transform | list[Transform],
+        validate_args: bool | None = None,
+    ) -> None:
         if isinstance(transforms, Transform):
-            self.transforms: list[Any] = [transforms]
+            self.transforms: list[Transform] = [transforms]
         elif isinstance(transforms, list):
             if not all(isinstance(t, Transform) for t in transforms):
                 raise ValueError("transforms must be a Transform or a list of Transforms")
@@ -79,12 +84,12 @@ class TransformedDistribution(Distribution):
     else:
 
         @property
-        def has_rsample(self) -> Any:
+        def has_rsample(self) -> bool:
             """Whether the base distribution has ``rsample``."""
             return self.base_dist.has_rsample
 
         @constraints.dependent_property(is_discrete=False)
-        def support(self) -> Any:
+        def support(self) -> Constraint:
             if not self.transforms:
                 return self.base_dist.support
             codomain = self.transforms[-1].codomain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import ops
 from .._core.annotations import TensorOrNumber
@@ -11,6 +11,10 @@ from .._core.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import broadcast_all, uniform_numbers
+
+if TYPE_CHECKING:
+    from .constraints import Constraint
+
 
 __all__ = ["Uniform"]
 
@@ -35,11 +39,11 @@ class Uniform(Distribution):
         super().__init__(self.low.shape, validate_args=validate_args)
 
     @property
-    def arg_constraints(self) -> dict[str, Any]:
+    def arg_constraints(self) -> dict[str, Constraint]:
         return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         return constraints.interval(self.low, self.high)
 
     @property

@@ -15,6 +15,7 @@ from ..autograd.grad_mode import enable_grad
 from ..nn import functional as F
 
 if TYPE_CHECKING:
+    from .._core.annotations import TensorOrNumber
     from .._core.size import Size
 
 
@@ -25,7 +26,7 @@ __all__ = [
 euler_constant = 0.57721566490153286060
 
 
-def broadcast_all(*values: object) -> tuple[Tensor, ...]:
+def broadcast_all(*values: TensorOrNumber | None) -> tuple[Tensor, ...]:
     """Tensors and numbers as tensors of one shape; numbers take the dtype and device of the first tensor.
 
     >>> torch.distributions.utils.broadcast_all(1.0, torch.zeros(2))
@@ -125,7 +126,7 @@ class ProbsOrLogits:
     is_binary = True
     param_name: str
 
-    def set_param_name(self, probs: object, logits: object) -> str:
+    def set_param_name(self, probs: TensorOrNumber | None, logits: TensorOrNumber | None) -> str:
         """Sets ``param_name`` to the name of the parameter that is not None.
 
         Raises:

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import ops
 from .._core.dtypes import finfo
@@ -120,7 +120,7 @@ class Wishart(ScaleTril, ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.mT
 
-    def rsample(self, sample_shape: Sequence[int] = (), max_try_correction: int | None = None) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = (), max_try_correction: int | None = None) -> Tensor:
         """Draws samples. Singular ones, which come from rounding, are drawn again up to ``max_try_correction`` times (default: 3)."""
         tries = 3 if max_try_correction is None else max_try_correction
         sample = self._bartlett(sample_shape)
@@ -138,7 +138,7 @@ class Wishart(ScaleTril, ExponentialFamily):
                 break
         return sample
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         nu, p = self.df, self._event_shape[-1]

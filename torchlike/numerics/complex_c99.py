@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +31,7 @@ def _repaired(plain: Callable[[Array], Array]) -> Callable[[Callable[..., Parts]
             return lax.complex(*repair(z.real, z.imag, w.real, w.imag))
 
         @call.defjvp
-        def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+        def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
             return call(*primals), jax.jvp(plain, primals, tangents)[1]
 
         def function(z: Array) -> Array:
@@ -242,7 +241,7 @@ def _plain_acosh(z: Array) -> Array:
 
 
 @_plain_acosh.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     # Two roots: that of the product, which JAX takes, has the other sign on the left half of the plane.
     (z,), (dz,) = primals, tangents
     one = jnp.ones_like(z)
@@ -302,7 +301,7 @@ def _plain_power(x: Array, exponent: Array) -> Array:
 
 
 @power.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     return power(*primals), jax.jvp(_plain_power, primals, tangents)[1]
 
 

@@ -7,7 +7,6 @@ import math
 import threading
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -63,7 +62,7 @@ def exact_quotient(a: Array, b: Array) -> Array:
 
 
 @exact_quotient.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     # Twice by the divisor, not once by its square: PyTorch's steps, which half-precision numbers can tell apart.
     result = exact_quotient(*primals)
     return result, exact_quotient(tangents[0], primals[1]) - tangents[1] * exact_quotient(result, primals[1])
@@ -90,6 +89,6 @@ def exact_log(x: Array, base: int) -> Array:
 
 
 @exact_log.defjvp
-def _(base: int, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(base: int, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     return exact_log(x, base), dx / (x * math.log(base))

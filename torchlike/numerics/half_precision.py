@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
 
+if TYPE_CHECKING:
+    from jax import Array
+
+
 HALF = (np.dtype(np.float16), np.dtype(jnp.bfloat16))
 
 
-def in_float32(compute: Callable[..., Any]) -> Callable[..., Any]:
+def in_float32(compute: Callable[..., Array]) -> Callable[..., Array]:
     """Makes ``compute`` see float32 arrays where it was given float16 or bfloat16 ones, and rounds what it returns."""
 
     @functools.wraps(compute)
-    def wide(*args: Any, **kwargs: Any) -> Any:
+    def wide(*args: Any, **kwargs: Any) -> Array:
         half = next((a.dtype for a in args if _is_half(a)), None)
         if half is None:
             return compute(*args, **kwargs)

@@ -32,7 +32,7 @@ class Transform:
     bijective: bool = False
     domain: Constraint
     codomain: Constraint
-    cached: tuple[object, object] = (None, None)
+    cached: tuple[Tensor, Tensor] | None = None
 
     def __init__(self, cache_size: int = 0) -> None:
         self._cache_size = cache_size
@@ -52,7 +52,7 @@ class Transform:
         return self.domain.event_dim
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         """The inverse transform; its inverse is this one."""
         inverse = self._inv() if self._inv is not None else None
         if inverse is None:
@@ -62,7 +62,7 @@ class Transform:
         return inverse
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         """1 where the function rises, -1 where it falls."""
         raise NotImplementedError
 
@@ -82,23 +82,21 @@ class Transform:
 
     __hash__ = object.__hash__
 
-    def __call__(self, x: Tensor) -> Any:
+    def __call__(self, x: Tensor) -> Tensor:
         """The result for ``x``."""
         if self._cache_size == 0:
             return self._call(x)
-        last_x, last_y = self.cached
-        if x is last_x:
-            return last_y
+        if self.cached is not None and x is self.cached[0]:
+            return self.cached[1]
         y = self._call(x)
         self.cached = x, y
         return y
 
-    def _inv_call(self, y: Tensor) -> Any:
+    def _inv_call(self, y: Tensor) -> Tensor:
         if self._cache_size == 0:
             return self._inverse(y)
-        last_x, last_y = self.cached
-        if y is last_y:
-            return last_x
+        if self.cached is not None and y is self.cached[1]:
+            return self.cached[0]
         x = self._inverse(y)
         self.cached = x, y
         return x
@@ -109,18 +107,18 @@ class Transform:
     def _inverse(self, y: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """``log |det dy/dx|`` for each event, from ``x`` and its result ``y``."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return self.__class__.__name__ + "()"
 
-    def forward_shape(self, shape: Sequence[int]) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the result for an argument of this shape."""
         return shape
 
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the argument for a result of this shape."""
         return shape
 
@@ -142,26 +140,26 @@ class _InverseTransform(Transform):
         self._inv: Any = transform
 
     @property
-    def domain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def domain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._inv.codomain
 
     @property
-    def codomain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def codomain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._inv.domain
 
     @property
-    def bijective(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def bijective(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._inv.bijective
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         return self._inv.sign
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         return self._inv
 
-    def with_cache(self, cache_size: int = 1) -> Self:
+    def with_cache(self, cache_size: int = 1) -> Transform:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.inv.with_cache(cache_size).inv
 
     def __eq__(self, other: object) -> bool:
@@ -175,14 +173,14 @@ class _InverseTransform(Transform):
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self._inv!r})"
 
-    def __call__(self, x: Tensor) -> Any:
+    def __call__(self, x: Tensor) -> Tensor:
         return self._inv._inv_call(x)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._inv.log_abs_det_jacobian(y, x)
 
-    def forward_shape(self, shape: Sequence[int]) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self._inv.inverse_shape(shape)
 
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self._inv.forward_shape(shape)

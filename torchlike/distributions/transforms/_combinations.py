@@ -6,7 +6,7 @@ import operator
 import weakref
 from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ... import ops
 from ..._core.tensor import Tensor
@@ -29,7 +29,7 @@ class ComposeTransform(Transform):
     tensor([3.])
     """
 
-    def __init__(self, parts: list[Any], cache_size: int = 0) -> None:
+    def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
         if cache_size:
             parts = [part.with_cache(cache_size) for part in parts]
         super().__init__(cache_size=cache_size)
@@ -41,7 +41,7 @@ class ComposeTransform(Transform):
     __hash__ = object.__hash__
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def domain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         if not self.parts:
             return constraints.real
         # The argument has as many event dimensions as the part with the most event dimensions needs.
@@ -51,7 +51,7 @@ class ComposeTransform(Transform):
         return _with_event_dim(self.parts[0].domain, depth)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def codomain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         if not self.parts:
             return constraints.real
         depth = self.parts[0].domain.event_dim
@@ -65,12 +65,15 @@ class ComposeTransform(Transform):
         return all(part.bijective for part in self.parts)
 
     @lazy_property
-    def sign(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def sign(self) -> Tensor | int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The product of the parts' signs."""
-        return reduce(operator.mul, (part.sign for part in self.parts), 1)
+        result: Tensor | int = 1
+        for part in self.parts:
+            result = result * part.sign
+        return result
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         """The inverses in reverse order."""
         inverse = self._inv() if self._inv is not None else None
         if inverse is None:
@@ -78,17 +81,17 @@ class ComposeTransform(Transform):
             self._inv, inverse._inv = weakref.ref(inverse), weakref.ref(self)
         return inverse
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         """The same transforms, with caches of this size."""
         return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size=cache_size)
 
-    def __call__(self, x: Tensor) -> Any:
+    def __call__(self, x: Tensor) -> Tensor:
         """The result for ``x``."""
         for part in self.parts:
             x = part(x)
         return x
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """The sum of the parts' ``log |det dy/dx|``."""
         if not self.parts:
             return ops.zeros_like(x)
@@ -102,13 +105,13 @@ class ComposeTransform(Transform):
             depth += part.codomain.event_dim - part.domain.event_dim
         return reduce(operator.add, terms)
 
-    def forward_shape(self, shape: Sequence[int]) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the result for an argument of this shape."""
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the argument for a result of this shape."""
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
@@ -131,32 +134,32 @@ identity_transform = ComposeTransform([])
 class IndependentTransform(Transform):
     """A transform whose last batch dimensions count as one event: the volume changes are summed over them."""
 
-    def __init__(self, base_transform: Any, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         """The same transform, with a cache of this size."""
         if self._cache_size == cache_size:
             return self
         return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size=cache_size)
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def domain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def codomain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
-    def bijective(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def bijective(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether the base transform is bijective."""
         return self.base_transform.bijective
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         """The base transform's sign."""
         return self.base_transform.sign
 
@@ -170,18 +173,18 @@ class IndependentTransform(Transform):
             raise ValueError("Too few dimensions on input")
         return self.base_transform.inv(y)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """The base transform's ``log |det dy/dx|``, summed over the event."""
         return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
-    def forward_shape(self, shape: Sequence[int]) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the result for an argument of this shape."""
         return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the argument for a result of this shape."""
         return self.base_transform.inverse_shape(shape)
 
@@ -189,10 +192,10 @@ class IndependentTransform(Transform):
 class _PartwiseTransform(Transform):
     """A transform that applies other transforms to the parts of a dimension."""
 
-    transforms: list[Any]
+    transforms: list[Transform]
     dim: int
 
-    def __init__(self, transforms: Sequence[Any], dim: int, cache_size: int) -> None:
+    def __init__(self, transforms: Sequence[Transform], dim: int, cache_size: int) -> None:
         if not all(isinstance(t, Transform) for t in transforms):
             raise AssertionError("All elements in tseq must be Transform instances")
         if cache_size:
@@ -220,7 +223,7 @@ class CatTransform(_PartwiseTransform):
     """
 
     def __init__(
-        self, tseq: Sequence[object], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
+        self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
     ) -> None:
         super().__init__(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
@@ -239,7 +242,7 @@ class CatTransform(_PartwiseTransform):
         """The length of all pieces together."""
         return sum(self.lengths)
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         """The same transform, with a cache of this size."""
         if self._cache_size == cache_size:
             return self
@@ -251,37 +254,37 @@ class CatTransform(_PartwiseTransform):
             raise AssertionError(f"dimension {self.dim} must have size {self.length}, got {value.size(self.dim)}")
         return value.split(self.lengths, self.dim)
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return ops.cat([t(p) for t, p in zip(self.transforms, self._pieces(x), strict=True)], dim=self.dim)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return ops.cat([t.inv(p) for t, p in zip(self.transforms, self._pieces(y), strict=True)], dim=self.dim)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """The pieces' ``log |det dy/dx|``, concatenated if ``dim`` is a batch dimension, added if it is part of the event."""
         terms = []
         for t, before, after in zip(self.transforms, self._pieces(x), self._pieces(y), strict=True):
             terms.append(_sum_rightmost(t.log_abs_det_jacobian(before, after), self.event_dim - t.event_dim))
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
         dim += self.event_dim
-        return ops.cat(terms, dim=dim) if dim < 0 else sum(terms)
+        return ops.cat(terms, dim=dim) if dim < 0 else reduce(operator.add, terms)
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def domain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def codomain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
 class StackTransform(_PartwiseTransform):
     """Applies one transform to each slice along a dimension."""
 
-    def __init__(self, tseq: Sequence[object], dim: int = 0, cache_size: int = 0) -> None:
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         """The same transform, with a cache of this size."""
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
@@ -293,21 +296,21 @@ class StackTransform(_PartwiseTransform):
             )
         return value.unbind(self.dim)
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return ops.stack([t(s) for t, s in zip(self.transforms, self._slices(x), strict=True)], dim=self.dim)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return ops.stack([t.inv(s) for t, s in zip(self.transforms, self._slices(y), strict=True)], dim=self.dim)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """``log |det dy/dx|`` of each slice."""
         parts = zip(self.transforms, self._slices(x), self._slices(y), strict=True)
         return ops.stack([t.log_abs_det_jacobian(before, after) for t, before, after in parts], dim=self.dim)
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def domain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def codomain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         return constraints.stack([t.codomain for t in self.transforms], self.dim)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ... import ops
 from ..._core.dtypes import finfo
@@ -15,6 +16,7 @@ from ..utils import _sum_rightmost, broadcast_all, lazy_property
 from ._base import ParameterlessTransform, Transform
 
 if TYPE_CHECKING:
+    from ..constraints import Constraint
     from ..distribution import Distribution
 
 
@@ -38,7 +40,7 @@ class ExpTransform(ParameterlessTransform):
     def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
-    def log_abs_det_jacobian(self, x: object, y: object) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """``x``."""
         return x
 
@@ -54,12 +56,12 @@ class PowerTransform(Transform):
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         """The same transform, with a cache of this size."""
         return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size=cache_size)
 
     @lazy_property
-    def sign(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def sign(self) -> Tensor | int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The exponent's sign: a negative power falls."""
         return self.exponent.sign()
 
@@ -74,11 +76,11 @@ class PowerTransform(Transform):
     def _inverse(self, y: Tensor) -> Tensor:
         return y.pow(1 / self.exponent)
 
-    def log_abs_det_jacobian(self, x: object, y: object) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """``log |exponent y / x|``."""
         return (self.exponent * y / x).abs().log()
 
-    def forward_shape(self, shape: object) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the result for an argument of this shape."""
         return ops.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
 
@@ -102,7 +104,7 @@ class SigmoidTransform(ParameterlessTransform):
         y = y.clamp(min=limits.tiny, max=1.0 - limits.eps)
         return y.log() - (-y).log1p()
 
-    def log_abs_det_jacobian(self, x: Tensor, y: object) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """``log y (1 - y)``."""
         return -F.softplus(-x) - F.softplus(x)
 
@@ -121,7 +123,7 @@ class SoftplusTransform(ParameterlessTransform):
     def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
-    def log_abs_det_jacobian(self, x: Tensor, y: object) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """``log sigmoid(x)``."""
         return -F.softplus(-x)
 
@@ -140,7 +142,7 @@ class TanhTransform(ParameterlessTransform):
     def _inverse(self, y: Tensor) -> Tensor:
         return ops.atanh(y)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: object) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """``log(1 - tanh(x)**2)``, in a form without cancellation."""
         return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
 
@@ -179,14 +181,14 @@ class AffineTransform(Transform):
         return self._event_dim
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def domain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def codomain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         """The same transform, with a cache of this size."""
         if self._cache_size == cache_size:
             return self
@@ -204,7 +206,7 @@ class AffineTransform(Transform):
     __hash__ = object.__hash__
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         """The sign of ``scale``."""
         if isinstance(self.scale, (int, float)):
             return (self.scale > 0) - (self.scale < 0)
@@ -216,7 +218,7 @@ class AffineTransform(Transform):
     def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
-    def log_abs_det_jacobian(self, x: Tensor, y: object) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """``log |scale|``, summed over the event."""
         if isinstance(self.scale, (int, float)):
             log_scale = ops.full_like(x, math.log(abs(self.scale)))
@@ -226,7 +228,7 @@ class AffineTransform(Transform):
             log_scale = _sum_rightmost(log_scale.expand(x.shape), self.event_dim)
         return log_scale.expand(x.shape[: x.dim() - self.event_dim])
 
-    def forward_shape(self, shape: object) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the result for an argument of this shape."""
         return ops.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
 
@@ -249,21 +251,21 @@ class CumulativeDistributionTransform(Transform):
         self.distribution = distribution
 
     @property
-    def domain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def domain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The distribution's support."""
         return self.distribution.support
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return self.distribution.cdf(x)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return self.distribution.icdf(y)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: object) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """The logarithm of the density."""
         return self.distribution.log_prob(x)
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         """The same transform, with a cache of this size."""
         if self._cache_size == cache_size:
             return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ... import ops
 from ..._core.dtypes import finfo
@@ -14,6 +14,10 @@ from ...nn import functional as F
 from .. import constraints
 from ..utils import tril_matrix_to_vec, vec_to_tril_matrix
 from ._base import ParameterlessTransform, Transform
+
+if TYPE_CHECKING:
+    from ..constraints import Constraint
+
 
 __all__ = [
     "CorrCholeskyTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform", "ReshapeTransform", "SoftmaxTransform",
@@ -33,14 +37,14 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size=cache_size)
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def domain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def codomain(self) -> Constraint:  # pyright: ignore[reportIncompatibleVariableOverride]
         return constraints.independent(constraints.real, len(self.out_shape))
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         """The same transform, with a cache of this size."""
         if self._cache_size == cache_size:
             return self
@@ -52,15 +56,15 @@ class ReshapeTransform(Transform):
     def _inverse(self, y: Tensor) -> Tensor:
         return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """0, since a reshape changes no volume."""
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
-    def forward_shape(self, shape: Sequence[int]) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the result for an argument of this shape."""
         return _with_last_dimensions(shape, self.in_shape, self.out_shape)
 
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the argument for a result of this shape."""
         return _with_last_dimensions(shape, self.out_shape, self.in_shape)
 
@@ -102,14 +106,14 @@ class CorrCholeskyTransform(Transform):
         t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(before, diag=-1).sqrt()
         return (t.log1p() - t.neg().log1p()) / 2
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: object = None) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: Tensor | None = None) -> Tensor:
         """The sum of two logarithms: of the tanh's derivative, and of the remaining lengths by which it is multiplied."""
         remaining = 1 - (y * y).cumsum(dim=-1)
         stick = 0.5 * tril_matrix_to_vec(remaining, diag=-2).log().sum(-1)
         tanh = -2 * (x + F.softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
         return stick + tanh
 
-    def forward_shape(self, shape: Sequence[int]) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the result for an argument of this shape."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
@@ -119,7 +123,7 @@ class CorrCholeskyTransform(Transform):
             raise ValueError("Input is not a flattened lower-diagonal number")
         return (*shape[:-1], d, d)
 
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the argument for a result of this shape."""
         if len(shape) < 2:
             raise ValueError("Too few dimensions on input")
@@ -141,7 +145,7 @@ class SoftmaxTransform(ParameterlessTransform):
     def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
-    def forward_shape(self, shape: Sequence[int]) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The same shape, which has at least one dimension."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
@@ -174,18 +178,18 @@ class StickBreakingTransform(ParameterlessTransform):
         remaining = (1 - pieces.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
         return pieces.log() - remaining.log() + self._offset(pieces).log()
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """The sum of two logarithms: of the sigmoids' derivatives, and of the remaining lengths by which they are multiplied."""
         x = x - self._offset(x).log()
         return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
-    def forward_shape(self, shape: Sequence[int]) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """One coordinate more."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
         return (*shape[:-1], shape[-1] + 1)
 
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """One coordinate less."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")

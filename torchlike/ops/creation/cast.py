@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,6 +24,10 @@ from ...dispatch.type_names import type_name
 from ...engine.aval import Meshed
 from ...numerics.denormals import nonzero
 from ...numerics.numbers import number_for
+
+if TYPE_CHECKING:
+    from ..._core.annotations import TensorOrNumber
+
 
 # ---- dtypes
 
@@ -127,7 +131,7 @@ def to(self: Tensor, *args: object, **kwargs: object) -> Tensor:
 
 def convert(
     self: Tensor,
-    dtype: object = None,
+    dtype: Dtype | None = None,
     device: DeviceLike | None = None,
     copy: bool = False,
     memory_format: memory_format_ | None = None,
@@ -279,7 +283,7 @@ def copied(self: Array, source: Indices) -> Array:
 
 
 @composite(forms=Form.METHOD)
-def copy_(self: Tensor, src: object, non_blocking: bool = False) -> Tensor:
+def copy_(self: Tensor, src: TensorOrNumber, non_blocking: bool = False) -> Tensor:
     """Puts the elements of another tensor, of any dtype and device, into this one; they are broadcast to its shape.
 
     >>> torch.zeros(2, 2).copy_(torch.tensor([1, 2]))
@@ -339,7 +343,7 @@ def filled_with_tensor(input: Array, value: Indices, inplace: bool) -> Array:
     return jnp.broadcast_to(cast(value, input.dtype), input.shape)
 
 
-def _like_filled(name: str, input: Tensor, value: object, inplace: bool) -> Tensor:
+def _like_filled(name: str, input: Tensor, value: TensorOrNumber, inplace: bool) -> Tensor:
     if isinstance(value, Tensor):
         if value.dim():
             raise RuntimeError(
@@ -357,7 +361,7 @@ def _like_filled(name: str, input: Tensor, value: object, inplace: bool) -> Tens
 
 
 @composite(forms=Form.FUNCTION)
-def fill(input: Tensor, value: object) -> Tensor:
+def fill(input: Tensor, value: TensorOrNumber) -> Tensor:
     """A tensor like ``input`` with one number, or the element of a 0-dim tensor, everywhere."""
     return _like_filled("fill", input, value, inplace=False)
 

@@ -25,6 +25,7 @@ from ..shape.reshape import permute
 from ..shape.strided_views import as_strided
 
 if TYPE_CHECKING:
+    from ..._core.annotations import TensorOrNumber
     from ...engine.aval import Placement
 
 
@@ -79,7 +80,7 @@ def identity(n: int, m: int, dtype: Dtype, placement: Placement) -> Array:
 
 def _constant(
     name: str,
-    number: object,
+    number: complex,
     size: tuple[int, ...],
     out: Tensor | None,
     dtype: Dtype | None,
@@ -95,9 +96,9 @@ def _constant(
 
 @composite(forms=Form.FUNCTION)
 def zeros(
-    *size: object,
+    *size: IntOrInts,
     out: Tensor | None = None,
-    dtype: Any = None,
+    dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,
     pin_memory: bool = False,
@@ -116,11 +117,11 @@ def zeros(
 
 @composite(forms=Form.FUNCTION)
 def ones(
-    *size: object,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    *size: IntOrInts,
+    out: Tensor | None = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
     **named: object,
@@ -136,14 +137,14 @@ def ones(
 
 @composite(forms=Form.FUNCTION)
 def empty(
-    *size: object,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    *size: IntOrInts,
+    out: Tensor | None = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    memory_format: object = None,
+    memory_format: MemoryFormat | None = None,
     **named: object,
 ) -> Tensor:
     """A tensor of this shape whose elements mean nothing yet (they are 0).
@@ -172,7 +173,7 @@ def full(
     size: Sequence[int],
     fill_value: complex,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,
@@ -207,7 +208,7 @@ def _number(name: str, argument: str, position: int, value: Any) -> Any:
 
 @composite(forms=Form.FUNCTION)
 def scalar_tensor(
-    s: object,
+    s: TensorOrNumber,
     *,
     dtype: Dtype | None = None,
     layout: Layout | None = None,
@@ -226,7 +227,7 @@ def scalar_tensor(
 
 
 @composite(forms=Form.PROPERTY)
-def layout(self: Tensor) -> Any:
+def layout(self: Tensor) -> Layout:
     """How the elements lie in memory: ``torch.strided``, ``torch.sparse_coo`` or ``torch.sparse_csr``."""
     return getattr(self._aval, "layout", strided)
 
@@ -237,7 +238,7 @@ def layout(self: Tensor) -> Any:
 def _like(
     name: str,
     input: Tensor,
-    number: object,
+    number: complex,
     dtype: Dtype | None,
     layout: Layout | None,
     device: DeviceLike | None,
@@ -342,7 +343,7 @@ def _new(
     self: Tensor,
     name: str,
     size: IntOrInts,
-    number: object,
+    number: complex,
     dtype: Dtype | None,
     layout: Layout | None,
     device: DeviceLike | None,
@@ -357,7 +358,7 @@ def _new(
 @composite(forms=Form.METHOD)
 def new_zeros(
     self: Tensor,
-    *size: object,
+    *size: IntOrInts,
     dtype: Dtype | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
@@ -376,7 +377,7 @@ def new_zeros(
 @composite(forms=Form.METHOD)
 def new_ones(
     self: Tensor,
-    *size: object,
+    *size: IntOrInts,
     dtype: Dtype | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
@@ -395,7 +396,7 @@ def new_ones(
 @composite(forms=Form.METHOD)
 def new_empty(
     self: Tensor,
-    *size: object,
+    *size: IntOrInts,
     dtype: Dtype | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
@@ -574,7 +575,7 @@ _ARANGE = "one of:\n" + "\n".join(
 )
 
 
-def _checked_arange(kernel: str, start: Any, end: Any, step: Any, dtype: dtypes.dtype, placement: object) -> Tensor:
+def _checked_arange(kernel: str, start: Any, end: Any, step: Any, dtype: dtypes.dtype, placement: Placement) -> Tensor:
     """The numbers from ``start`` to ``end``, which "range_cpu" includes; PyTorch's errors for what is no range."""
     if dtype.category not in (dtypes.INTEGER, dtypes.FLOAT):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
@@ -607,14 +608,14 @@ def _checked_arange(kernel: str, start: Any, end: Any, step: Any, dtype: dtypes.
 
 @composite(forms=Form.FUNCTION)
 def range(
-    start: object = 0,
-    end: object = None,
-    step: object = 1,
+    start: TensorOrNumber = 0,
+    end: TensorOrNumber | None = None,
+    step: TensorOrNumber = 1,
     *,
-    out: Any = None,
-    dtype: object = None,
-    layout: Any = None,
-    device: Any = None,
+    out: Tensor | None = None,
+    dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``start, start + step, ...`` up to and including ``end``. Deprecated by PyTorch in favour of ``arange``."""
@@ -631,7 +632,7 @@ def range(
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
-def _ends(name: str, start: object, end: object) -> tuple[object, object]:
+def _ends(name: str, start: TensorOrNumber, end: TensorOrNumber) -> tuple[complex, complex]:
     if isinstance(start, Tensor) or isinstance(end, Tensor):
         ranks = [n.dim() if isinstance(n, Tensor) else 0 for n in (start, end)]
         if any(ranks):
@@ -643,8 +644,8 @@ def _ends(name: str, start: object, end: object) -> tuple[object, object]:
 
 
 def _spacing(
-    name: str, start: object, end: object, steps: int, dtype: Dtype | None, out: Tensor | None
-) -> tuple[object, object, dtypes.dtype]:
+    name: str, start: TensorOrNumber, end: TensorOrNumber, steps: int, dtype: Dtype | None, out: Tensor | None
+) -> tuple[complex, complex, dtypes.dtype]:
     start, end = _ends(name, start, end)
     if not is_integer(steps):
         raise TypeError(f"{name}(): argument 'steps' (position 3) must be int, not {type_name(steps)}")
@@ -668,11 +669,11 @@ def _spacing(
 
 @composite(forms=Form.FUNCTION)
 def linspace(
-    start: object,
-    end: object,
+    start: TensorOrNumber,
+    end: TensorOrNumber,
     steps: int,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,
@@ -709,12 +710,12 @@ def spaced_by_powers(start: Number, end: Number, steps: int, base: Number, dtype
 
 @composite(forms=Form.FUNCTION)
 def logspace(
-    start: object,
-    end: object,
+    start: TensorOrNumber,
+    end: TensorOrNumber,
     steps: int,
     base: float = 10.0,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,
@@ -742,7 +743,7 @@ def eye(
     n: int,
     m: int | None = None,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,

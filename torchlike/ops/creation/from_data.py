@@ -31,8 +31,8 @@ _COPY_ADVICE = (
 def tensor(
     data: object,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -66,7 +66,7 @@ def _copied(name: str, data: object, dtype: Dtype | None, device: DeviceLike | N
     return require_grad(from_value(Value.on_host(array_of(data, kind), placement_of(device))), requires_grad)
 
 
-def _from_jax_array(data: Any, dtype: dtypes.dtype | None, device: DeviceLike | None) -> Any:
+def _from_jax_array(data: Any, dtype: dtypes.dtype | None, device: DeviceLike | None) -> Tensor:
     result = from_value(Value.of(data))
     return (
         result.to(device=device or result.device, dtype=dtype or result.dtype)
@@ -119,8 +119,8 @@ def _converted(source: Tensor, dtype: dtypes.dtype | None, device: DeviceLike | 
 def asarray(
     obj: object,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    device: DeviceLike | None = None,
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:

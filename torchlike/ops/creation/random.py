@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jax import Array
@@ -26,6 +26,10 @@ from ...random_streams import rng, sampling, sampling_integers
 from ...random_streams.multinomial import multinomial as draw_multinomial
 from .filled import rearranged
 
+if TYPE_CHECKING:
+    from ..._core.annotations import IntOrInts
+
+
 __all__ = ["Generator", "default_generator"]
 
 
@@ -40,14 +44,14 @@ class Generator(rng.Generator):
     tensor([0.4963, 0.7682])
     """
 
-    def __init__(self, device: Any = "cpu") -> None:
+    def __init__(self, device: DeviceLike = "cpu") -> None:
         super().__init__(devices.device(device))
 
-    def get_state(self) -> Any:
+    def get_state(self) -> Tensor:
         """The state as a uint8 tensor."""
         return from_host(super().get_state())
 
-    def set_state(self, new_state: object) -> Generator:
+    def set_state(self, new_state: Tensor) -> Generator:
         """Goes back to a state from ``get_state``."""
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
@@ -66,7 +70,7 @@ default_generator.__class__ = Generator
 default_generator.device = devices.device("cpu")
 
 
-def _generator(value: object) -> Any:
+def _generator(value: object) -> rng.Generator:
     if value is None:
         return rng.current_generator()
     if not isinstance(value, rng.Generator):
@@ -75,7 +79,7 @@ def _generator(value: object) -> Any:
 
 
 @composite(forms=Form.FUNCTION)
-def manual_seed(seed: int) -> Any:
+def manual_seed(seed: int) -> rng.Generator:
     """Starts the random streams anew from ``seed``; returns the default generator.
 
     >>> _ = torch.manual_seed(0)
@@ -104,7 +108,7 @@ def get_rng_state() -> Tensor:
 
 
 @composite(forms=Form.FUNCTION)
-def set_rng_state(new_state: object) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Puts the default generator into a state from ``get_rng_state``."""
     Generator.set_state(rng.current_generator(), new_state)  # pyright: ignore[reportArgumentType]
 
@@ -133,7 +137,9 @@ def _new_random(array: np.ndarray, placement: Placement, requires_grad: bool, ou
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
-def _new_undrawn(shape: tuple[int, ...], dtype: Any, requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
+def _new_undrawn(
+    shape: tuple[int, ...], dtype: np.dtype | type[np.generic], requires_grad: bool = False, out: Tensor | None = None
+) -> Tensor:
     """What a random function returns on the meta device: nothing is drawn."""
     result = from_value(Value.without_data(Aval(shape, np.dtype(dtype), META)))
     return require_grad(result if out is None else fill(out, result), requires_grad)
@@ -164,9 +170,9 @@ def _fresh(
 
 @composite(forms=Form.FUNCTION)
 def rand(
-    *size: object,
-    generator: Any = None,
-    out: Any = None,
+    *size: IntOrInts,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
     dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,
@@ -185,9 +191,9 @@ def rand(
 
 @composite(forms=Form.FUNCTION)
 def randn(
-    *size: object,
+    *size: IntOrInts,
     generator: Generator | None = None,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,
@@ -208,7 +214,7 @@ def randn(
 def randint(
     *bounds: object,
     generator: Generator | None = None,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,
@@ -261,7 +267,7 @@ def randperm(
     n: int,
     *,
     generator: Generator | None = None,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,
@@ -364,8 +370,8 @@ def normal(
     std: Any = 1.0,
     size: Sequence[int] | None = None,
     *,
-    generator: object = None,
-    out: Any = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
     dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,
@@ -552,7 +558,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 
 
 @composite(forms=Form.METHOD)
-def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Any = None) -> Tensor:
+def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fills the tensor with 1 with probability ``p`` (a number or a tensor of them), else 0."""
     if isinstance(p, Tensor) and on_meta(self):
         p = 0.5
@@ -565,7 +571,7 @@ def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Any = None) 
 
 
 @composite(forms=Form.METHOD)
-def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
+def random_(self: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
     """Fills the tensor with integers: ``random_()`` up to the dtype's largest, ``random_(to)``, ``random_(from, to)``.
 
     >>> torch.empty(4, dtype=torch.int64).random_(0, 1)

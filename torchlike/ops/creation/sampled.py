@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -103,7 +102,7 @@ def _gamma(concentration: Array, drawn: Array) -> Array:
 
 
 @_gamma.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     # The rule reads the result and not ``drawn``, because the result changes with the parameter when the rule is differentiated again.
     sample = _gamma(*primals)
     alpha, place = primals[0].astype(np.float64), sample.astype(np.float64)
@@ -130,7 +129,7 @@ def _dirichlet(concentration: Array, drawn: Array) -> Array:
 
 
 @_dirichlet.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     sample = _dirichlet(*primals)
     total = primals[0].sum(-1, keepdims=True)
     moved = dirichlet_slope(sample, primals[0], total) * tangents[0]

@@ -7,6 +7,7 @@ singular part; farther out of the slowly varying factors of its oscillation or d
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -46,18 +47,18 @@ def _i1e(x: Array) -> Array:
 
 
 @_i0e.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     return _i0e(x), (_i1e(x) - jnp.sign(x) * _i0e(x)) * dx
 
 
 @_i1e.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     return _i1e(x), _i1_slope(x, _i0e, _i1e, jnp.sign(x) * _i1e(x)) * dx
 
 
-def _i1_slope(x: Array, zeroth: Any, first: Any, less: Array) -> Array:
+def _i1_slope(x: Array, zeroth: Callable[[Array], Array], first: Callable[[Array], Array], less: Array) -> Array:
     """``I0(x) - I1(x) / x``, which is 1/2 at 0, minus the change of the scale."""
     tiny = jnp.abs(x) <= jnp.finfo(x.dtype).eps
     safe = jnp.where(tiny, jnp.ones((), x.dtype), x)
@@ -75,13 +76,13 @@ def _i1(x: Array) -> Array:
 
 
 @_i0.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     return _i0(x), _i1(x) * dx
 
 
 @_i1.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     return _i1(x), _i1_slope(x, _i0, _i1, jnp.zeros((), x.dtype)) * dx
 
@@ -151,11 +152,11 @@ def _amplitudes(order: int) -> tuple[Series, Series]:
         scale = np.sqrt(np.pi * x / 2)
         return x, scale * reference().jv(order, x), scale * reference().yv(order, x)
 
-    def p(z: Array) -> Any:
+    def p(z: Array) -> Array:
         x, j, y = parts(z)
         return np.cos(x - shift) * j + np.sin(x - shift) * y
 
-    def q(z: Array) -> Any:
+    def q(z: Array) -> Array:
         x, j, y = parts(z)
         return (np.cos(x - shift) * y - np.sin(x - shift) * j) * x / BORDER
 
@@ -172,7 +173,7 @@ _J_NEAR = (
 def _y_rest(order: int) -> Series:
     """Y without its logarithm and its pole, as a series in powers of the square."""
 
-    def remainder(z: Array) -> Any:
+    def remainder(z: Array) -> Array:
         x = np.sqrt(np.maximum(z, 1e-6))
         log_part = 2 / np.pi * np.log(x) * reference().jv(order, x)
         if order == 0:
@@ -259,7 +260,7 @@ K_BORDER = 2.0
 def _k_rest(order: int) -> Series:
     """K without its logarithm and its pole, as a series in powers of the square."""
 
-    def remainder(z: Array) -> Any:
+    def remainder(z: Array) -> Array:
         x = np.sqrt(np.maximum(z, 1e-6))
         if order == 0:
             return reference().k0(x) + np.log(x / 2) * reference().i0(x)
@@ -272,7 +273,7 @@ _K_NEAR = (_k_rest(0), _k_rest(1))
 
 
 def _k_far(name: str) -> Series:
-    def decay(z: Array) -> Any:
+    def decay(z: Array) -> Array:
         x = K_BORDER / np.maximum(z, 1e-9)
         return getattr(reference(), name)(x) * np.sqrt(x)
 
@@ -348,7 +349,7 @@ AIRY_BORDER = 2.5
 _ZETA_AT_BORDER = 2 / 3 * AIRY_BORDER**1.5
 
 
-def _at_zeta(z: Array) -> tuple[Any, Any]:
+def _at_zeta(z: Array) -> tuple[Array, Array]:
     zeta = _ZETA_AT_BORDER / np.maximum(z, 1e-4)
     return (1.5 * zeta) ** (2 / 3), zeta
 
@@ -358,8 +359,8 @@ def _airy_decay(z: Array) -> np.ndarray:
     return reference().airye(x)[0] * 2 * np.sqrt(np.pi) * x**0.25
 
 
-def _airy_wave(part: int) -> Any:
-    def factor(z: Array) -> Any:
+def _airy_wave(part: int) -> Callable[[Array], Array]:
+    def factor(z: Array) -> Array:
         x, zeta = _at_zeta(z)
         ai, _, bi, _ = reference().airy(-x)
         scale, angle = np.sqrt(np.pi) * x**0.25, zeta + np.pi / 4

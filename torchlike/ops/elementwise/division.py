@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -32,13 +32,16 @@ from ...numerics.exact_math import exact_quotient
 from ...numerics.half_precision import in_float32
 from .pointwise import EDGE_PAIRS, EDGES, FINITE_PAIRS, NONZERO, NUMBER, is_tensor, one_tensor
 
+if TYPE_CHECKING:
+    pass
+
 
 def _by_zero(dtype: Any, *args: object) -> bool:
     """Whether integers are divided by a tensor: then a zero is looked for. (A number is looked at once.)"""
     return dtype is not None and dtype.kind in "iu"
 
 
-def _zero_divisor(input: Array, other: Array, *, rounding_mode: object = "floor") -> tuple[Any, Any]:
+def _zero_divisor(input: Array, other: Array, *, rounding_mode: object = "floor") -> tuple[Array, Array | int]:
     return (other == 0).any(), 0
 
 
@@ -56,7 +59,7 @@ def _rounded(dtype: Dtype, input: object, other: object, rounding_mode: object =
     return rounding_mode is not None and _by_zero(dtype)
 
 
-def _wide_by_one(quotient: Callable[..., object]) -> Any:
+def _wide_by_one(quotient: Callable[..., Array]) -> Callable[[Array, Array], Array]:
     """Half-precision numbers are divided in their own dtype, but in float32 by a single one: so PyTorch's kernels do."""
     return lambda a, b: (in_float32(quotient) if b.size == 1 else quotient)(a, b)
 
@@ -81,7 +84,9 @@ def _truncated_quotient(a: Array, b: Array) -> Array:
     return lax.div(*jnp.broadcast_arrays(a, b)) if a.dtype.kind in "iu" else jnp.trunc(exact_quotient(a, b))
 
 
-def _remainder_of(compute: Callable[..., object], quotient: Any) -> Any:
+def _remainder_of(
+    compute: Callable[..., Array], quotient: Callable[[Array, Array], Array]
+) -> Callable[[Array, Array], Array]:
     """What ``quotient`` leaves over. JAX's own derivative counts by a quotient of its own, which may be another where it is near a whole
     number: in float32, 0.7 holds 0.1 six times."""
 
@@ -90,7 +95,7 @@ def _remainder_of(compute: Callable[..., object], quotient: Any) -> Any:
         return in_float32(compute)(a, b)
 
     @rest.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
         return rest(*primals), tangents[0] - tangents[1] * quotient(*primals)
 
     return rest

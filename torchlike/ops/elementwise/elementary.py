@@ -249,7 +249,7 @@ def _real_acosh(x: Array) -> Array:
 
 
 @_real_acosh.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     # PyTorch's formula, which gives numbers below -1 too; JAX's differs from version to version there.
     (x,), (t,) = primals, tangents
     return _real_acosh(x), t * jax.lax.rsqrt(x * x - jnp.ones((), x.dtype))

@@ -80,7 +80,7 @@ def _x_times(log: Any, slope: Any) -> Any:
     product = jax.custom_jvp(value)
 
     @product.defjvp
-    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
         (x, y), (dx, dy) = primals, tangents
         none = (x == 0) & jnp.isneginf(log(y))
         by_x = jnp.where(none, jnp.zeros((), x.dtype), log(y))
@@ -161,7 +161,7 @@ def _entr(x: Array) -> Array:
 
 
 @_entr.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     return _entr(x), -(jnp.log(x) + 1) * dx
 
@@ -202,7 +202,7 @@ def _scaled(x: Array, exponent: Array) -> Array:
 
 
 @_scaled.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (_, exponent), (dx, de) = primals, tangents
     result = _scaled(*primals)
     growth = in_float32(lambda x: x * jnp.asarray(math.log(2), x.dtype))
@@ -222,7 +222,7 @@ def _floats_only(name: str, dtype: Dtype) -> str:
     overlap=Reading.SAME_PLACES,
     samples=[Sample(shapes=((3, 4),)), Sample(values=([0.0, 8.0, -0.75, math.inf, math.nan],), gradient=False)],
 )
-def frexp(input: Array) -> Any:
+def frexp(input: Array) -> tuple[Array, Array]:
     """The mantissa, at least 0.5 and below 1, and the exponent of ``mantissa * 2 ** exponent``.
 
     >>> torch.frexp(torch.tensor([8.0])).mantissa
@@ -258,6 +258,6 @@ def _nextafter(x: Array, y: Array) -> Array:
 
 
 @_nextafter.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x, y), (dx, _) = primals, tangents  # as in PyTorch: `other` has no gradient
     return _nextafter(x, y), jnp.where(x == y, jnp.zeros_like(dx), dx)

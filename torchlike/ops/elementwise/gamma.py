@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -41,7 +40,7 @@ def _digamma(x: Array) -> Array:
 
 
 @_digamma.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     return _digamma(x), trigamma(x) * dx
 
@@ -70,7 +69,7 @@ def _lgamma(x: Array) -> Array:
 
 
 @_lgamma.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     return _lgamma(x), _digamma(x) * dx
 
@@ -134,7 +133,7 @@ _polygamma = jax.custom_jvp(_polygamma_value, nondiff_argnums=(0,))
 
 
 @_polygamma.defjvp
-def _(n: int, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(n: int, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     return _polygamma(n, x), _polygamma(n + 1, x) * dx
 

@@ -49,7 +49,7 @@ def _log_ndtr(x: Array) -> Array:
 
 
 @_log_ndtr.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     return _log_ndtr(x), dx * math.sqrt(2 / math.pi) / _erfcx(-x * SQRT_HALF)
 
@@ -77,7 +77,7 @@ def _ndtri(p: Array) -> Array:
 
 
 @_ndtri.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (p,), (dp,) = primals, tangents
     result = _ndtri(p)
     return result, dp * math.sqrt(2 * math.pi) * jnp.exp(result * result / 2)
@@ -96,7 +96,7 @@ def _erfcx(x: Array) -> Array:
 
 
 @_erfcx.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     result = _erfcx(x)
     return result, dx * (2 * x * result - 2 / math.sqrt(math.pi))

@@ -311,7 +311,7 @@ def _copysign(x: Array, sign: Array) -> Array:
 
 
 @_copysign.defjvp
-def _copysign_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _copysign_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x, sign), (dx, _) = primals, tangents
     result = _copysign(x, sign)
     return result, jnp.where(x == 0, 0, result / jnp.where(x == 0, 1, x)) * dx
@@ -455,7 +455,7 @@ def _sum_with_product(x: Array, a: Array, b: Array, value: object) -> Array:
 
 
 @_sum_with_product.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     # The factor first and rounded, then the other tensor, element by element of the result: PyTorch's steps.
     _, a, b, value = primals
     result = _sum_with_product(*primals)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +27,9 @@ from ...numerics.exact_math import exact_rsqrt
 from ...numerics.half_precision import HALF, in_float32
 from ...numerics.numbers import number_for
 from .pointwise import ONE, is_tensor, one_tensor
+
+if TYPE_CHECKING:
+    from ..._core.annotations import TensorOrNumber
 
 
 def _pow_name(input: object, exponent: object) -> str:
@@ -147,7 +150,7 @@ def _validate_float_power_(self: Tensor, exponent: object) -> None:
 
 
 @composite(forms=Form.ELEMENTWISE, validation=Validation(inplace=_validate_float_power_))
-def float_power(input: Any, exponent: object) -> Tensor:
+def float_power(input: TensorOrNumber, exponent: object) -> Tensor:
     """``input ** exponent`` in float64 (complex128 for complex arguments), whatever the dtypes."""
     sides = [input, exponent]
     one_tensor("float_power")(*[s.dtype if isinstance(s, Tensor) else s for s in sides])

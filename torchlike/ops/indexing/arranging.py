@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -79,7 +80,7 @@ def tile(input: Tensor, dims: IntOrInts) -> Tensor:
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def repeat_interleave(
-    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+    input: Tensor, repeats: Tensor | int | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
     """Each element, or each slice along a dimension, so many times in a row.
 
@@ -200,7 +201,7 @@ def flipud(input: Tensor) -> Tensor:
         Sample(shapes=((3, 4),), args=((1, 2), (0, 1))),
     ],
 )
-def roll(input: Array, shifts: Any, dims: IntOrInts | None = None) -> Array:
+def roll(input: Array, shifts: IntOrInts, dims: IntOrInts | None = None) -> Array:
     """The elements moved along dimensions, those that leave at the end coming in at the front.
 
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
@@ -228,7 +229,7 @@ def roll(input: Array, shifts: Any, dims: IntOrInts | None = None) -> Array:
         Sample(shapes=((3, 4),), args=(2,)),
     ],
 )
-def rot90(input: Array, k: int = 1, dims: Any = (0, 1)) -> Array:
+def rot90(input: Array, k: int = 1, dims: Sequence[int] = (0, 1)) -> Array:
     """The plane of two dimensions turned ``k`` times by 90 degrees, from the first towards the second.
 
     >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
@@ -244,7 +245,7 @@ def rot90(input: Array, k: int = 1, dims: Any = (0, 1)) -> Array:
     for number, d in enumerate(dims):
         if not -input.ndim <= d < input.ndim:
             raise RuntimeError(f"Rotation dim{number} out of range, dim{number} = {d}")
-    return jnp.rot90(input, k, tuple(dims))
+    return jnp.rot90(input, k, (dims[0], dims[1]))
 
 
 _SMALL = 2**24
@@ -295,7 +296,7 @@ def triu(input: Array, diagonal: int = 0) -> Array:
     return _triangle("triu", input, diagonal, upper=True)
 
 
-def _triangle_indices(kept: np.ndarray, dtype: Dtype, device: DeviceLike | None) -> Tensor:
+def _triangle_indices(kept: np.ndarray, dtype: Dtype | None, device: DeviceLike | None) -> Tensor:
     dtype = dtypes.int64 if dtype is None else dtype
     return from_value(Value.on_host(np.stack(np.nonzero(kept)).astype(dtype.numpy), devices.placement(device)))
 
@@ -306,7 +307,7 @@ def tril_indices(
     col: int,
     offset: int = 0,
     *,
-    dtype: Any = None,
+    dtype: Dtype | None = None,
     device: DeviceLike | None = None,
     layout: Layout | None = None,
     pin_memory: bool = False,
@@ -321,7 +322,7 @@ def triu_indices(
     col: int,
     offset: int = 0,
     *,
-    dtype: Any = None,
+    dtype: Dtype | None = None,
     device: DeviceLike | None = None,
     layout: Layout | None = None,
     pin_memory: bool = False,
@@ -442,7 +443,7 @@ _warned: set[str] = set()
 
 
 @composite(forms=Form.FUNCTION)
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinates on the grid that vectors span: the i-th result varies along the i-th dimension.
 
     That is ``indexing="ij"``; with "xy" the first two dimensions are swapped.
@@ -451,7 +452,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     tensor([[1, 1],
             [2, 2]])
     """
-    vectors: list[Tensor] = list(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors)
+    vectors: list[Tensor] = list(  # pyright: ignore[reportAssignmentType]
+        tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    )
     if not vectors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing is None:
@@ -483,7 +486,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 
 @composite(forms=Form.FUNCTION)
-def cartesian_prod(*tensors: Any) -> Tensor:
+def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Every choice of one element from each vector, as rows.
 
     >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))

@@ -114,7 +114,7 @@ def linalg_cholesky(input: Array, *, upper: bool = False) -> Array:
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def linalg_cholesky_ex(input: Array, *, upper: bool = False, check_errors: bool = False) -> Any:
+def linalg_cholesky_ex(input: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, ...]:
     """``cholesky`` without an error: ``info`` is 0, or the order of the first minor that is not positive-definite."""
     square("linalg.cholesky", floating("linalg.cholesky", input))
     return return_types.linalg_cholesky_ex(cholesky_of(input, upper), minor_that_fails(input, upper))
@@ -178,7 +178,7 @@ def _singular_lu(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
     check=ValueCheck(_lu_info("linalg.lu_factor"), _singular_lu),
     samples=[SQUARE, TALL, WIDE],
 )
-def linalg_lu_factor(A: Array, *, pivot: bool = True) -> Any:
+def linalg_lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, ...]:
     """``P L U = A`` in compact form: L below the diagonal, U on it and above, and the rows exchanged, counted from 1."""
     floating("torch.linalg.lu_factor", matrices("torch.linalg.lu_factor", A))
     _no_pivoting(pivot)
@@ -195,7 +195,7 @@ def linalg_lu_factor(A: Array, *, pivot: bool = True) -> Any:
     ),
     samples=[SQUARE, TALL, WIDE],
 )
-def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> Any:
+def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, ...]:
     """``lu_factor`` without an error: ``info`` is 0, or the number of the first zero on U's diagonal."""
     floating("torch.linalg.lu_factor_ex", matrices("torch.linalg.lu_factor_ex", A))
     _no_pivoting(pivot)
@@ -229,7 +229,7 @@ def permutation(order: Array, dtype: np.dtype) -> Array:
     constant_results=(0,),
     samples=[SQUARE, TALL, WIDE],
 )
-def linalg_lu(A: Array, *, pivot: bool = True) -> Any:
+def linalg_lu(A: Array, *, pivot: bool = True) -> tuple[Array, ...]:
     """``P L U = A``: a permutation, a lower triangle with ones on its diagonal, and an upper one.
 
     >>> torch.linalg.lu(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).P
@@ -243,7 +243,9 @@ def linalg_lu(A: Array, *, pivot: bool = True) -> Any:
 
 
 @op(**FIELDS, forms=Form.FUNCTION | Form.OUT, saves=Saves.INPUTS, constant_results=(0,), samples=[])
-def lu_unpack(LU_data: Array, LU_pivots: Indices, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+def lu_unpack(
+    LU_data: Array, LU_pivots: Indices, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Array, ...]:
     """P, L and U from what ``lu_factor`` gives; empty where they are not asked for."""
     if unpack_pivots and LU_pivots.dtype != np.int32:
         raise RuntimeError(
@@ -280,7 +282,7 @@ def qr_of(x: Array, mode: str) -> tuple[Array, Array]:
     samples=[TALL, WIDE],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def linalg_qr(A: Array, mode: str = "reduced") -> Any:
+def linalg_qr(A: Array, mode: str = "reduced") -> tuple[Array, ...]:
     """``Q R = A``: orthonormal columns and an upper triangle.
 
     Args:
@@ -366,7 +368,7 @@ def eigh_of(x: Array, lower: bool) -> tuple[Array, Array]:
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def linalg_eigh(A: Array, UPLO: str = "L") -> Any:
+def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, ...]:
     """Eigenvalues, smallest first, and eigenvectors (columns) of Hermitian matrices.
 
     Args:
@@ -440,7 +442,7 @@ _eig.defvjp(_eig_forward, _eig_backward)
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def linalg_eig(input: Array) -> Any:
+def linalg_eig(input: Array) -> tuple[Array, ...]:
     """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex."""
     return return_types.linalg_eig(*_eig(square("linalg.eig", floating("linalg.eig", input))))
 
@@ -496,7 +498,7 @@ def _(full: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> An
 
 
 @op(**FIELDS, forms=Form.OUT, saves=Saves.RESULT, samples=[], autocast={"cpu": Autocast.FLOAT32})
-def linalg_svd(A: Array, full_matrices: bool = True, *, driver: Any = None) -> Any:
+def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, ...]:
     """``U diag(S) Vh = A``: orthonormal columns, singular values (largest first), orthonormal rows.
 
     Args:
@@ -507,7 +509,7 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: Any = None) -> A
     return return_types.linalg_svd(*svd_of(A, full_matrices))
 
 
-def _no_driver(name: str, driver: object) -> None:
+def _no_driver(name: str, driver: str | None) -> None:
     if driver is not None:
         raise RuntimeError(
             f"torch.linalg.{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
@@ -522,7 +524,7 @@ def _no_driver(name: str, driver: object) -> None:
     samples=[TALL, WIDE],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def linalg_svdvals(A: Array, *, driver: Any = None) -> Array:
+def linalg_svdvals(A: Array, *, driver: str | None = None) -> Array:
     """The singular values, largest first.
 
     >>> torch.linalg.svdvals(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
@@ -541,7 +543,7 @@ def linalg_svdvals(A: Array, *, driver: Any = None) -> Array:
     samples=[TALL, WIDE],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def geqrf(input: Array) -> Any:
+def geqrf(input: Array) -> tuple[Array, Array]:
     """The reflections that QR is made of: R on and above the diagonal, vectors below it, and their factors."""
     x = floating("geqrf", input)
     if x.ndim < 2:

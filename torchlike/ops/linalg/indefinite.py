@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ..._core.tensor import Tensor, from_host
 from ...dispatch import return_types
 from ...dispatch.register import Form, composite
 from ._matrices import LinAlgError
+
+if TYPE_CHECKING:
+    from jax import Array
 
 
 def _routine(name: str, hermitian: bool, array: np.ndarray) -> Any:
@@ -37,7 +40,7 @@ def _refuse_gradient(name: str, *tensors: Any) -> None:
 
 
 @composite(forms=Form.OUT)
-def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
+def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> tuple[Array, ...]:
     """``ldl_factor`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of D."""
     _check("torch.linalg.ldl_factor_ex", A)
     _refuse_gradient("linalg.ldl_factor_ex", A)
@@ -66,7 +69,7 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
 
 
 @composite(forms=Form.OUT)
-def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
+def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False) -> tuple[Array, ...]:
     """``L D L^T = A`` (with ``hermitian`` ``L D L^H``) in compact form, and the rows exchanged: D has blocks of one or two rows."""
     factors, pivots, _ = linalg_ldl_factor_ex(A, hermitian=hermitian, check_errors=True)
     return return_types.linalg_ldl_factor(factors, pivots)

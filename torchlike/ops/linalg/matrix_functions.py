@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -47,7 +47,7 @@ linalg_matmul = alias("linalg_matmul", matmul)
 # ---- determinants
 
 
-def _det(name: str) -> Any:
+def _det(name: str) -> Callable[[Array], Array]:
     def compute(A: Array) -> Array:
         square(name, floating(name, A))
         return jnp.linalg.det(A) if A.shape[-1] else jnp.ones(A.shape[:-2], A.dtype)
@@ -74,7 +74,7 @@ def det(input: Tensor) -> Tensor:
 
 
 @op(**FIELDS, forms=Form.OUT, samples=[SQUARE])
-def linalg_slogdet(A: Array) -> Any:
+def linalg_slogdet(A: Array) -> tuple[Array, Array]:
     """Sign and logarithm of the absolute value of the determinants: 0 and -inf for singular matrices."""
     square("linalg.slogdet", floating("linalg.slogdet", A))
     if A.shape[-1] == 0:
@@ -545,7 +545,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
-def lu(A: object, pivot: bool = True, get_infos: bool = False) -> Any:
+def lu(A: object, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
     """``torch.linalg.lu_factor``'s older name; with ``get_infos`` a third tensor, 0 where all went well."""
     factors, pivots, info = linalg_lu_factor_ex(A, pivot=bool(pivot))
     return return_types._lu_with_info(factors, pivots, info) if get_infos else (factors, pivots)

@@ -86,7 +86,7 @@ def _inverse(x: Array) -> Array:
 
 
 @_inverse.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     result = _inverse(x)
     return result, -mm(result, mm(dx, result))
@@ -121,7 +121,7 @@ def linalg_inv(A: Array) -> Array:
     samples=[SQUARE],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> Any:
+def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, ...]:
     """``inv`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
     square("linalg.inv", floating("linalg.inv", A))
     return return_types.linalg_inv_ex(inverse_of(A), zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
@@ -167,7 +167,7 @@ _pinv = jax.custom_jvp(_pinv_value, nondiff_argnums=(3,))
 
 
 @_pinv.defjvp
-def _(hermitian: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(hermitian: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     x, atol, rtol = primals
     dx = tangents[0]
     p = _pinv(x, atol, rtol, hermitian)
@@ -281,7 +281,7 @@ def _solve(a: Array, b: Array) -> Array:
 
 
 @_solve.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (a, b), (da, db) = primals, tangents
     result = _solve(a, b)
     factors, _, order = lu_of(a)
@@ -335,7 +335,7 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Array:
     check=ValueCheck(is_singular, _unsolvable, needed=lambda dtype, A, B, left, check_errors: check_errors),
     samples=[SYSTEM],
 )
-def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> Any:
+def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, ...]:
     """``solve`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of U."""
     solution = _solved("linalg.solve", A, B, left)
     return return_types.linalg_solve_ex(solution, zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
@@ -376,7 +376,7 @@ def linalg_solve_triangular(
 )
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> Any:
+) -> tuple[Array, Array]:
     """The X of ``A X = input`` for triangular matrices (or of ``A^T X = input``), and a copy of A."""
     square("triangular_solve", A)
     if A.shape[-1] != input.shape[-2]:
@@ -478,7 +478,7 @@ def least_squares(A: Array, B: Array, rcond: float) -> tuple[Array, Array, Array
 
 
 @composite(forms=Form.NONE, autocast={"cpu": Autocast.FLOAT32})
-def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: object = None) -> Any:
+def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: object = None) -> tuple[Array, ...]:
     """The X that makes ``|A X - B|`` least, the squares of what is left of each column, A's rank and its singular values.
 
     Args:

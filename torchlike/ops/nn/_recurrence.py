@@ -39,24 +39,24 @@ class Cell(NamedTuple):
     backward: Callable[..., Any]
 
 
-def _tanh_forward(x: Array, h: Array, state: Array, cell: object) -> Any:
+def _tanh_forward(x: Array, h: Array, state: Array, cell: Array | None) -> tuple[Array, None, tuple[Array, ...] | None]:
     return jnp.tanh(x + h), None, ()
 
 
-def _tanh_slopes(kept: object, new: Array, state: Array, new_cell: object, cell: object) -> Array:
+def _tanh_slopes(kept: object, new: Array, state: Array, new_cell: Array | None, cell: Array | None) -> Array:
     return 1 - new * new
 
 
-def _relu_forward(x: Array, h: Array, state: Array, cell: object) -> Any:
+def _relu_forward(x: Array, h: Array, state: Array, cell: Array | None) -> tuple[Array, None, tuple[Array, ...] | None]:
     total = x + h
     return jnp.where(total <= 0, jnp.zeros((), total.dtype), total), None, ()
 
 
-def _relu_slopes(kept: object, new: Array, state: Array, new_cell: object, cell: object) -> Array:
+def _relu_slopes(kept: object, new: Array, state: Array, new_cell: Array | None, cell: Array | None) -> Array:
     return (new > 0).astype(new.dtype)
 
 
-def _plain_backward(slopes: Array, d_state: Array, d_cell: object) -> tuple[Array, Array, None, None]:
+def _plain_backward(slopes: Array, d_state: Array, d_cell: Array | None) -> tuple[Array, Array, None, None]:
     d = d_state * slopes
     return d, d, None, None
 
@@ -89,7 +89,7 @@ def _lstm_backward(
     return d, d, d_new * forget, None
 
 
-def _gru_forward(x: Array, h: Array, state: Array, cell: object) -> tuple[Array, None, tuple[Array, ...]]:
+def _gru_forward(x: Array, h: Array, state: Array, cell: Array | None) -> tuple[Array, None, tuple[Array, ...]]:
     (xr, xz, xn), (hr, hz, hn) = jnp.split(x, 3, axis=-1), jnp.split(h, 3, axis=-1)
     r, z = lax.optimization_barrier((jax.nn.sigmoid(xr + hr), jax.nn.sigmoid(xz + hz)))
     n = lax.optimization_barrier(jnp.tanh(xn + r * hn))
@@ -97,7 +97,7 @@ def _gru_forward(x: Array, h: Array, state: Array, cell: object) -> tuple[Array,
 
 
 def _gru_slopes(
-    kept: tuple[Array, Array, Array, Array], new: Array, state: Array, new_cell: object, cell: object
+    kept: tuple[Array, Array, Array, Array], new: Array, state: Array, new_cell: Array | None, cell: Array | None
 ) -> tuple[Array, Array, Array]:
     r, z, n, hn = kept
     to_n = (1 - z) * (1 - n * n)
@@ -106,7 +106,7 @@ def _gru_slopes(
 
 
 def _gru_backward(
-    slopes: tuple[Array, Array, Array], d_state: Array, d_cell: object
+    slopes: tuple[Array, Array, Array], d_state: Array, d_cell: Array | None
 ) -> tuple[Array, Array, None, Array]:
     to_x, to_h, direct = slopes
     d = jnp.concatenate([d_state] * 3, axis=-1)

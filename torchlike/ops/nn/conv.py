@@ -30,7 +30,7 @@ SMALL, FEW, COLUMN_BYTES = 320, 64, 3_000_000
 
 
 def _as_column_product(
-    x: Array, w: Array, stride: tuple[int, ...], padding: tuple[tuple[int, ...], ...], dilation: tuple[int, ...]
+    x: Array, w: Array, stride: tuple[int, ...], padding: tuple[tuple[int, int], ...], dilation: tuple[int, ...]
 ) -> Array:
     """The convolution as one matrix product: (O, C*K) by (C*K, N*positions)."""
     kernel, sizes = w.shape[2:], _sizes(x, w, stride, padding, dilation)
@@ -45,7 +45,9 @@ def _as_column_product(
     return jnp.moveaxis(out.reshape(w.shape[0], x.shape[1], *sizes), 0, 1)
 
 
-def _worth_a_column(x: Array, w: Array, stride: tuple[int, ...], padding: IntOrInts, dilation: IntOrInts) -> bool:
+def _worth_a_column(
+    x: Array, w: Array, stride: tuple[int, ...], padding: tuple[tuple[int, int], ...], dilation: tuple[int, ...]
+) -> bool:
     per_output = math.prod(w.shape[1:])
     return per_output <= FEW or (
         per_output <= SMALL
@@ -55,7 +57,9 @@ def _worth_a_column(x: Array, w: Array, stride: tuple[int, ...], padding: IntOrI
     )
 
 
-def _sizes(x: Array, w: Array, stride: tuple[int, ...], padding: Any, dilation: Any) -> list[int]:
+def _sizes(
+    x: Array, w: Array, stride: tuple[int, ...], padding: tuple[tuple[int, int], ...], dilation: tuple[int, ...]
+) -> list[int]:
     """How many places the kernel has in each dimension."""
     return [
         (n + sum(p) - d * (k - 1) - 1) // s + 1
@@ -89,9 +93,9 @@ def convolution(
     input: Array,
     weight: Array,
     bias: Array | None,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    stride: tuple[int, ...],
+    padding: tuple[tuple[int, int], ...],
+    dilation: tuple[int, ...],
     groups: int,
     platform: str,
     shown: str,
@@ -135,10 +139,10 @@ def convolution_transposed(
     input: Array,
     weight: Array,
     bias: Array | None,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
-    dilation: Any,
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    output_padding: tuple[int, ...],
+    dilation: tuple[int, ...],
     groups: int,
     shown: str,
 ) -> Array:
@@ -279,7 +283,7 @@ def _conv(
     name: str,
     count: int,
     input: Tensor,
-    weight: Any,
+    weight: Tensor,
     bias: Tensor | None,
     stride: IntOrInts,
     padding: IntOrInts,
@@ -310,7 +314,7 @@ def _conv_transpose(
     name: str,
     count: int,
     input: Tensor,
-    weight: Any,
+    weight: Tensor,
     bias: Tensor | None,
     stride: IntOrInts,
     padding: IntOrInts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from ...dispatch.register import Form, composite
 from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..elementwise import pointwise
+
+if TYPE_CHECKING:
+    pass
+
 
 SATURATION = (
     1.7580993408473766  # scale * alpha of SELU: self-normalising networks put its negative in for what is dropped
@@ -58,7 +62,7 @@ def _drop(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
         return pointwise.mul(input, _on(np.zeros((), input.dtype.numpy), input))
     if modes.vmaps and not channels:
 
-        def draw(generator: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        def draw(generator: rng.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
             return _scaled(sampling.bernoulli(generator, shape, dtype, 1 - p), p)
 
         noise = drawn(draw, rng.current_generator(), tuple(input.shape), input.dtype.numpy, input._aval.placement)

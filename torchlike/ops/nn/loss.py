@@ -149,7 +149,7 @@ def _at_classes(x: Array, classes: Array, axis: int) -> Array:
         return jnp.squeeze(jnp.take_along_axis(x, jnp.expand_dims(where, axis), axis, mode="clip"), axis)
 
     @at.defjvp
-    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
         x, where = primals
         here = jax.lax.broadcasted_iota(np.int64, x.shape, axis) == jnp.expand_dims(where, axis)
         return at(x, where), jnp.sum(jnp.where(here, tangents[0], jnp.zeros((), x.dtype)), axis=axis)

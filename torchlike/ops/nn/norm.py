@@ -91,7 +91,7 @@ def _log_softmax_derivative(primals: tuple[Array, ...], tangents: tuple[Array, .
     return y, t - _sums(lax.exp(y) * t)
 
 
-def _along(function: Any, input: Array, dim: int, check: Callable[..., object], dtype: Dtype) -> Array:
+def _along(function: Any, input: Array, dim: int, check: Callable[..., object], dtype: Dtype | None) -> Array:
     axis = wrap_dim(dim, input.ndim)
     if dtype is not None:
         input = input.astype(dtype.numpy)
@@ -117,7 +117,7 @@ _check_softmax, _check_log_softmax = _needs_float("softmax"), _needs_float("log_
     samples=[ROWS, COLUMNS, POINT, Sample(values=([[float("-inf"), 0.0, 1.0]],), args=(-1,), dtypes=FLOATS)],
     autocast={"cuda": Autocast.FLOAT32},
 )
-def softmax(input: Array, dim: int, dtype: Any = None) -> Array:
+def softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
     """``exp(input) / sum(exp(input))`` along a dimension: positive numbers whose sum is 1.
 
     >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
@@ -137,7 +137,7 @@ def softmax(input: Array, dim: int, dtype: Any = None) -> Array:
     samples=[ROWS, COLUMNS, POINT],
     autocast={"cuda": Autocast.FLOAT32},
 )
-def log_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
+def log_softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
     """The logarithm of ``softmax``, computed without overflow.
 
     >>> torch.log_softmax(torch.tensor([0.0, 0.0]), 0)

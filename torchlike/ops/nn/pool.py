@@ -109,7 +109,13 @@ def _output_size(length: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -
     ],
 )
 def max_pool(
-    input: Array, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, shown: str
+    input: Array,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    ceil_mode: bool,
+    shown: str,
 ) -> tuple[Array, Array]:
     """The largest element of each window, and its position in the flattened image."""
     kernel, stride, padding, dilation = map(tuple, (kernel, stride, padding, dilation))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,10 @@ from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ...dispatch.options import is_integer
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, op
+
+if TYPE_CHECKING:
+    from ..._core.annotations import Dtype
+
 
 Pair = tuple[int, int]
 
@@ -41,7 +45,7 @@ def _check_window(kernel: Pair, dilation: Pair, padding: Pair, stride: Pair) -> 
             raise RuntimeError(f"{said}, but got {short}_height: {values[0]} {short}_width: {values[1]}")
 
 
-def _refuse(kernel: str) -> Any:
+def _refuse(kernel: str) -> Callable[[str, Dtype], NotImplementedError]:
     return lambda name, dtype: NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
 
 
@@ -69,7 +73,7 @@ def _columns(images: Array, kernel: Pair, dilation: Pair, padding: Pair, stride:
     refuse=_refuse("im2col_out_cpu"),
     samples=[Sample(shapes=((2, 3, 5, 6),), args=((2, 3), (2, 1), (1, 0), (1, 2)))],
 )
-def im2col(input: Array, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Array:
+def im2col(input: Array, kernel: Pair, dilation: Pair, padding: Pair, stride: Pair) -> Array:
     """(N, C, H, W) -> (N, C * kernel, blocks): each column is one block."""
     _check_window(kernel, dilation, padding, stride)
     if input.ndim not in (3, 4) or 0 in input.shape[input.ndim - 3 :]:
@@ -97,7 +101,14 @@ def im2col(input: Array, kernel: Any, dilation: Any, padding: Any, stride: Any) 
     refuse=_refuse("col2im_out_cpu"),
     samples=[Sample(shapes=((2, 18, 20),), args=((5, 6), (2, 3), (2, 1), (1, 0), (1, 1)), gradient=False)],
 )
-def col2im(input: Array, output_size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Array:
+def col2im(
+    input: Array,
+    output_size: Pair,
+    kernel: Pair,
+    dilation: Pair,
+    padding: Pair,
+    stride: Pair,
+) -> Array:
     """(N, C * kernel, blocks) -> (N, C, H, W): where blocks overlap, they add up."""
     _check_window(kernel, dilation, padding, stride)
     if input.ndim not in (2, 3) or 0 in input.shape[input.ndim - 2 :]:
@@ -130,7 +141,14 @@ def col2im(input: Array, output_size: Any, kernel: Any, dilation: Any, padding: 
     return images.reshape(*input.shape[:first], *shape[1:])
 
 
-def col2im_of(columns: Array, shape: object, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Array:
+def col2im_of(
+    columns: Array,
+    shape: object,
+    kernel: Pair,
+    dilation: Pair,
+    padding: Pair,
+    stride: Pair,
+) -> Array:
     """The transpose of ``_columns``, which is how it is defined."""
     to_columns = jax.linear_transpose(
         lambda images: _columns(images, kernel, dilation, padding, stride), jax.ShapeDtypeStruct(shape, columns.dtype)

@@ -51,7 +51,14 @@ def _backward(input: object, size: Sequence[int], scales: object, mode: str, *ot
     ],
     autocast={"cuda": Autocast.FLOAT32},
 )
-def upsample(input: Array, size: Any, scales: Any, mode: str, align_corners: bool, antialias: bool) -> Array:
+def upsample(
+    input: Array,
+    size: tuple[int, ...],
+    scales: Any,
+    mode: str,
+    align_corners: bool,
+    antialias: bool,
+) -> Array:
     """Resamples the last dimensions, one after the other.
 
     Args:

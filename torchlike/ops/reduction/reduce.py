@@ -196,7 +196,7 @@ def _as_truth(result: Array, input: Array) -> Array:
     differentiable=False,
     samples=[WHOLE, ALONG, SEVERAL, POINT, NONE_LEFT],
 )
-def all(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
+def all(input: Array, dim: IntOrInts | None = None, keepdim: bool = False) -> Array:
     """Whether no element is zero, in all or along dimensions; uint8 for uint8.
 
     >>> torch.tensor([[True, False], [True, True]]).all(1)
@@ -213,7 +213,7 @@ def all(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
     differentiable=False,
     samples=[WHOLE, ALONG, SEVERAL, POINT, NONE_LEFT],
 )
-def any(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
+def any(input: Array, dim: IntOrInts | None = None, keepdim: bool = False) -> Array:
     """Whether some element is not zero, in all or along dimensions; uint8 for uint8.
 
     >>> torch.tensor([[False, False], [True, False]]).any(1)
@@ -226,7 +226,9 @@ def any(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
 # ---- extrema
 
 
-def _extremum(reduce: Any, input: Array, axes: tuple[int, ...], keepdim: bool, nan_ties: bool) -> Array:
+def _extremum(
+    reduce: Callable[..., Array], input: Array, axes: tuple[int, ...], keepdim: bool, nan_ties: bool
+) -> Array:
     """max or min, whose gradient is spread evenly over the elements that attain it, as in PyTorch.
 
     ``nan_ties``: whether NaNs share the gradient of a NaN, as they do where everything is reduced.
@@ -237,7 +239,7 @@ def _extremum(reduce: Any, input: Array, axes: tuple[int, ...], keepdim: bool, n
         return reduce(x, axis=axes, keepdims=True)
 
     @extremum.defjvp
-    def _(primals: Any, tangents: tuple[Array, ...]) -> Any:
+    def _(primals: Any, tangents: tuple[Array, ...]) -> tuple[Array, Array]:
         (x,), (t,) = primals, tangents
         best = reduce(x, axis=axes, keepdims=True)
         ties = x == best
@@ -251,8 +253,8 @@ def _extremum(reduce: Any, input: Array, axes: tuple[int, ...], keepdim: bool, n
     return best if keepdim else best.reshape([n for d, n in enumerate(input.shape) if d not in axes])
 
 
-def _declare_extremum(name: str, reduce: Callable[..., object], said: str) -> Any:
-    def compute(input: Array, dim: Any = (), keepdim: bool = False) -> Array:
+def _declare_extremum(name: str, reduce: Callable[..., Array], said: str) -> Callable[..., Tensor]:
+    def compute(input: Array, dim: IntOrInts | None = (), keepdim: bool = False) -> Array:
         axes = dims_of(dim, input.ndim, name)
         needs_elements(name, input.shape, axes, dim is None or dim == ())
         return _extremum(reduce, input, axes, keepdim, nan_ties=False)
@@ -277,7 +279,7 @@ amax = _declare_extremum("amax", jnp.max, "largest")
 amin = _declare_extremum("amin", jnp.min, "smallest")
 
 
-def _no_complex(kernel: str) -> Any:
+def _no_complex(kernel: str) -> Callable[[np.dtype], None]:
     def check(dtype: np.dtype) -> None:
         if dtype.kind == "c":
             kind = dtypes.from_numpy_dtype(dtype).scalar_name
@@ -286,10 +288,10 @@ def _no_complex(kernel: str) -> Any:
     return check
 
 
-def _declare_whole(name: str, reduce: Callable[..., object]) -> Any:
+def _declare_whole(name: str, reduce: Callable[..., Array]) -> Callable[..., Tensor]:
     check = _no_complex(f"{name}_all")
 
-    def compute(input: Array) -> Array:
+    def compute(input: Array) -> Any:
         check(input.dtype)
         needs_elements(name, input.shape, tuple(range(input.ndim)), True)
         return _extremum(reduce, input, tuple(range(input.ndim)), False, nan_ties=True)
@@ -305,12 +307,14 @@ _max_all = _declare_whole("max", jnp.max)
 _min_all = _declare_whole("min", jnp.min)
 
 
-def _position(find: Any, input: Array, axis: int) -> Array:
+def _position(find: Callable[..., Array], input: Array, axis: int) -> Array:
     """The first position of the extremum. NaN counts as an extremum."""
     return find(order(input, nan_first=find is jnp.argmin), axis=axis).astype(np.int64)
 
 
-def _declare_along(name: str, reduce: Callable[..., object], find: Callable[..., object]) -> Any:
+def _declare_along(
+    name: str, reduce: Callable[..., Array], find: Callable[..., Array]
+) -> Callable[..., tuple[Tensor, Tensor]]:
     fields = getattr(return_types, name)
 
     def compute(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
@@ -332,7 +336,7 @@ def _declare_along(name: str, reduce: Callable[..., object], find: Callable[...,
     )(compute)  # fmt: skip
 
 
-def _select(reduce: Any, input: Array, where: Array, axis: int) -> Array:
+def _select(reduce: Callable[..., Array], input: Array, where: Array, axis: int) -> Array:
     """The extremum along an axis, whose whole gradient goes to the position ``where``.
 
     The gradient is a comparison with a grid of positions and not a scatter, which is slow on every platform.
@@ -347,7 +351,7 @@ def _select(reduce: Any, input: Array, where: Array, axis: int) -> Array:
         return taken(x, at)
 
     @select.defjvp
-    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
         x, at = primals
         here = jax.lax.broadcasted_iota(np.int64, x.shape, axis) == at
         picked = jnp.where(here, tangents[0], jnp.zeros((), x.dtype))
@@ -361,8 +365,14 @@ _min_along = _declare_along("min", jnp.min, jnp.argmin)
 
 
 def _three_forms(
-    name: str, whole: Any, along: Any, other_op: str, input: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+    name: str,
+    whole: Callable[..., Tensor],
+    along: Callable[..., Tensor | tuple[Tensor, Tensor]],
+    other_op: str,
+    input: Tensor,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Tensor | tuple[Tensor, Tensor]:
     """``max(input)``, ``max(input, dim, keepdim=False)`` and ``max(input, other)``."""
     named = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in kwargs.items()}
     if not isinstance(input, Tensor):
@@ -383,7 +393,7 @@ def _three_forms(
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, overlap=Reading.SAME_PLACES)
-def max(input: object, *args: object, **kwargs: object) -> Any:
+def max(input: Tensor, *args: object, **kwargs: object) -> Any:
     """The largest element, the largest ones along a dimension, or the larger of two tensors' elements.
 
     ``max(input)``; ``max(input, dim, keepdim=False)``, which also says where they lie first; ``max(input, other)``.
@@ -442,8 +452,8 @@ def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> t
     return return_types.aminmax(*(_extremum(f, input, axes, keepdim, nan_ties=False) for f in (jnp.min, jnp.max)))
 
 
-def _declare_position(name: str, find: Callable[..., object], said: str) -> Any:
-    def compute(input: Array, dim: Any = None, keepdim: bool = False) -> Array:
+def _declare_position(name: str, find: Callable[..., Array], said: str) -> Callable[..., Tensor]:
+    def compute(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
         if dim is None:
             if not input.size:
                 raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
@@ -505,10 +515,10 @@ def _real_of(input: Array) -> np.dtype:
     return jnp.zeros((), input.dtype).real.dtype
 
 
-def _declare_spread(name: str, with_mean: bool) -> Any:
+def _declare_spread(name: str, with_mean: bool) -> Callable[..., Tensor | tuple[Tensor, Tensor]]:
     root = name.startswith("std")
 
-    def compute(input: Array, dim: Any, correction: float, keepdim: bool) -> Any:
+    def compute(input: Array, dim: IntOrInts | None, correction: float, keepdim: bool) -> Array | tuple[Array, Array]:
         variance, middle = _variance(input, dims_of(dim, input.ndim, name), correction, keepdim)
         spread = (_root(variance) if root else variance).astype(_real_of(input))
         return (spread, middle.astype(input.dtype)) if with_mean else spread

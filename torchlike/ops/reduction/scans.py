@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -107,14 +107,14 @@ def _log_add_exp(total: Array, one: Array) -> Array:
 
 
 @_complex_logcumsumexp.defjvp
-def _complex_logcumsumexp_jvp(dim: int, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _complex_logcumsumexp_jvp(dim: int, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     highest = jnp.max(x.real, axis=dim, keepdims=True).astype(x.dtype)
     weights = jnp.exp(x - highest)
     return _complex_logcumsumexp(x, dim), jnp.cumsum(weights * dx, axis=dim) / jnp.cumsum(weights, axis=dim)
 
 
-def _running_extremum(kind: type, input: Array, dim: int, scan: Any) -> Any:
+def _running_extremum(kind: type, input: Array, dim: int, scan: Callable[..., Array]) -> tuple[Array, Array]:
     """Running extrema, and where each was met last. A NaN stays once it is met."""
     dim = wrap_dim(dim, input.ndim)
     if input.ndim == 0:
@@ -138,7 +138,7 @@ def _running_extremum(kind: type, input: Array, dim: int, scan: Any) -> Any:
     saves=Saves.INPUTS,
     samples=ALONG,
 )
-def cummax(input: Array, dim: int) -> Any:
+def cummax(input: Array, dim: int) -> tuple[Array, Array]:
     """The largest element up to each along a dimension, and where it was met last.
 
     >>> torch.cummax(torch.tensor([1, 3, 2]), 0).values
@@ -155,7 +155,7 @@ def cummax(input: Array, dim: int) -> Any:
     saves=Saves.INPUTS,
     samples=ALONG,
 )
-def cummin(input: Array, dim: int) -> Any:
+def cummin(input: Array, dim: int) -> tuple[Array, Array]:
     """The smallest element up to each along a dimension, and where it was met last.
 
     >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values

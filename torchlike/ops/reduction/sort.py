@@ -51,14 +51,14 @@ def _scalar(input: Array) -> tuple[Array, Array]:
     saves=Saves.INPUTS,
     samples=[Sample(shapes=((3, 4),), args=(-1, False)), Sample(shapes=((3, 4),), args=(0, True))],
 )
-def order_along(input: Array, dim: int, descending: bool, stable: bool | None = None) -> Any:
+def order_along(input: Array, dim: int, descending: bool, stable: bool | None = None) -> Array:
     """``sort``; ``stable`` says only how PyTorch names the step."""
     dim = wrap_dim(dim, input.ndim)
     return return_types.sort(*(_ordered(input, dim, descending) if input.ndim else _scalar(input)))
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, overlap=Reading.SAME_PLACES)
-def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> tuple[Array, Array]:
     """The elements along a dimension in order, and the places they had. The order of equal elements is kept in any case.
 
     >>> values, indices = torch.sort(torch.tensor([3, 1, 2]))
@@ -99,7 +99,7 @@ def msort(input: Tensor) -> Tensor:
     ],
     overlap=Reading.SAME_PLACES,
 )
-def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
     """The ``k`` largest (or smallest) elements along a dimension, in order, and their places.
 
     >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
@@ -114,7 +114,9 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     return return_types.topk(*(lax.slice_in_dim(a, 0, k, axis=dim) for a in (values, indices)))
 
 
-def _element_at(kind: type, values: Array, indices: Array, place: Array, dim: int, keepdim: bool) -> Any:
+def _element_at(
+    kind: type, values: Array, indices: Array, place: Array, dim: int, keepdim: bool
+) -> tuple[Array, Array]:
     """One element along a dimension of values in order, and where it stood."""
     parts = [jnp.take_along_axis(a, place, dim) for a in (values, indices)]
     return kind(*(a if keepdim else lax.squeeze(a, (dim,)) for a in parts))
@@ -138,7 +140,7 @@ def _needs_elements(name: str, input: Array, dim: int) -> None:
     overlap=Reading.ELSEWHERE,
     samples=[Sample(shapes=((3, 4),), args=(2,)), Sample(shapes=((3, 4),), args=(1, 0, True))],
 )
-def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The ``k``-th smallest element along a dimension, counted from 1, and its place.
 
     >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
@@ -165,7 +167,7 @@ def _median_place(values: Array, dim: int, skip_nan: bool) -> Array:
     return jnp.where(missing > 0, count - missing, (count - 1) // 2)  # the first NaN, if there is one
 
 
-def _median_along(kind: type, input: Array, dim: int, keepdim: bool, skip_nan: bool) -> Any:
+def _median_along(kind: type, input: Array, dim: int, keepdim: bool, skip_nan: bool) -> tuple[Array, Array]:
     dim = wrap_dim(dim, input.ndim)
     _needs_elements("median", input, dim)
     if input.ndim == 0:
@@ -252,7 +254,7 @@ def nanmedian(input: Array, dim: int | None = None, keepdim: bool = False) -> An
     overlap=Reading.ELSEWHERE,
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(0, True)), TIES],
 )
-def mode(input: Array, dim: int = -1, keepdim: bool = False) -> Any:
+def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The most frequent element along a dimension, the smallest of several, and its last place.
 
     >>> torch.mode(torch.tensor([1, 2, 2, 3])).values

@@ -131,7 +131,9 @@ def _weights(name: str, weights: Any, count: int, integral: bool) -> None:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
     """The covariance matrix of variables, the rows of the input, whose observations are the columns.
 
     Args:

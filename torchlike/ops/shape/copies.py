@@ -247,7 +247,7 @@ def slice_scatter(
     backward="AsStridedScatterBackward0",
     samples=[Sample(shapes=((3, 4), (2, 2)), args=((2, 2), (1, 2), 1), gradient=False)],
 )
-def strided_scatter(input: Array, src: Array, size: Any, stride: Any, storage_offset: int) -> Array:
+def strided_scatter(input: Array, src: Array, size: Sequence[int], stride: Sequence[int], storage_offset: int) -> Array:
     """A tensor that lies in order, with ``src`` at the places that shape, strides and offset name."""
     return _strided_scatter(input, src, Strided(size, stride, storage_offset))
 
@@ -271,7 +271,9 @@ _strided_scatter.defvjp(_forward, _backward)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
     """``input`` with ``src`` at the places of its memory that ``as_strided`` would show.
 
     >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
@@ -113,7 +113,7 @@ def stack(tensors: list[Array], dim: int = 0) -> Array:
     return jnp.stack(tensors, dim)
 
 
-def _map_tensors(function: Any, tensors: Any) -> Any:
+def _map_tensors(function: Callable[[Tensor], Tensor], tensors: Any) -> Any:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tensors[0]
     return function(tensors[0]) if len(tensors) == 1 else tuple(function(x) for x in tensors)
@@ -321,7 +321,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, **named: object) -> tuple[Tensor, ...]:
+def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, **named: Any) -> tuple[Tensor, ...]:
     """Views between the given indices, or so many whose sizes differ by one at most.
 
     >>> torch.tensor_split(torch.tensor([1, 2, 3]), (1,))

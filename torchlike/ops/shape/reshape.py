@@ -288,7 +288,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dimension seen as several, one of whose sizes may be -1.
 
     >>> torch.unflatten(torch.tensor([1, 2, 3, 4]), 0, (2, 2))

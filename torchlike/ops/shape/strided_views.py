@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,6 +24,9 @@ from .complex_numbers import conj_view, is_conj, is_neg, neg_view, view_as_real
 from .reshape import copy_as_shape, view_as_shape
 from .slicing import window
 from .storages import TypedStorage, UntypedStorage, in_elements_of
+
+if TYPE_CHECKING:
+    pass
 
 
 @op(
@@ -282,7 +285,13 @@ def resize_as_(self: Tensor, other: Tensor, *, memory_format: object = None) -> 
 
 
 @composite(forms=Form.METHOD)
-def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: object = None) -> Tensor:
+def set_(
+    self: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+) -> Tensor:
     """Makes this tensor share the memory of another one, or a storage, from then on with its shape, or the one given."""
     if self.requires_grad and self._grad_fn is None and modes.grad_enabled:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")

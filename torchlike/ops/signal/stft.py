@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,8 +18,11 @@ from ..shape.complex_numbers import view_as_real
 from ..shape.joining import cat
 from . import fft
 
+if TYPE_CHECKING:
+    from ..._core.annotations import Dtype
 
-def _window(window: Any, win_length: int, n_fft: int, like: object) -> Tensor:
+
+def _window(window: Tensor | None, win_length: int, n_fft: int, like: Dtype) -> Any:
     """The window in the middle of ``n_fft`` elements; ones where none is given."""
     if window is None:
         window = ones(win_length, dtype=like)
@@ -32,7 +35,7 @@ def stft(
     input: Tensor,
     n_fft: int,
     hop_length: int | None = None,
-    win_length: Any = None,
+    win_length: int | None = None,
     window: Tensor | None = None,
     center: bool = True,
     pad_mode: str = "reflect",
@@ -126,8 +129,8 @@ def overlap_add(frames: Array, hop: int) -> Array:
 def istft(
     input: Tensor,
     n_fft: int,
-    hop_length: Any = None,
-    win_length: Any = None,
+    hop_length: int | None = None,
+    win_length: int | None = None,
     window: Tensor | None = None,
     center: bool = True,
     normalized: bool = False,
