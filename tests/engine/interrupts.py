@@ -59,8 +59,11 @@ def interrupt_after(seconds, action):
 
     The garbage collector is off meanwhile: it calls a Python function of JAX's, and Python drops what is raised in there.
     """
+    came = False
 
     def interrupt(number, frame):
+        nonlocal came
+        came = True
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
@@ -71,7 +74,10 @@ def interrupt_after(seconds, action):
             signal.setitimer(signal.ITIMER_REAL, seconds)
             action()
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+            # The system may give the signal to another thread, which takes it when it is its turn on a busy machine.
+            while not left and not came:
+                time.sleep(0.001)
     except KeyboardInterrupt:
         return True
     finally:

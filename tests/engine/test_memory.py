@@ -13,6 +13,7 @@ from torchlike.engine import kernel, program, recorder
 from torchlike.engine.kernel import Kernel
 from torchlike.engine.program import Program
 from torchlike.engine.recorder import MAX_UNREFERENCED_BYTES
+from torchlike.engine.segment import Segment
 
 nn = torch.nn
 MEGABYTE = 2**20
@@ -58,6 +59,27 @@ def test_pending_sums_do_not_keep_what_they_are_the_sums_of(kept):
             most = max(most, held() - before)
     assert most < 2 * MAX_UNREFERENCED_BYTES + 3 * MEGABYTE
     assert (sums[-1] if kept else total / 40).item() == 512 * 1024
+
+
+def test_segments_in_which_nothing_was_recorded_are_not_kept():
+    """Each change of a mode begins one."""
+
+    def number_of_segments():
+        gc.collect()
+        return sum(type(o) is Segment for o in gc.get_objects())
+
+    def change_modes(times):
+        for _ in range(times):
+            with torch.op_by_op():
+                torch.ones(2) + 1
+            torch.set_default_dtype(torch.float64)
+            torch.set_default_dtype(torch.float32)
+
+    change_modes(2)
+    before = number_of_segments()
+    change_modes(20)
+    assert number_of_segments() <= before
+    assert len(recorder().waiting) <= 1
 
 
 @pytest.mark.recorded

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -14,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.engine.interrupts import interrupt_after
 from tests.numerics.geometries import F32, FORMS, close, geometry, operands
 from torchlike.engine import onednn
 from torchlike.engine.interpreter import trace
@@ -111,38 +111,19 @@ def test_a_batch_of_convolutions_is_one_convolution(form, result, places):
         assert close(found, by_xla(single[0], single[1], of), of, 4e-6)
 
 
-class Interrupt(BaseException):
-    pass
-
-
 def test_signals_never_leave_a_result_unwritten():
     """A program this small runs on the thread that calls it. Python handles signals there, and would do so within a Python function."""
     of = geometry((1, 1, 6, 6), (1, 1, 3, 3))
     run = jax.jit(lambda a, b: convolve(a, b, of)).lower(*operands(of)).compile()
     arrays = operands(of)
     wanted = np.asarray(run(*arrays))
-    raised = []
-
-    def handle(*_: Any) -> None:
-        raised.append(1)
-        raise Interrupt
-
-    before = signal.signal(signal.SIGALRM, handle)
-    try:
-        for _ in range(4000):
-            result = None
-            try:
-                signal.setitimer(signal.ITIMER_REAL, 2e-5)
-                for _ in range(5):
-                    result = run(*arrays)
-            except Interrupt:
-                pass
-            if result is not None:
-                assert (np.asarray(result) == wanted).all()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert len(raised) > 500
+    raised = 0
+    for _ in range(4000):
+        results = []
+        raised += interrupt_after(2e-5, lambda results=results: results.extend(run(*arrays) for _ in range(5)))
+        if results:
+            assert (np.asarray(results[-1]) == wanted).all()
+    assert raised > 500
 
 
 def test_threads_run_the_same_convolution_at_once():

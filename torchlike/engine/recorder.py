@@ -6,7 +6,9 @@ import contextlib
 import os
 import threading
 import weakref
+from bisect import insort
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -87,11 +89,12 @@ class Recorder:
         self.roots: dict[
             tuple[bool, str], TraceNode
         ] = {}  # by the mode: what was compiled in one does not run in another
-        self.waiting: list[Segment] = []  # closed and not run yet, oldest first
+        self.waiting: list[Segment] = []  # closed and not run yet, in the order in which they were begun
         self.ended: Segment | None = None  # the step that a boundary has ended; it runs before the next op is recorded
-        self.segment = Segment(self, self.root)
+        self.begun = 0  # segments
+        self.segment = Segment(self, self.root, self.begun)
         # Stands in for ``segment`` after a boundary. Its table is never as long as its cursor says, which ``record`` notices.
-        self.between_steps = Segment(self, TraceNode(None, None, (), (), None))
+        self.between_steps = Segment(self, TraceNode(None, None, (), (), None), -1)
         self.between_steps.cursor.count = -1
 
     @property
@@ -250,15 +253,24 @@ class Recorder:
         if segment is self.between_steps:
             return
         segment.closed = True
-        if segment not in self.waiting:
-            self.waiting.append(segment)
+        if (
+            segment.cursor.depth
+        ):  # else there is nothing to run, unless a record is committed to it yet: see ``_missed``
+            self.put_in_line(segment)
         if segment is self.ended or segment is self.segment:
-            self.ended, self.segment = None, Segment(self, self.root)
+            self.begun += 1
+            self.ended, self.segment = None, Segment(self, self.root, self.begun)
+
+    def put_in_line(self, segment: Segment) -> None:
+        """Makes a closed segment wait for its run, before those that were begun later. The caller holds ``lock``."""
+        if segment not in self.waiting:
+            insort(self.waiting, segment, key=attrgetter("number"))
 
     def _missed(self, segment: Segment, node: TraceNode) -> bool:
-        """Whether a segment that another thread has closed was run without the record that has just been committed."""
+        """Whether a segment that was closed meanwhile was run without the record that has just been committed."""
         with self.lock:  # waits for that run
             if segment.recorder is not None:  # not run yet, or the run failed: the record is part of it
+                self.put_in_line(segment)
                 return False
             return segment.ran.depth < node.depth
 

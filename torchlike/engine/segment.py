@@ -43,11 +43,15 @@ class Owner(Protocol):
     """The recorder of the thread that records into a segment, as the segment knows it."""
 
     lock: Any  # whoever runs a segment of the recorder holds it
-    waiting: list[Segment]  # closed and not run yet, oldest first
+    waiting: list[Segment]  # closed and not run yet, in the order in which they were begun
     op_by_op: bool
 
     def close(self, segment: Segment) -> None:
-        """Puts a segment among the waiting ones, and begins a new one if it was the present one."""
+        """Marks a segment as about to be run, and begins a new one if it was the present one."""
+        ...
+
+    def put_in_line(self, segment: Segment) -> None:
+        """Makes a closed segment wait for its run, before those that were begun later."""
         ...
 
 
@@ -59,6 +63,7 @@ class Segment:
 
     __slots__ = (
         "recorder",
+        "number",
         "cursor",
         "ran",
         "table",
@@ -75,8 +80,9 @@ class Segment:
         "error",
     )
 
-    def __init__(self, recorder: Owner, root: TraceNode) -> None:
+    def __init__(self, recorder: Owner, root: TraceNode, number: int) -> None:
         self.recorder: Owner | None = recorder  # None once it has run
+        self.number = number  # of the segments that its recorder has begun
         self.cursor = root  # the op that was recorded last
         self.ran = root  # the last op that was run
         self.table: list[Ref] = []  # inputs and outputs of the recorded ops, in order
@@ -145,6 +151,7 @@ class Segment:
                 return
             self.end_run()
             recorder.close(self)
+            recorder.put_in_line(self)
             waiting = recorder.waiting
             if waiting[0] is not self:
                 # In the order in which they were begun, so that no segment donates what an older one has still to read.
