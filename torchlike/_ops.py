@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 from . import ops as _operators
 from ._core.signatures import Args, Function as AnyFunction, Kwargs
 from ._core.tensor import Tensor
-from ._overload_names import OVERLOADS
-from ._schema import FunctionSchema, parse
+from ._library._overload_names import OVERLOADS
+from ._library.infer_schema import FunctionSchema, parse
 from .autograd import Function
 from .autograd.grad_mode import no_grad
 from .dispatch.bindings import FUNCTIONS

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 from ._core.signatures import Args, Function, Kwargs
 from ._core.tensor import Tensor
+from ._library.infer_schema import infer_schema as infer_schema
 from ._ops import DEFINED, Definition, OpOverload, OpOverloadPacket, define as _define, forget as _forget, packet_of
-from ._schema import infer_schema as infer_schema
 
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl", "impl_abstract",

@@ -10,8 +10,8 @@ import tempfile
 from typing import Any
 from urllib.parse import urlparse as urlparse
 
-from . import _hub_repositories as repositories
-from .serialization import load as _load_file
+from ..serialization import load as _load_file
+from . import _repositories as repositories
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 

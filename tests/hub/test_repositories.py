@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 import torchlike as torch
-from torchlike import _hub_repositories as repositories
+from torchlike.hub import _repositories as repositories
 
 pytestmark = pytest.mark.recorded
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._core import devices, dtypes
-from ._core.signatures import Function, Kwargs
-from ._core.tensor import Tensor
+from .._core import devices, dtypes
+from .._core.signatures import Function, Kwargs
+from .._core.tensor import Tensor
 
 __all__ = ["Argument", "FunctionSchema", "infer_schema", "parse"]
 

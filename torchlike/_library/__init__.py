@@ -1,0 +1,1 @@
+"""torch._library: signatures of operators, for ``torch.library`` and ``torch.ops``."""
