@@ -23,6 +23,7 @@ PURPOSE = {
     "distributed": "process groups",
     "_bind": "puts methods and operators onto Tensor",
     "utils": "DataLoader, checkpoint, TensorBoard; profiles",
+    "_ops": "torch.ops: operators by their inner names, and those that programs define",
     "_utils": "backward and grad, modes, Function; namespaces that hand operators on; tensors to JAX arrays and back",
     "ops": "every operator, declared once, in folders that are layers too:",
     "dispatch": "from a call to a recorded operation: arguments, promotion, autocast, derivatives, in-place writes",
@@ -30,7 +31,15 @@ PURPOSE = {
     "_core": "Tensor, storage, views, dtypes, devices, autograd nodes, printing",
     "engine": "records operations, compiles and runs them; knows JAX and nothing of tensors",
 }
-GROUPS = {"engine": "low", "_core": "low", "numerics": "low", "dispatch": "middle", "ops": "middle", "_utils": "middle"}
+GROUPS = {
+    "engine": "low",
+    "_core": "low",
+    "numerics": "low",
+    "dispatch": "middle",
+    "ops": "middle",
+    "_ops": "middle",
+    "_utils": "middle",
+}
 WIDTH, LEFT, PAD, NAME, LINE = 800, 44, 10, 17, 15
 HEAD = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-labelledby="title">
 <title id="title">The layers of torchlike. Each imports only from those below it.</title>

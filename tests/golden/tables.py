@@ -30,6 +30,7 @@ from tests.programs import blocks, training, whole_scripts
 from tests.random_streams import draws
 from tests.sparse import expressions
 from tests.testing import calls
+from tests.utils import flops
 from tests.utils.data import scenarios
 from tests.vision.transforms import draws as transforms
 
@@ -114,6 +115,7 @@ TABLES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "distribution_words": distribution_words,
     "dtypes": dtype_tables.everything,
     "errors": lambda torch: {"errors": {line: snippets.failure(torch, line) for _, line in snippets.rows()}},
+    "flops": flops.everything,
     "fx": graphs.everything,
     "lines": lambda torch: {
         file: {line: running.outcome(torch, line) for line in lines.every_line(file)} for file in lines.BY_FILE

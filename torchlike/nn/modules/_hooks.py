@@ -1,61 +1,23 @@
-"""Hooks of modules: their handles, the hooks for all modules, and the nodes at which backward hooks get gradients."""
+"""Hooks of modules: the nodes at which backward hooks get gradients."""
 
 from __future__ import annotations
 
 import warnings
-from collections import OrderedDict
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..._core.node import RemovableHandle
 from ..._core.tensor import Tensor
 from ...autograd.function import Function
 from ...ops.creation.filled import zeros_like
+from ...utils.hooks import (
+    GlobalHooks as GlobalHooks,
+    Hook as Hook,
+    HookHandle as HookHandle,
+    everywhere as everywhere,
+)
 
 if TYPE_CHECKING:
     from ..._core.node import Node
     from ...autograd.function import FunctionNode
-
-
-Hook = Callable[..., object]
-
-
-class HookHandle(RemovableHandle):
-    """Removes a hook, also from the tables that say how to call it."""
-
-    def __init__(
-        self, hooks: Any, hook: Hook, *, prepend: bool = False, marks: tuple[dict[int, bool], ...] = ()
-    ) -> None:
-        super().__init__(hooks, hook)
-        self._marks = marks
-        for mark in marks:
-            mark[self.id] = True
-        if prepend:
-            hooks.move_to_end(self.id, last=False)
-
-    def remove(self) -> None:
-        super().remove()
-        for mark in self._marks:
-            mark.pop(self.id, None)
-
-
-class GlobalHooks:
-    """The hooks that every module runs."""
-
-    def __init__(self) -> None:
-        self.forward: OrderedDict[int, Hook] = OrderedDict()
-        self.forward_with_kwargs: dict[int, bool] = {}
-        self.forward_always: dict[int, bool] = {}
-        self.forward_pre: OrderedDict[int, Hook] = OrderedDict()
-        self.backward: OrderedDict[int, Hook] = OrderedDict()
-        self.backward_pre: OrderedDict[int, Hook] = OrderedDict()
-        self.full_backward: bool | None = None
-        self.parameter_registration: OrderedDict[int, Hook] = OrderedDict()
-        self.buffer_registration: OrderedDict[int, Hook] = OrderedDict()
-        self.module_registration: OrderedDict[int, Hook] = OrderedDict()
-
-
-everywhere = GlobalHooks()
 
 
 class BackwardHookFunction(Function):
