@@ -382,23 +382,20 @@ def owned(array: object) -> Any:
     return array
 
 
-def run_cold(path: Path, live: Sequence[int], arrays: Sequence[object]) -> list[Any]:
+def run_cold(path: Path, live: tuple[int, ...], arrays: Sequence[object]) -> list[Any]:
     """Runs a path op by op, each op by its own executable, dropping each value after its last use.
 
     Index checks are read here, before anything that comes after them runs.
     """
-    steps = [(n, path.steps[n]) for n in path.needed(set(live))]
     table: dict[int, object] = dict(zip(path.leaves, arrays, strict=True))
-    last_use = {i: n for n, step in steps for i in step.inputs}
-    live_set = set(live)
-    for n, step in steps:
-        outs = run_alone(step.kernel, [table[i] for i in step.inputs])
-        if step.kernel.make_error is not None:
-            failed = checks.first_failed(outs[-1], [step.kernel.make_error])
+    for number, step, unread in path.schedule(live):
+        kernel = step.kernel
+        outs = run_alone(kernel, [table[i] for i in step.inputs])
+        if kernel.make_error is not None:
+            failed = checks.first_failed(outs[-1], [kernel.make_error])
             if failed is not None:
-                raise OpFailed(n, failed[1])
+                raise OpFailed(number, failed[1])
         table.update(zip(step.outputs, outs, strict=False))
-        for i in {*step.inputs, *step.outputs}:
-            if i not in live_set and last_use.get(i, n) <= n:
-                table.pop(i, None)
+        for position in unread:
+            del table[position]
     return [owned(table[i]) for i in live]

@@ -126,12 +126,18 @@ def explain(reset: bool = False) -> Report:
 def user_position() -> tuple[str, int]:
     """File and number of the innermost line outside this package on the stack."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name not in _own_modules:
+            if name.partition(".")[0] != _PACKAGE:
+                break
+            _own_modules.add(name)
         frame = frame.f_back
     return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 _PACKAGE = __name__.partition(".")[0]
+_own_modules: set[str] = set()  # modules of this package that stood on the stack before
 
 
 def user_line() -> str:

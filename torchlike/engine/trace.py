@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -68,12 +68,17 @@ class Step:
     outputs: range
 
 
+ScheduledStep: TypeAlias = tuple[int, Step, tuple[int, ...]]
+
+
 class Path:
     """All steps from the root of the trace tree to a node, and the table of values they refer to."""
 
-    __slots__ = ("steps", "leaves", "outputs", "avals", "replaced", "step_of")
+    __slots__ = ("steps", "leaves", "outputs", "avals", "replaced", "step_of", "_live", "_schedule")
 
     def __init__(self, steps: tuple[Step, ...], leaves: tuple[int, ...], avals: tuple[Aval, ...]) -> None:
+        self._live: tuple[int, ...] | None = None  # what ``schedule`` was asked for last
+        self._schedule: list[ScheduledStep] | None = None
         self.steps = steps
         self.leaves = leaves  # positions of the inputs, in order of first use
         self.avals = avals  # by position
@@ -86,6 +91,31 @@ class Path:
                 self.replaced[position] = step.inputs[old]
             for position in step.outputs:
                 self.step_of[position] = number
+
+    def schedule(self, live: tuple[int, ...]) -> list[ScheduledStep]:
+        """The steps to run one by one for the live outputs: each with its number, and the positions that no later step reads.
+
+        A path that runs once keeps nothing: the schedule is kept from the second time on that the same outputs are asked for.
+        """
+        again = live == self._live
+        if again and self._schedule is not None:
+            return self._schedule
+        steps = [(number, self.steps[number]) for number in self.needed(set(live))]
+        last_read = {position: number for number, step in steps for position in step.inputs}
+        scheduled = [
+            (
+                number,
+                step,
+                tuple([
+                    position
+                    for position in {*step.inputs, *step.outputs}.difference(live)
+                    if last_read.get(position, number) <= number
+                ]),
+            )
+            for number, step in steps
+        ]  # fmt: skip
+        self._live, self._schedule = live, scheduled if again else None
+        return scheduled
 
     def needed(self, live: set[int]) -> list[int]:
         """The numbers of the steps that the live outputs depend on, and of those that run in any case: checks, and collectives, to
