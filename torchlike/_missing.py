@@ -38,6 +38,8 @@ LATER: dict[str, frozenset[str]] = {
     "torchlike": frozenset(
         {
             "_C",
+            "ao",
+            "quantization",
             "_VF",
             "__future__",
             "_dynamo",

@@ -49,7 +49,7 @@ LAYOUTS: dict[str, Callable[[dict[str, Any]], str]] = {
 } | dict.fromkeys(
     (
         *("distribution_words", "fx", "nn_words", "operators", "overrides", "programs", "scripts", "sequence_words"),
-        *("flops", "sparse", "testing", "training"),
+        *("flops", "quantization", "sparse", "testing", "training"),
     ),
     lambda words: json.dumps(words, indent=1),
 )

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tests._core import dtype_tables, overriding, printed
+from tests.ao import quantized
 from tests.distributed import rows as processes
 from tests.distributions import lines as distribution_lines, rows as distributions
 from tests.errors import snippets
@@ -130,6 +131,7 @@ TABLES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "overrides": overriding.everything,
     "printing": lambda torch: {"cases": list(printed.rows(torch))},
     "programs": blocks.everything,
+    "quantization": quantized.everything,
     "rng": draws.everything,
     "scripts": whole_scripts.everything,
     "sequences": sequence_arrays,

@@ -199,8 +199,10 @@ def test_a_storage_by_itself():
 
 
 def test_a_kind_of_storage_that_is_none():
-    with pytest.raises(pickle.UnpicklingError, match="QInt8Storage is not the class of a storage that torchlike knows"):
-        torch.load(archive(tensor([4], [1], kind="QInt8Storage"), **FOUR))
+    with pytest.raises(
+        pickle.UnpicklingError, match="QUInt4x2Storage is not the class of a storage that torchlike knows"
+    ):
+        torch.load(archive(tensor([4], [1], kind="QUInt4x2Storage"), **FOUR))
 
 
 def test_a_view_over_little_memory_may_be_large_but_not_without_bounds():

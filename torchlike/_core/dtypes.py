@@ -63,11 +63,35 @@ bool_ = dtype("bool", np.bool_, BOOL, "Bool")
 float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOAT, "Float8_e4m3fn")
 float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, FLOAT, "Float8_e5m2")
 
+
+class quantized_dtype(dtype):
+    """The type of a quantized tensor's elements. No other tensor has it: ``quantize_per_tensor`` and its like make those."""
+
+    __slots__ = ("stored",)
+
+    def __init__(self, name: str, stored: dtype, scalar_name: str) -> None:
+        self.name, self.stored, self.scalar_name = name, stored, scalar_name  # ``stored``: the integers in the memory
+        self.category, self.is_signed, self.itemsize = INTEGER, stored.is_signed, stored.itemsize
+        self.is_floating_point = self.is_complex = False
+
+    @property
+    def numpy(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Raises: only quantized tensors have it."""
+        raise NotImplementedError(
+            f"torchlike does not support tensors of {self!r} but those that torch.quantize_per_tensor, quantize_per_channel and "
+            "quantize_per_tensor_dynamic make"
+        )
+
+
+qint8 = quantized_dtype("qint8", int8, "QInt8")
+quint8 = quantized_dtype("quint8", uint8, "QUInt8")
+qint32 = quantized_dtype("qint32", int32, "QInt32")
+
 ALL = (
     uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32, float64,
     complex64, complex128, bool_, float8_e4m3fn, float8_e5m2,
 )  # fmt: skip
-_BY_NAME = {d.name: d for d in ALL}
+_BY_NAME = {d.name: d for d in (*ALL, qint8, quint8, qint32)}
 _BY_NUMPY = {d.numpy: d for d in ALL}
 # What the C++ compiler calls them, as some of PyTorch's messages do.
 C_NAMES = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 __all__ = [
-    "channels_last", "channels_last_3d", "contiguous_format", "jagged", "layout", "memory_format", "preserve_format", "sparse_bsc",
-    "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr", "strided",
+    "channels_last", "channels_last_3d", "contiguous_format", "jagged", "layout", "memory_format", "per_channel_affine",
+    "per_channel_affine_float_qparams", "per_channel_symmetric", "per_tensor_affine", "per_tensor_symmetric", "preserve_format",
+    "qscheme", "sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr", "strided",
 ]  # fmt: skip
 
 
@@ -60,3 +61,25 @@ contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last", (0, 2, 3, 1))
 channels_last_3d = memory_format("channels_last_3d", (0, 2, 3, 4, 1))
+
+
+class qscheme:
+    """How integers stand for the values of a quantized tensor."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+per_tensor_affine = qscheme("per_tensor_affine")
+per_channel_affine = qscheme("per_channel_affine")
+per_tensor_symmetric = qscheme("per_tensor_symmetric")
+per_channel_symmetric = qscheme("per_channel_symmetric")
+per_channel_affine_float_qparams = qscheme("per_channel_affine_float_qparams")

@@ -34,8 +34,9 @@ FAMILIES = {
         "integers",
         "pointwise",
         "powers",
+        "quantizing",
     ),
-    "creation": ("cast", "filled", "from_data", "legacy", "random", "sampled"),
+    "creation": ("cast", "filled", "from_data", "legacy", "quantized", "random", "sampled"),
     "indexing": ("arranging", "gathering", "index", "selecting", "sets"),
     "reduction": ("between", "calculus", "hashing", "reduce", "scans", "sort", "statistics"),
     "linalg": (

@@ -96,6 +96,8 @@ def inward(module: str, name: str) -> Any:
 
 # Unsigned integers of several bytes and floats of 8 bits have no class: their storage is untyped, and the file has their dtype.
 STORAGES = {f"{d.scalar_name}Storage": d for d in dtypes.ALL if not d.scalar_name.startswith(("UInt", "Float8"))}
+# Memory of quantized tensors: the integers in it.
+QUANTIZED = {f"{d.scalar_name}Storage": d.stored for d in (dtypes.qint8, dtypes.quint8, dtypes.qint32)}
 _BY_DTYPE = {d: name for name, d in STORAGES.items()}
 UNTYPED = pytorchs("torch.storage", "UntypedStorage")
 
@@ -116,11 +118,13 @@ def storage_dtype(kind: object) -> dtypes.dtype | None:
             return None
         if kind.module in ("torch", "torch.cuda") and kind.name in STORAGES:
             return STORAGES[kind.name]
+        if kind.module == "torch" and kind.name in QUANTIZED:
+            return QUANTIZED[kind.name]
     raise TypeError(f"{described(getattr(kind, 'name', kind))} is not the class of a storage that torchlike knows")
 
 
 def as_storage_class(module: str, name: str) -> Global | None:
-    """The storage class of that name, if it is one. Quantized classes are included; they are refused where they are used."""
+    """The storage class of that name, if it is one."""
     if name.endswith("Storage") and module in ("torch", "torch.cuda", "torch.storage"):
         return pytorchs(module, name)
     return None

@@ -17,6 +17,7 @@ from .._core.sparse import is_sparse
 from .._core.storage import Storage
 from .._core.tensor import Tensor
 from ..nn.parameter import Parameter
+from ..ops.creation.quantized import QuantizedTensor
 from ._memory import memory_of
 from ._names import UNTYPED, Global, outward, pytorchs, storage_class
 
@@ -68,7 +69,7 @@ class Pickler(pickle._Pickler):
             return self._tensor(obj)
         if kind is Global:
             return obj.name
-        if kind is dtypes.dtype:
+        if kind in _NAMED:
             return obj.name
         if kind is devices.device:
             return pytorchs("torch", "device"), (obj.type,) if obj.index is None else (obj.type, obj.index)
@@ -76,10 +77,10 @@ class Pickler(pickle._Pickler):
             return pytorchs("torch.serialization", "_get_layout"), (str(obj),)
         return NotImplemented
 
-    def save_global(self, obj: object, name: str | None = None) -> None:
+    def save_global(self, obj: Any, name: str | None = None) -> None:
         if type(obj) is Global:
             address: tuple[str, str] | None = obj.module, obj.name
-        elif type(obj) is dtypes.dtype:
+        elif type(obj) in _NAMED:
             address = "torch", obj.name
         else:
             address = outward(getattr(obj, "__module__", None) or "", name or getattr(obj, "__qualname__", ""))
@@ -112,6 +113,8 @@ class Pickler(pickle._Pickler):
         _warn_of_hooks(tensor)
         state = dict(tensor.__dict__)
         kind = type(tensor)
+        if kind is QuantizedTensor:
+            return self._quantized(tensor)
         if kind is Parameter:
             arguments = (self._plain(tensor, False), tensor.requires_grad, OrderedDict())
             if state:
@@ -122,6 +125,13 @@ class Pickler(pickle._Pickler):
             return function, arguments
         rebuild = pytorchs("torch._tensor", "_rebuild_from_type_v2")
         return rebuild, (function, kind, arguments, state or None)
+
+    def _quantized(self, tensor: Any) -> tuple[Global, tuple[object, ...]]:
+        _, (saved, offset, shape, strides, _, hooks) = self._plain(tensor.int_repr(), False).reduced
+        saved = _Saved(pytorchs("torch", f"{tensor.dtype.scalar_name}Storage"), saved.key, saved.location, saved.count)  # pyright: ignore[reportAttributeAccessIssue]
+        axis = () if tensor._axis is None else (tensor._axis,)
+        parameters = (tensor.qscheme(), tensor._scale, tensor._zero_point, *axis)
+        return pytorchs("torch._utils", "_rebuild_qtensor"), (saved, offset, shape, strides, parameters, False, hooks)
 
     def _plain(self, tensor: Tensor, requires_grad: bool) -> _Plain:
         """The arguments of PyTorch's functions that rebuild a tensor: storage, offset, shape and strides."""
@@ -178,6 +188,7 @@ class _Plain:
         return self.reduced
 
 
+_NAMED = (dtypes.dtype, dtypes.quantized_dtype, layouts.qscheme)  # objects that have a name in PyTorch's namespace
 _PLAIN = frozenset(
     {type(None), bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, OrderedDict, _Plain}
 )

@@ -12,6 +12,7 @@ from .._core.tensor import Tensor, alias, from_value
 from ..engine.aval import META
 from ..engine.value import Value
 from ..nn.parameter import Parameter
+from ..ops.creation.quantized import RANGES, quantized
 from ..sparse._construction import sparse_coo_tensor, sparse_csr_tensor
 from ._bounds import described
 from ._memory import Memory
@@ -104,6 +105,29 @@ def _rebuild_sparse_tensor(layout: object, data: Any) -> Tensor:
     raise NotImplementedError(f"torchlike does not have the layout {described(layout)} of a tensor in the file")
 
 
+def _rebuild_qtensor(
+    storage: Stored,
+    storage_offset: int,
+    size: IntOrInts,
+    stride: IntOrInts,
+    quantizer_params: Any,
+    requires_grad: bool,
+    backward_hooks: object,
+) -> Tensor:
+    integers = _tensor(storage, storage_offset, size, stride)
+    dtype = next((kind for kind in RANGES if kind.stored is integers.dtype), None)
+    scheme, scale, zero_point, *axis = quantizer_params
+    if dtype is None or scheme not in (layouts.per_tensor_affine, layouts.per_channel_affine):
+        raise NotImplementedError(
+            f"torchlike does not have the quantization {described(scheme)} of a tensor in the file"
+        )
+    if scheme is layouts.per_tensor_affine:
+        return quantized(integers, dtype, float(scale), int(zero_point))
+    if not isinstance(scale, Tensor) or not isinstance(zero_point, Tensor):
+        raise RuntimeError("a quantized tensor in the file has scales that are no tensor: the file might be corrupted")
+    return quantized(integers, dtype, scale, zero_point, int(axis[0]))
+
+
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: object) -> Parameter:
     if backward_hooks:
         raise NotImplementedError("torchlike does not load the backward hooks of a parameter: the file has some")
@@ -151,6 +175,7 @@ REBUILDERS = {
     "_rebuild_tensor_v2": _rebuild_tensor_v2,
     "_rebuild_tensor_v3": _rebuild_tensor_v3,
     "_rebuild_sparse_tensor": _rebuild_sparse_tensor,
+    "_rebuild_qtensor": _rebuild_qtensor,
     "_rebuild_meta_tensor_no_storage": _rebuild_meta_tensor_no_storage,
     "_rebuild_parameter": _rebuild_parameter,
     "_rebuild_parameter_with_state": _rebuild_parameter_with_state,
@@ -159,7 +184,8 @@ REBUILDERS = {
 # By their names in files. A file may use these and no others, unless the caller allows more.
 KNOWN: dict[tuple[str, str], object] = {
     **{("torch._utils", name): function for name, function in REBUILDERS.items()},
-    **{("torch", each.name): each for each in dtypes.ALL},
+    **{("torch", each.name): each for each in (*dtypes.ALL, *RANGES)},
+    **{("torch", each.name): each for each in (layouts.per_tensor_affine, layouts.per_channel_affine)},
     ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_from_type_v2,
     ("torch.serialization", "_get_layout"): _get_layout,
     ("torch", "Size"): Size,
@@ -168,7 +194,7 @@ KNOWN: dict[tuple[str, str], object] = {
     ("torch.nn.parameter", "Parameter"): Parameter,
 }
 
-_LACKING = {"sparse": "sparse", "qtensor": "quantized", "nested": "nested", "wrapper": "wrapped"}
+_LACKING = {"sparse": "sparse", "nested": "nested", "wrapper": "wrapped"}
 
 
 def missing_kind(module: str, name: str) -> NotImplementedError | None:

@@ -1,0 +1,122 @@
+"""A linear layer that computes with integers: its weight is quantized, and its input at each call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...... import ops
+from ......_core import dtypes
+from ......_core.layouts import per_channel_affine, per_channel_symmetric, per_tensor_affine, per_tensor_symmetric
+from ......_core.tensor import Tensor
+from ......nn.modules.linear import Linear as FloatLinear
+from ......nn.modules.module import Module
+from ......ops.creation.quantized import choose_parameters
+
+__all__ = ["Linear"]
+
+_HIGHEST = 127  # one bit less than there are, so that PyTorch's sums of two products fit 16 bits
+
+
+class LinearPackedParams(Module):
+    """The quantized weight and the bias of a layer."""
+
+    _version = 3  # of the keys in a file, as PyTorch counts
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__()
+        self.dtype = dtypes.qint8
+        self._packed_params = (weight, bias)
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[f"{prefix}dtype"] = self.dtype
+        destination[f"{prefix}_packed_params"] = self._packed_params
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
+        self.dtype = state_dict.pop(f"{prefix}dtype")
+        self._packed_params = state_dict.pop(f"{prefix}_packed_params")
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return repr(self._packed_params)
+
+
+class Linear(Module):
+    """``nn.Linear`` with a quantized weight. ``quantize_dynamic`` makes it."""
+
+    _version = 4
+
+    def __init__(self, weight: Any, bias: Tensor | None) -> None:
+        super().__init__()
+        self.out_features, self.in_features = weight.shape
+        self.scale, self.zero_point = 1.0, 0  # of the output of a layer that quantizes it, which this one does not
+        self._packed_params = LinearPackedParams(weight, bias)
+
+    @classmethod
+    def from_float(cls, mod: FloatLinear, config: Any = None, use_precomputed_fake_quant: bool = False) -> Linear:
+        """The quantized layer of an ordinary one. ``config``: a ``QConfig``; None for the module's attribute ``qconfig``."""
+        observer = (mod.qconfig if config is None else config).weight()  # pyright: ignore[reportCallIssue]
+        if observer.dtype is not dtypes.qint8:
+            raise RuntimeError("Unsupported dtype specified for dynamic quantized Linear!")
+        observer(mod.weight)
+        scale, zero_point = observer.calculate_qparams()
+        weight = mod.weight.detach().float()
+        if observer.qscheme in (per_tensor_affine, per_tensor_symmetric):
+            made = ops.quantize_per_tensor(weight, scale.item(), int(zero_point.item()), dtypes.qint8)
+        elif observer.qscheme in (per_channel_affine, per_channel_symmetric):
+            made = ops.quantize_per_channel(weight, scale.double(), zero_point.long(), observer.ch_axis, dtypes.qint8)
+        else:
+            raise ValueError(f"Unexpected qscheme {observer.qscheme}")
+        return cls(made, mod.bias)
+
+    def weight(self) -> Any:
+        """The quantized weight."""
+        return self._packed_params._packed_params[0]
+
+    def bias(self) -> Tensor | None:
+        """The bias, which is not quantized."""
+        return self._packed_params._packed_params[1]
+
+    def set_weight_bias(self, w: Any, b: Tensor | None) -> None:
+        """Replaces both."""
+        self._packed_params._packed_params = (w, b)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.dtype is not dtypes.float32:
+            raise RuntimeError("fbgemm_linear_dynamic: expected input to have dtype float32")
+        if x.dim() < 2:
+            raise RuntimeError("The dimension of input tensor should be larger than or equal to 2")
+        weight, bias = self._packed_params._packed_params
+        x = x.detach()
+        lowest, highest = (x.min().item(), x.max().item()) if x.numel() else (0.0, 0.0)
+        step, zero = choose_parameters(lowest, highest, 0, _HIGHEST)
+        x = ops.quantize_per_tensor(x, step, zero, dtypes.quint8).int_repr()
+        if weight.qscheme() is per_tensor_affine:
+            scale, zero_of_weight = ops.tensor(weight.q_scale(), dtype=dtypes.float32), weight.q_zero_point()
+        else:
+            scale, zero_of_weight = weight.q_per_channel_scales().float(), weight.q_per_channel_zero_points()
+            zero_of_weight = zero_of_weight.to(dtypes.int32).unsqueeze(1)
+        integers = weight.int_repr().to(dtypes.int32) - zero_of_weight
+        products = ops.matmul(x.to(dtypes.int32) - zero, integers.t())
+        result = products.to(dtypes.float32) * (scale * ops.tensor(step, dtype=dtypes.float32))
+        return result if bias is None else result + bias.detach()
+
+    def _get_name(self) -> str:
+        return "DynamicQuantizedLinear"
+
+    def extra_repr(self) -> str:
+        text = f"in_features={self.in_features}, out_features={self.out_features}, dtype={self._packed_params.dtype}"
+        return f"{text}, qscheme={self.weight().qscheme()}"
+
+    def __repr__(self) -> str:
+        return f"{self._get_name()}({self.extra_repr()})"
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[f"{prefix}scale"] = ops.tensor(self.scale)
+        destination[f"{prefix}zero_point"] = ops.tensor(self.zero_point)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
+        self.scale = float(state_dict.pop(f"{prefix}scale"))
+        self.zero_point = int(state_dict.pop(f"{prefix}zero_point"))
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)

@@ -1,0 +1,385 @@
+"""Quantized tensors: integers in memory, and a scale and a zero point that say which values they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from ..._core import dtypes
+from ..._core.layouts import per_channel_affine, per_tensor_affine
+from ..._core.overridable import route_of
+from ..._core.printing import append, format_tensor
+from ..._core.subclasses import as_class
+from ..._core.tensor import Tensor, alias
+from ..._core.torch_function import DisableTorchFunctionSubclass
+from ...dispatch.register import Category, Form, Indices, Promote, composite, op
+from ...numerics.exact_math import exact_quotient
+
+RANGES: dict[Any, tuple[int, int]] = {
+    dtypes.quint8: (0, 255),
+    dtypes.qint8: (-128, 127),
+    dtypes.qint32: (-(2**31), 2**31 - 1),
+}
+
+# What asks a quantized tensor for something, and what happens to its integers alone.
+_ASKING = frozenset(
+    [
+        "int_repr",
+        "dequantize",
+        "q_scale",
+        "q_zero_point",
+        "q_per_channel_scales",
+        "q_per_channel_zero_points",
+        "q_per_channel_axis",
+        "qscheme",
+        "size",
+        "dim",
+        "ndimension",
+        "numel",
+        "nelement",
+        "stride",
+        "is_contiguous",
+        "element_size",
+        "get_device",
+        "__len__",
+        "data_ptr",
+        "storage_offset",
+        "__hash__",
+        "is_pinned",
+    ]
+)
+_KEEPING = frozenset({"clone", "detach", "contiguous", "cpu"})
+_MOVING = frozenset(
+    {"view", "reshape", "t", "transpose", "permute", "__getitem__", "unsqueeze", "squeeze", "flatten", "select"}
+)
+_COMPARING = frozenset(
+    {"eq", "ne", "lt", "le", "gt", "ge", "equal", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
+)
+_PROPERTIES = frozenset(
+    {"shape", "device", "ndim", "is_leaf", "requires_grad", "grad_fn", "grad", "layout", "is_cuda", "is_meta"}
+)
+
+
+class QuantizedTensor(Tensor):
+    """What ``quantize_per_tensor`` returns: a tensor whose elements are ``(integer - zero_point) * scale``."""
+
+    is_quantized = True
+    _scale: Any  # a number, or a tensor with one for each index of ``_axis``
+    _zero_point: Any
+    _axis: int | None
+    _quantized_dtype: dtypes.dtype
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        return self._quantized_dtype
+
+    def type(self, dtype: object = None, **kwargs: object) -> Any:
+        """The name of its old class."""
+        if dtype is not None:
+            _refuse("to")
+        return f"torch.quantized.{self.dtype.scalar_name}Tensor"
+
+    def __repr__(self, *, tensor_contents: object = None) -> str:
+        values = self.dequantize()
+        text = format_tensor(values.numpy(), dtype_name="float32", indent=len("tensor("))
+        suffixes = [f"size={tuple(self.shape)}", f"dtype={self.dtype}", f"quantization_scheme={self.qscheme()}"]
+        suffixes += [f"scale={self._scale}", f"zero_point={self._zero_point}"]
+        if self._axis is not None:
+            suffixes.append(f"axis={self._axis}")
+        body = text[: text.rindex(", size=(")] if not values.numel() and ", size=(" in text else text[:-1]
+        return append(body, suffixes, len("tensor(")) + ")"
+
+    __str__ = __repr__
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return memo.setdefault(id(self), self.clone())
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
+        route = route_of(func)
+        name = route.name if route is not None else getattr(func, "__name__", "")
+        if name == "__get__":
+            name = func.__self__.fget.__name__
+        own: Any = next(each for each in (*args, *(kwargs or {}).values()) if isinstance(each, QuantizedTensor))
+        with DisableTorchFunctionSubclass():
+            return _answer(own, name, func, args, kwargs or {})
+
+
+def _answer(own: Any, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+    if name in _ASKING or name in _PROPERTIES:
+        return func(*args, **kwargs)
+    if name in _COMPARING:
+        if name == "equal" and not _same_form(*args[:2]):
+            return False
+        return func(*(each.dequantize() if isinstance(each, Tensor) else each for each in args))
+    one_scale = own._axis is None
+    casts = any(isinstance(arg, dtypes.dtype) for arg in (*args, *kwargs.values()))
+    if name in _KEEPING or (name in _MOVING and one_scale) or (name == "to" and not casts):
+        return _over(func(*args, **kwargs), own)
+    if name == "relu" and one_scale:
+        return _over(int_repr(own).clamp(min=own._zero_point), own)
+    if name in ("max", "min") and len(args) == 1 and not kwargs and one_scale:
+        return _over(func(int_repr(own)), own)
+    return _refuse(name)
+
+
+def _refuse(name: str, backend: str = "QuantizedCPU") -> NoReturn:
+    raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{backend}' backend.")
+
+
+def _same_form(first: Any, second: Any) -> bool:
+    forms = [(each.dtype, each._axis, str(each._scale), str(each._zero_point)) for each in (first, second)]
+    return forms[0] == forms[1]
+
+
+def _over(integers: Tensor, like: Any) -> Any:
+    return quantized(integers, like.dtype, like._scale, like._zero_point, like._axis)
+
+
+def quantized(integers: Tensor, dtype: dtypes.dtype, scale: Any, zero_point: Any, axis: int | None = None) -> Any:
+    """A quantized tensor over the memory of these integers."""
+    result: Any = as_class(QuantizedTensor, integers)
+    result._quantized_dtype, result._scale, result._zero_point, result._axis = dtype, scale, zero_point, axis
+    return result
+
+
+@op(name="_quantize", promote=Promote.NONE, accepts=Category.FLOAT, forms=Form.NONE, differentiable=False, samples=[])
+def _to_integers(input: Array, scale: Indices, zero_point: Indices, low: int, high: int, axis: int | None) -> Array:
+    sizes = () if axis is None else tuple(-1 if d == axis else 1 for d in range(input.ndim))
+    scale, zero_point = scale.reshape(sizes), zero_point.reshape(sizes)
+    # The zero point is added before rounding, as PyTorch does, so of two integers as near it may be the other one. Without the barrier
+    # XLA would make one operation of product and sum, which rounds once.
+    steps = lax.optimization_barrier(input * exact_quotient(jnp.float32(1), scale.astype(jnp.float32)))
+    number = jnp.round(steps + zero_point.astype(jnp.float32))
+    number = jnp.where(jnp.isnan(number), jnp.inf, number)
+    limits = jnp.asarray([-(2.0**31), 2.0**31 - 128], jnp.float32)  # which float32 holds
+    number = jnp.clip(jnp.clip(number, *limits).astype(jnp.int32), low, high)
+    kind = jnp.uint8 if low == 0 else jnp.int8 if high == 127 else jnp.int32
+    return number.astype(kind)
+
+
+@op(
+    name="_dequantize",
+    promote=Promote.NONE,
+    accepts=Category.INTEGER,
+    forms=Form.NONE,
+    differentiable=False,
+    samples=[],
+)
+def _to_floats(input: Array, scale: Indices, zero_point: Indices, axis: int | None) -> Array:
+    sizes = () if axis is None else tuple(-1 if d == axis else 1 for d in range(input.ndim))
+    steps = input.astype(jnp.int32) - zero_point.reshape(sizes).astype(jnp.int32)
+    return steps.astype(jnp.float32) * scale.reshape(sizes).astype(jnp.float32)
+
+
+def _check_input(input: Tensor, dtype: object) -> None:
+    if not isinstance(dtype, dtypes.quantized_dtype):
+        raise RuntimeError(f"ScalarType {dtype.scalar_name} is not supported in new_qtensor.")  # pyright: ignore[reportAttributeAccessIssue]
+    if input.dtype is not dtypes.float32:
+        raise RuntimeError(f"Quantize only works on Float Tensor, got {input.dtype.scalar_name}")
+
+
+def _check_zero_points(name: str, lowest: int, highest: int, dtype: Any) -> None:
+    low, high = RANGES[dtype]
+    if highest > high:
+        raise RuntimeError(f"{name} zero_point {highest} is above upper bound.")
+    if lowest < low:
+        raise RuntimeError(f"{name} zero_point {lowest} is below lower bound.")
+
+
+@composite(forms=Form.FUNCTION)
+def quantize_per_tensor(
+    input: Tensor | Sequence[Tensor], scale: float | Tensor, zero_point: int | Tensor, dtype: dtypes.dtype
+) -> Any:
+    """A quantized tensor: each element becomes the integer ``round(x / scale) + zero_point``, clipped to the dtype's range.
+
+    Args:
+        input: a tensor of float32, or a list of them, with a tensor of scales and one of zero points.
+        dtype: ``torch.quint8``, ``torch.qint8`` or ``torch.qint32``.
+
+    Raises:
+        RuntimeError: the input is of another dtype, or the zero point is out of the dtype's range.
+
+    >>> torch.quantize_per_tensor(torch.tensor([-1.0, 0.26, 2.0]), 0.1, 10, torch.quint8).int_repr()
+    tensor([ 0, 13, 30], dtype=torch.uint8)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.quantize_per_tensor.html
+    """
+    if not isinstance(input, Tensor):
+        scales, zeros = scale.tolist(), zero_point.tolist()  # pyright: ignore[reportAttributeAccessIssue]
+        every = zip(input, scales, zeros, strict=True)
+        return tuple(quantize_per_tensor(each, number, zero, dtype) for each, number, zero in every)
+    _check_input(input, dtype)
+    scale, zero_point = float(scale), int(zero_point)
+    _check_zero_points("quantize_tensor_per_tensor_affine", zero_point, zero_point, dtype)
+    return _quantized_by_one(input, scale, zero_point, dtype)
+
+
+def _quantized_by_one(input: Tensor, scale: float, zero_point: int, dtype: dtypes.dtype) -> Any:
+    parameters = input.new_tensor(scale, dtype=dtypes.float32), input.new_tensor(zero_point, dtype=dtypes.int32)
+    return quantized(_to_integers(input.detach(), *parameters, *RANGES[dtype], None), dtype, scale, zero_point)
+
+
+@composite(forms=Form.FUNCTION)
+def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: dtypes.dtype) -> Any:
+    """``quantize_per_tensor`` with a scale and a zero point for each index of one dimension.
+
+    >>> scales, zeros = torch.tensor([0.1, 0.01]), torch.tensor([10, 0])
+    >>> torch.quantize_per_channel(torch.tensor([[-1.0, 0.0], [1.0, 2.0]]), scales, zeros, 0, torch.quint8).int_repr()
+    tensor([[  0,  10],
+            [100, 200]], dtype=torch.uint8)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.quantize_per_channel.html
+    """
+    _check_input(input, dtype)
+    if scales.dim() != 1:
+        raise RuntimeError("scale tensor must have dimension 1")
+    if zero_points.dim() != 1:
+        raise RuntimeError("zero_points tensor must have dimension 1")
+    if scales.numel() != zero_points.numel():
+        raise RuntimeError("number of elements in scales and zero_points must match")
+    if not 0 <= axis < input.dim():
+        raise RuntimeError(
+            f"Channel axis out of range in per channel affine quantization. Got: {axis}Expected: [0, {input.dim()})"
+        )
+    if scales.numel() != input.shape[axis]:
+        raise RuntimeError(
+            f"length of scales must equal to channel, expected {input.shape[axis]} got, {scales.numel()}"
+        )
+    if zero_points.is_floating_point():
+        raise NotImplementedError(
+            "torchlike does not support quantize_per_channel with zero points that are no integers"
+        )
+    zeros = zero_points.tolist()
+    _check_zero_points("quantize_tensor_per_channel_affine", int(min(zeros)), int(max(zeros)), dtype)
+    integers = _to_integers(input.detach(), scales, zero_points, *RANGES[dtype], axis)
+    return quantized(integers, dtype, scales.double(), zero_points.long(), axis)
+
+
+@composite(forms=Form.FUNCTION)
+def quantize_per_tensor_dynamic(input: Tensor, dtype: dtypes.dtype, reduce_range: bool) -> Any:
+    """``quantize_per_tensor`` with the scale and the zero point that the elements' range gives.
+
+    Args:
+        reduce_range: use one bit less.
+
+    >>> torch.quantize_per_tensor_dynamic(torch.tensor([-1.0, 0.0, 1.0, 2.0]), torch.quint8, False).q_zero_point()
+    85
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.quantize_per_tensor_dynamic.html
+    """
+    if dtype not in (dtypes.qint8, dtypes.quint8, dtypes.float16):
+        raise RuntimeError(f"dtype {dtype.scalar_name} not supported")
+    low, high = RANGES[dtype]
+    if reduce_range:
+        low, high = -((-low) // 2), high // 2
+    lowest, highest = (input.min().item(), input.max().item()) if input.numel() else (0.0, 0.0)
+    return _quantized_by_one(input, *choose_parameters(lowest, highest, low, high), dtype)
+
+
+def choose_parameters(lowest: float, highest: float, low: int, high: int) -> tuple[float, int]:
+    """The scale and the zero point for values of a range, so that 0 is one of the values that the integers stand for."""
+    lowest, highest = min(lowest, 0.0), max(highest, 0.0)
+    scale = (highest - lowest) / (high - low)
+    single = jnp.float32(scale).item()
+    if single == 0.0 or 1.0 / single == float("inf"):
+        scale = 0.1
+    if scale < 6.1e-5:  # the least scale that FBGEMM takes
+        before, scale = scale, jnp.float32(6.1e-5).item()
+        if lowest == 0:
+            highest = scale * (high - low)
+        elif highest == 0:
+            lowest = -scale * (high - low)
+        else:
+            lowest, highest = lowest * scale / before, highest * scale / before
+    from_low, from_high = low - lowest / scale, high - highest / scale
+    error_low, error_high = abs(low) + abs(lowest / scale), abs(high) + abs(highest / scale)
+    first = from_low if error_low < error_high else from_high
+    return scale, low if first < low else high if first > high else round(first)
+
+
+# ---- what a quantized tensor is asked for
+
+
+def _checked(input: Tensor, name: str, per_channel: bool | None = None) -> Any:
+    """The quantized tensor, of one scale or of several; NotImplementedError or RuntimeError in PyTorch's words for another."""
+    if not isinstance(input, QuantizedTensor):
+        _refuse(name, "CPU")
+    if per_channel is not None and per_channel != (input._axis is not None):
+        kinds = "kPerTensorAffine"
+        if per_channel:
+            kinds = "kPerChannelAffine || quantizer->qscheme() == kPerChannelAffineFloatQParams"
+        raise RuntimeError(
+            f"Expected quantizer->qscheme() == {kinds} to be true, but got false.  (Could this error message be improved?  If so, please "
+            "report an enhancement request to PyTorch.)"
+        )
+    return input
+
+
+@composite(forms=Form.FUNCTION | Form.METHOD)
+def int_repr(input: Tensor) -> Tensor:
+    """The integers of a quantized tensor.
+
+    >>> torch.quantize_per_tensor(torch.tensor([0.3, 1.0]), 0.1, 0, torch.qint8).int_repr()
+    tensor([ 3, 10], dtype=torch.int8)
+    """
+    return alias(_checked(input, "int_repr"))
+
+
+@composite(forms=Form.FUNCTION | Form.METHOD)
+def dequantize(input: Tensor | Sequence[Tensor]) -> Any:
+    """The values of a quantized tensor as float32; a tensor that is not quantized becomes float32.
+
+    >>> torch.quantize_per_tensor(torch.tensor([0.31, 1.0]), 0.1, 0, torch.qint8).dequantize()
+    tensor([0.3000, 1.0000])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.dequantize.html
+    """
+    if not isinstance(input, Tensor):
+        return tuple(dequantize(each) for each in input)
+    if not isinstance(input, QuantizedTensor):
+        return input.to(dtypes.float32)
+    integers = int_repr(input)
+    if input._axis is None:
+        scale = integers.new_tensor(input._scale, dtype=dtypes.float32)
+        return _to_floats(integers, scale, integers.new_tensor(input._zero_point, dtype=dtypes.int32), None)
+    return _to_floats(integers, input._scale, input._zero_point, input._axis)
+
+
+@composite(forms=Form.FUNCTION | Form.METHOD)
+def q_scale(input: Tensor) -> float:
+    """The scale of a tensor that was quantized with one."""
+    return _checked(input, "q_scale", per_channel=False)._scale
+
+
+@composite(forms=Form.FUNCTION | Form.METHOD)
+def q_zero_point(input: Tensor) -> int:
+    """The integer that stands for 0, of a tensor that was quantized with one scale."""
+    return _checked(input, "q_zero_point", per_channel=False)._zero_point
+
+
+@composite(forms=Form.FUNCTION | Form.METHOD)
+def q_per_channel_scales(input: Tensor) -> Tensor:
+    """The scales of a tensor that was quantized by channel."""
+    return _checked(input, "q_per_channel_scales", per_channel=True)._scale
+
+
+@composite(forms=Form.FUNCTION | Form.METHOD)
+def q_per_channel_zero_points(input: Tensor) -> Tensor:
+    """The integers that stand for 0, of a tensor that was quantized by channel."""
+    return _checked(input, "q_per_channel_zero_points", per_channel=True)._zero_point
+
+
+@composite(forms=Form.FUNCTION | Form.METHOD)
+def q_per_channel_axis(input: Tensor) -> int:
+    """The dimension along which scales differ."""
+    return _checked(input, "q_per_channel_axis", per_channel=True)._axis
+
+
+@composite(forms=Form.METHOD)
+def qscheme(input: Tensor) -> Any:
+    """How the integers stand for values: ``torch.per_tensor_affine`` or ``torch.per_channel_affine``."""
+    return per_tensor_affine if _checked(input, "qscheme")._axis is None else per_channel_affine
