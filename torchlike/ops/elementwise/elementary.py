@@ -287,7 +287,21 @@ def atan2(input: Array, other: Array) -> Array:
     >>> torch.atan2(torch.tensor([1.0]), torch.tensor([1.0]))
     tensor([0.7854])
     """
-    return jnp.arctan2(input, other)
+    return _atan2(input, other)
+
+
+@jax.custom_jvp
+def _atan2(y: Array, x: Array) -> Array:
+    return jnp.arctan2(y, x)
+
+
+@_atan2.defjvp
+def _atan2_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+    (y, x), (dy, dx) = primals, tangents
+    square = y * y + x * x
+    # At the origin, where there is no derivative, PyTorch's is 0.
+    reciprocal = jnp.where(square == 0, jnp.zeros((), x.dtype), 1 / square)
+    return _atan2(y, x), dy * (x * reciprocal) - dx * (y * reciprocal)
 
 
 @op(
@@ -304,7 +318,19 @@ def hypot(input: Array, other: Array) -> Array:
     >>> torch.hypot(torch.tensor([3.0]), torch.tensor([4.0]))
     tensor([5.])
     """
-    return jnp.hypot(input, other)
+    return _hypot(input, other)
+
+
+@jax.custom_jvp
+def _hypot(x: Array, y: Array) -> Array:
+    return jnp.hypot(x, y)
+
+
+@_hypot.defjvp
+def _hypot_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+    (x, y), (dx, dy) = primals, tangents
+    result = _hypot(x, y)
+    return result, dx * (x / result) + dy * (y / result)
 
 
 @op(**_unary(accepts=Category.REAL, backward="Deg2RadBackward0", saves=Saves.NOTHING,
@@ -344,7 +370,19 @@ def logit(input: Array, eps: float | None = None) -> Array:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; with ``eps`` the input is first moved into eps to 1 - eps."""
     if eps is not None:
         input = jnp.where(input < eps, eps, jnp.where(input > 1 - eps, 1 - eps, input))
-    return jnp.log(input / (1 - input))
+    return _logit(input)
+
+
+@jax.custom_jvp
+def _logit(x: Array) -> Array:
+    return jnp.log(x / (1 - x))
+
+
+@_logit.defjvp
+def _logit_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+    (x,), (dx,) = primals, tangents
+    slope = jnp.where((x < 0) | (x > 1), jnp.asarray(jnp.nan, x.dtype), 1 / (x * (1 - x)))
+    return _logit(x), dx * jnp.abs(slope)
 
 
 @op(**_unary(accepts=Category.REAL, refuse="erf_vml_cpu"))

@@ -43,7 +43,23 @@ def logaddexp(input: Array, other: Array) -> Array:
     >>> torch.logaddexp(torch.tensor([-1000.0]), torch.tensor([-1000.0]))
     tensor([-999.3068])
     """
-    return complex_logaddexp(input, other) if input.dtype.kind == "c" else jnp.logaddexp(input, other)
+    return complex_logaddexp(input, other) if input.dtype.kind == "c" else _logaddexp(input, other)
+
+
+def _with_shares(function: Any, power: Any) -> Any:
+    """The function with PyTorch's derivative: each input has the share ``1 / (1 + power(other - it))``, 0 beside infinity."""
+    function = jax.custom_jvp(function)
+
+    @function.defjvp
+    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+        (x, y), (dx, dy) = primals, tangents
+        return function(x, y), dx / (1 + power(y - x)) + dy / (1 + power(x - y))
+
+    return function
+
+
+_logaddexp = _with_shares(jnp.logaddexp, jnp.exp)
+_logaddexp2 = _with_shares(jnp.logaddexp2, jnp.exp2)
 
 
 def complex_logaddexp(x: Array, y: Array) -> Array:
@@ -67,11 +83,11 @@ def complex_logaddexp(x: Array, y: Array) -> Array:
 @in_float32
 def logaddexp2(input: Array, other: Array) -> Array:
     """``log2(2 ** input + 2 ** other)``, without overflow."""
-    return jnp.logaddexp2(input, other)
+    return _logaddexp2(input, other)
 
 
-def _x_times(log: Any, slope: Any) -> Any:
-    """``x * log(y)``: 0 where x is 0, NaN wherever y is NaN. The derivative by x is 0 where both are at the border, as in PyTorch."""
+def _x_times(log: Any, slope: Any, border: float) -> Any:
+    """``x * log(y)``: 0 where x is 0, NaN wherever y is NaN. There and where y is not above the border, PyTorch's derivative by x is 0."""
 
     def value(x: Array, y: Array) -> Array:
         product = jnp.where(x == 0, jnp.zeros((), x.dtype), x * log(y))
@@ -82,7 +98,7 @@ def _x_times(log: Any, slope: Any) -> Any:
     @product.defjvp
     def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
         (x, y), (dx, dy) = primals, tangents
-        none = (x == 0) & jnp.isneginf(log(y))
+        none = (x == 0) & (y <= border)
         by_x = jnp.where(none, jnp.zeros((), x.dtype), log(y))
         return value(x, y), dx * by_x + dy * x * slope(y)
 
@@ -94,8 +110,8 @@ def _xlogy_name(input: Aval | float, other: Aval | int) -> str:
     return f"XlogyBackward{1 if numbers[0] else 2 if numbers[1] else 0}"
 
 
-_x_log_y = _x_times(jnp.log, lambda y: 1 / y)
-_x_log1p_y = _x_times(jnp.log1p, lambda y: 1 / (y + 1))
+_x_log_y = _x_times(jnp.log, lambda y: 1 / y, 0)
+_x_log1p_y = _x_times(jnp.log1p, lambda y: 1 / (y + 1), -1)
 
 
 @op(

@@ -79,6 +79,7 @@ def trigamma(x: Array) -> Array:
     one = jnp.ones((), x.dtype)
     low = x < 0.5
     positive = special.polygamma(1, jnp.where(low, one - x, x))
+    positive = jnp.where(jnp.isposinf(x), jnp.zeros((), x.dtype), positive)  # JAX gives NaN
     # sin(pi x) from the distance to the nearest integer, which keeps its digits far from 0.
     sine = jnp.sin(jnp.asarray(math.pi, x.dtype) * (x - jnp.round(x)))
     pi_squared = jnp.asarray(math.pi**2, x.dtype)

@@ -121,12 +121,17 @@ def multi_margin_loss(
     here = jnp.arange(rows.shape[1], dtype=where.dtype) == where
     zero = jnp.zeros((), rows.dtype)
     picked = jnp.sum(jnp.where(here, rows, zero), axis=1, keepdims=True)
-    loss = jnp.maximum(jnp.asarray(margin, rows.dtype) - picked + rows, zero)
+    loss = _above_zero(jnp.asarray(margin, rows.dtype) - picked + rows)
     loss = loss if p == 1 else loss * loss
     if weight is not None:
         loss = loss * jnp.take(weight, where, mode="clip")
     loss = jnp.sum(jnp.where(here, zero, loss), axis=1) / jnp.asarray(rows.shape[1], rows.dtype)
     return _finish(loss, input.ndim < 2, reduction)
+
+
+def _above_zero(x: Array) -> Array:
+    # Not jnp.maximum, which gives half of the gradient at 0, and NaN for NaN: PyTorch's loops add up what is above 0.
+    return jnp.where(x > 0, x, jnp.zeros((), x.dtype))
 
 
 def _finish(loss: Array, single: bool, reduction: str) -> Array:
@@ -161,6 +166,6 @@ def multilabel_margin_loss(input: Array, target: Indices, reduction: str) -> Arr
     zero = jnp.zeros((), rows.dtype)
     scores = jnp.sum(jnp.where(named, rows[:, None, :], zero), axis=2)  # of each label
     other = ~jnp.any(named, axis=1)
-    hinge = jnp.maximum(jnp.ones((), rows.dtype) - scores[:, :, None] + rows[:, None, :], zero)
+    hinge = _above_zero(jnp.ones((), rows.dtype) - scores[:, :, None] + rows[:, None, :])
     loss = jnp.sum(jnp.where(counted[:, :, None] & other[:, None, :], hinge, zero), axis=(1, 2))
     return _finish(loss / jnp.asarray(classes, rows.dtype), input.ndim < 2, reduction)

@@ -274,7 +274,8 @@ def smooth_l1_loss(input: Array, target: Array, reduction: str = "mean", beta: f
     away = jnp.abs(_wide(input) - _wide(target))
     limit = jnp.asarray(beta, away.dtype)
     half = jnp.asarray(0.5, away.dtype)
-    loss = jnp.where(away < limit, exact_quotient(half * away * away, limit), away - half * limit)
+    near = jnp.where(away > limit, 0, away)  # an infinite distance has no square, whose derivative would be NaN
+    loss = jnp.where(away < limit, exact_quotient(half * near * near, limit), away - half * limit)
     return _reduced(loss, reduction).astype(input.dtype)
 
 
@@ -293,7 +294,8 @@ def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: floa
     away = jnp.abs(_wide(input) - _wide(target))
     limit = jnp.asarray(delta, away.dtype)
     half = jnp.asarray(0.5, away.dtype)
-    loss = jnp.where(away <= limit, half * away * away, limit * (away - half * limit))
+    near = jnp.where(away > limit, 0, away)  # as in ``smooth_l1_loss``
+    loss = jnp.where(away <= limit, half * near * near, limit * (away - half * limit))
     return _reduced(loss, reduction).astype(input.dtype)
 
 

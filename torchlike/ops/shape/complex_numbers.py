@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
@@ -73,8 +74,21 @@ def polar(abs: Array, angle: Array) -> Array:
     >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0]))
     tensor([2.+0.j])
     """
-    abs, angle = jnp.broadcast_arrays(abs, angle)
-    return lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle))
+    return _polar(*jnp.broadcast_arrays(abs, angle))
+
+
+@jax.custom_jvp
+def _polar(size: Array, angle: Array) -> Array:
+    return lax.complex(size * jnp.cos(angle), size * jnp.sin(angle))
+
+
+@_polar.defjvp
+def _polar_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+    (size, angle), (by_size, by_angle) = primals, tangents
+    # PyTorch divides the result by its absolute value, which leaves 0 at 0, and takes a negative size for a positive one.
+    along, across = jnp.sign(size) * by_size, size * by_angle
+    cos, sin = jnp.cos(angle), jnp.sin(angle)
+    return _polar(size, angle), lax.complex(cos * along - sin * across, sin * along + cos * across)
 
 
 @op(
