@@ -372,3 +372,13 @@ def test_attributes_travel_with_copies_whatever_they_are_called():
     assert copy.deepcopy(vars(x)) == pickle.loads(pickle.dumps(vars(x))) == {"a": [1], "_b": 2}
     buffer = copy.deepcopy(torch.nn.Buffer(torch.ones(2)))
     assert isinstance(buffer, torch.nn.Buffer)
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize(("flag", "kind"), [("a", "str"), (1, "int"), (None, "NoneType")])
+def test_requires_grad_takes_a_bool_alone(flag, kind):
+    x = torch.ones(2)
+    with pytest.raises(TypeError) as raised:
+        x.requires_grad_(flag)
+    assert str(raised.value) == f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}"
+    assert not x.requires_grad

@@ -100,3 +100,13 @@ def test_what_is_refused(make: Any, error: type[Exception], message: str):
     with pytest.raises(error) as caught:
         make()
     assert str(caught.value) == message
+
+
+def test_a_cycle_says_how_many_steps_it_has():
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1.0, total_steps=2)
+    optimizer.step()
+    schedule.step()
+    schedule.step()
+    with pytest.raises(ValueError, match="^Tried to step 3 times. The specified number of total steps is 2$"):
+        schedule.step()

@@ -306,7 +306,12 @@ class Tensor(TensorMethods):
 
         Raises:
             RuntimeError: the dtype is not floating point or complex, or the tensor is not a leaf and it is switched off.
+            TypeError: what is given is no bool.
         """
+        if requires_grad.__class__ is not bool:
+            kind = type(requires_grad)
+            name = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+            raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {name}")
         if requires_grad and self.dtype.category < dtypes.FLOAT:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self.grad_fn is not None:

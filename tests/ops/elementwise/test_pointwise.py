@@ -336,3 +336,10 @@ def test_messages_about_arguments_name_the_form_that_was_called(call, message):
     with pytest.raises(TypeError) as raised:
         call(torch.ones(2))
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("form", [lambda x, i: torch.addcdiv(x, i, i), lambda x, i: x.addcdiv_(i, i == 1)])
+def test_addcdiv_refuses_a_quotient_of_integers(form):
+    with pytest.raises(RuntimeError, match="^Integer division with addcdiv is no longer supported"):
+        form(torch.ones(2), torch.tensor([1, 2]))
+    assert torch.addcdiv(torch.ones(2), torch.tensor([1, 2]), torch.tensor([1.0, 2.0])).tolist() == [2.0, 2.0]

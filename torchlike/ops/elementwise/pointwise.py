@@ -464,16 +464,25 @@ def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, A
     return result, dx + da * times(b) + db * times(a)
 
 
+_DIVIDES_INTEGERS = (
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
+    "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+    "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future "
+    "addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
+)
+
+
+def _not_both_integers(input: Dtype, tensor1: Dtype, tensor2: Dtype, value: object) -> None:
+    if tensor1.category < dtypes.FLOAT and tensor2.category < dtypes.FLOAT:
+        raise RuntimeError(_DIVIDES_INTEGERS)
+
+
 @op(
     promote=Promote.DEFAULT,
     accepts=Category.INEXACT,
     forms=Form.ELEMENTWISE,
-    refuse=lambda name, dtype: (
-        "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
-        "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
-        "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future "
-        "addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
-    ),
+    refuse=lambda name, dtype: _DIVIDES_INTEGERS,
+    validation=Validation(call=_not_both_integers),
     samples=[
         Sample(shapes=((3, 4), (3, 4), (4,)), low=0.5, high=3.0),
         Sample(shapes=((3,), (3,), (3,)), low=0.5, high=3.0, kwargs={"value": 2}),

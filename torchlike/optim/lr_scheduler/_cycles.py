@@ -239,9 +239,7 @@ class OneCycleLR(LRScheduler):
         self._warn_outside_step()
         step = self.last_epoch
         if step > self.total_steps:
-            raise ValueError(
-                f"Tried to step {step} times. The total number of steps is {self.total_steps}"  # as PyTorch says it
-            )
+            raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
         rates = []
         for group in self.optimizer.param_groups:
             start: float = 0.0
