@@ -204,23 +204,28 @@ def check_every_address_leads_back() -> None:
 
 
 def check_stand_ins() -> None:
-    """Of PyTorch, and for good not of torchlike: quantization."""
+    """Of PyTorch, and not of torchlike: most of quantization."""
     from torch.ao import quantization
-    from torch.ao.quantization import QConfig
-    from torch.ao.quantization.observer import ObserverBase
+    from torch.ao.quantization import QConfigMapping
+    from torch.ao.quantization.stubs import QuantWrapper
     from torch.ao.quantization.utils import is_per_tensor
 
-    class Observer(ObserverBase):
+    class Wrapper(QuantWrapper):
         """Derived from it."""
 
-        def forward(self, x: ObserverBase) -> ObserverBase | None:
+        def forward(self, x: QuantWrapper) -> QuantWrapper | None:
             return None
 
-    assert isinstance(ObserverBase, type) and not isinstance(3, ObserverBase) and issubclass(Observer, ObserverBase)
-    assert Observer.forward.__annotations__["x"] is ObserverBase
+    assert isinstance(QuantWrapper, type) and not isinstance(3, QuantWrapper) and issubclass(Wrapper, QuantWrapper)
+    assert Wrapper.forward.__annotations__["x"] is QuantWrapper
     assert is_per_tensor(3) is False
-    assert quantization.QConfig is importlib.import_module("torch.ao.quantization").QConfig
-    for use in (lambda: Observer(1), lambda: ObserverBase(), lambda: QConfig(1, 2), lambda: quantization.convert("me")):
+    assert quantization.QConfigMapping is importlib.import_module("torch.ao.quantization").QConfigMapping
+    for use in (
+        lambda: Wrapper(1),
+        lambda: QuantWrapper(),
+        lambda: QConfigMapping(1, 2),
+        lambda: quantization.convert("me"),
+    ):
         error = raised(use)
         assert type(error) is NotImplementedError
         line = use.__code__.co_firstlineno
@@ -238,10 +243,10 @@ def check_stand_ins_of_other_kinds() -> None:
     assert issubclass(errors.OnnxExporterError, RuntimeError)
     assert (
         FullyShardedDataParallel[int] is FullyShardedDataParallel
-        and {torch.qint8: 1}[torch.qint8] == 1
-        and repr(torch.qint8) == "torch.qint8"
+        and {torch.quint4x2: 1}[torch.quint4x2] == 1
+        and repr(torch.quint4x2) == "torch.quint4x2"
     )
-    assert torch.float32 != torch.qint8
+    assert torch.float32 != torch.quint4x2
     keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU) | torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
     assert keys.has(torch._C.DispatchKey.CPU) and not keys.has(torch._C.DispatchKey.Meta)
     assert torch._C._VariableFunctions.relu is torch.relu
