@@ -20,7 +20,7 @@ from .arguments import Parameters, check_call, missing
 from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_writable, into, watch_in_place, write
 from .opdef import Composite, Form, Op, Promote, declarations
-from .overlap import Reading, reading, reading_in_place, refuse_overlap
+from .overlap import Reading, reading, reading_in_place, refuse_overlap, refuse_overlap_with_out
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 DISPATCHER_OF: dict[str, Dispatcher] = {}
@@ -56,7 +56,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
             out = kwargs.pop("out")
             if out is not None:
                 if reads is not Reading.ANYWHERE:
-                    refuse_overlap(reads, out, (*given, *kwargs.values()))
+                    refuse_overlap_with_out(reads, out, (*given, *kwargs.values()))
                 if casts and modes.any_slow_mode and modes.autocast:
                     with without_autocast():
                         return _with_out(op, out, call(*given, **kwargs))
@@ -142,7 +142,7 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
 
     def with_out(*args: object, out: Tensor | None = None, **kwargs: object) -> Any:
         if reads is not Reading.ANYWHERE and out is not None:
-            refuse_overlap(reads, out, (*args, *kwargs.values()))
+            refuse_overlap_with_out(reads, out, (*args, *kwargs.values()))
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 if out is None:

@@ -8,7 +8,7 @@ from .._core.sparse import SparseAval
 from .._core.tensor import Tensor
 from .opdef import INDICES, Composite, Op, Reading
 
-__all__ = ["Reading", "reading", "reading_in_place", "refuse_overlap"]
+__all__ = ["Reading", "reading", "reading_in_place", "refuse_overlap", "refuse_overlap_with_out"]
 
 
 def reading(declared: Op | Composite) -> Reading:
@@ -33,6 +33,14 @@ def reading_in_place(declared: Op | Composite) -> Reading:
     return {Reading.FIRST: Reading.ANYWHERE, Reading.OTHERS_ELSEWHERE: Reading.ELSEWHERE}.get(rule, rule)
 
 
+def refuse_overlap_with_out(rule: Reading, out: object, inputs: Sequence[object]) -> None:
+    """The same for ``out``, where the first input is one of those that are read. (In-place forms are called too often to ask this.)"""
+    if rule is Reading.FIRST or rule is Reading.OTHERS_ELSEWHERE:
+        refuse_overlap(Reading.SAME_PLACES, out, inputs[:1])
+        rule, inputs = (Reading.ELSEWHERE, inputs[1:]) if rule is Reading.OTHERS_ELSEWHERE else (Reading.ANYWHERE, ())
+    refuse_overlap(rule, out, inputs)
+
+
 def refuse_overlap(rule: Reading, written: object, inputs: Sequence[object], joined: bool = False) -> None:
     """Looks at the inputs of an operation that is about to write to a tensor, or to each of several.
 
@@ -47,9 +55,6 @@ def refuse_overlap(rule: Reading, written: object, inputs: Sequence[object], joi
             refuse_overlap(rule, each, inputs)
     if not isinstance(written, Tensor):
         return
-    if rule is Reading.FIRST or rule is Reading.OTHERS_ELSEWHERE:
-        refuse_overlap(Reading.SAME_PLACES, written, inputs[:1])
-        rule, inputs = (Reading.ELSEWHERE, inputs[1:]) if rule is Reading.OTHERS_ELSEWHERE else (Reading.ANYWHERE, ())
     for read in inputs:
         if isinstance(read, (list, tuple)):
             refuse_overlap(rule, written, read, joined=True)
