@@ -10,7 +10,7 @@ from .._core.sparse import SparseValue, is_sparse
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad, no_grad
 from ._update import Hyperparameters, Numbers, Update, replace_all, scalar_state_value, step_group, step_with_history
-from .optimizer import Optimizer
+from .optimizer import Optimizer, loss_of
 
 if TYPE_CHECKING:
     from ..engine.value import Value
@@ -68,10 +68,7 @@ class OptaxOptimizer(Optimizer):
             closure: computes the loss and its gradients, and returns the loss.
         """
         _ = self.defaults  # as in ``zero_grad``
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
+        loss = loss_of(closure)
         if self._numbers is None:
             self._numbers = {}
         tensors: list[Tensor] = []

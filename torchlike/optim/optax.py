@@ -10,13 +10,12 @@ import numpy as np
 from jax import Array
 
 from .._core.tensor import Tensor, from_value
-from ..autograd.grad_mode import enable_grad
 from ..engine import Aval, Kernel, Value
 from ..engine.jax_settings import tracing
 from ..engine.recorder import Operation, recorder
 from ._chain import apply_updates, with_extra_arguments
 from ._update import replace_all
-from .optimizer import Optimizer
+from .optimizer import Optimizer, loss_of
 
 __all__ = ["Optax"]
 
@@ -145,10 +144,7 @@ class Optax(Optimizer):
         Args:
             closure: computes the loss and its gradients, and returns the loss.
         """
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
+        loss = loss_of(closure)
         tensors = []
         results: list[Value] = []
         for number, group in enumerate(self.param_groups):

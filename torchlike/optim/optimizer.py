@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from .._core.dtypes import from_numpy_dtype
 from .._core.node import RemovableHandle
 from .._core.tensor import Tensor
+from ..autograd.grad_mode import enable_grad
 from ..engine import boundary, flush
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -373,6 +374,14 @@ class Optimizer:
     def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer)`` after ``load_state_dict``."""
         return _Handle(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+
+def loss_of(closure: Callable[[], Any] | None) -> Any:
+    """The loss that a closure returns, with gradients on; None if there is no closure."""
+    if closure is None:
+        return None
+    with enable_grad():
+        return closure()
 
 
 def _typename(value: object) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 from .._core.sparse import is_sparse
 from .._core.tensor import Tensor
-from ..autograd.grad_mode import enable_grad, no_grad
+from ..autograd.grad_mode import no_grad
 from ..ops.creation.filled import zeros_like
 from ..sparse._construction import sparse_coo_tensor
 from ._options import check_betas, check_learning_rate
-from .optimizer import Optimizer
+from .optimizer import Optimizer, loss_of
 
 __all__ = ["SparseAdam"]
 
@@ -74,10 +74,7 @@ class SparseAdam(Optimizer):
         Args:
             closure: computes the loss and its gradients, and returns the loss.
         """
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
+        loss = loss_of(closure)
         for group in self.param_groups:
             params = [param for param in group["params"] if param.grad is not None]
             if not all(is_sparse(param.grad) for param in params):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -31,9 +31,6 @@ from ...numerics import complex_c99 as _c99
 from ...numerics.exact_math import exact_quotient
 from ...numerics.half_precision import in_float32
 from .pointwise import EDGE_PAIRS, EDGES, FINITE_PAIRS, NONZERO, NUMBER, is_tensor, one_tensor
-
-if TYPE_CHECKING:
-    pass
 
 
 def _by_zero(dtype: Any, *args: object) -> bool:
@@ -162,15 +159,21 @@ def true_divide(input: Tensor, other: object) -> Tensor:
     return div(input, other)
 
 
+# Fields of the divisions without a fraction.
+_WHOLE: dict[str, Any] = {
+    "promote": Promote.DEFAULT,
+    "accepts": Category.INTEGER | Category.FLOAT,
+    "forms": Form.ELEMENTWISE,
+    "check": ValueCheck(_zero_divisor, _division_by_zero, needed=_by_zero),
+}
+
+
 @op(
-    promote=Promote.DEFAULT,
-    accepts=Category.INTEGER | Category.FLOAT,
-    forms=Form.ELEMENTWISE,
+    **_WHOLE,
     differentiable="aten::floor_divide",
     keep_float32=("other",),
     refuse="div_floor_cpu",
     validation=Validation(call=_no_zero),
-    check=ValueCheck(_zero_divisor, _division_by_zero, needed=_by_zero),
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), dtypes=("int64", "int8", "float32"))],
 )
 def floor_divide(input: Operand, other: Operand) -> Array:
@@ -183,12 +186,9 @@ def floor_divide(input: Operand, other: Operand) -> Array:
 
 
 @op(
-    promote=Promote.DEFAULT,
-    accepts=Category.INTEGER | Category.FLOAT,
-    forms=Form.ELEMENTWISE,
+    **_WHOLE,
     refuse="remainder_cpu",
     validation=Validation(call=lambda *args: (one_tensor("remainder")(*args), _no_zero(*args))),
-    check=ValueCheck(_zero_divisor, _division_by_zero, needed=_by_zero),
     backward=lambda input, other: "RemainderBackward1" if is_tensor(other) else "RemainderBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )
@@ -202,12 +202,9 @@ def remainder(input: Operand, other: Operand) -> Array:
 
 
 @op(
-    promote=Promote.DEFAULT,
-    accepts=Category.INTEGER | Category.FLOAT,
-    forms=Form.ELEMENTWISE,
+    **_WHOLE,
     refuse="fmod_cpu",
     validation=Validation(call=_no_zero),
-    check=ValueCheck(_zero_divisor, _division_by_zero, needed=_by_zero),
     backward=lambda input, other: "FmodBackward1" if is_tensor(other) else "FmodBackward0",
     samples=[NONZERO, NUMBER, Sample(values=([7, -7, 7, -7], [2, 2, -2, -2]), gradient=False), FINITE_PAIRS],
 )

@@ -209,13 +209,16 @@ def mv(input: Array, vec: Array) -> Array:
     return product(input, vec)
 
 
-@op(
-    promote=Promote.NONE,
-    accepts=Category.ALL,
-    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
-    samples=[Sample(shapes=((4,), (4,)))],
-    autocast={"cuda": Autocast.PROMOTE},
-)
+_DOT: dict[str, Any] = {
+    "promote": Promote.NONE,
+    "accepts": Category.ALL,
+    "forms": Form.FUNCTION | Form.METHOD | Form.OUT,
+    "samples": [Sample(shapes=((4,), (4,)))],
+    "autocast": {"cuda": Autocast.PROMOTE},
+}
+
+
+@op(**_DOT)
 def dot(input: Array, tensor: Array) -> Array:
     """The sum of the products of two vectors' elements.
 
@@ -226,13 +229,7 @@ def dot(input: Array, tensor: Array) -> Array:
     return product(input, tensor)
 
 
-@op(
-    promote=Promote.NONE,
-    accepts=Category.ALL,
-    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
-    samples=[Sample(shapes=((4,), (4,)))],
-    autocast={"cuda": Autocast.PROMOTE},
-)
+@op(**_DOT)
 def vdot(input: Array, other: Array) -> Array:
     """As ``dot``, with the conjugate of the first vector."""
     _check_dot(input, other)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +15,6 @@ from ...dispatch.register import Form, composite
 from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..elementwise import pointwise
-
-if TYPE_CHECKING:
-    pass
-
 
 SATURATION = (
     1.7580993408473766  # scale * alpha of SELU: self-normalising networks put its negative in for what is dropped

@@ -25,15 +25,18 @@ __all__ = ["split"]
 # ---- joining
 
 
-@op(
-    promote=Promote.REDUCE_SAME,
-    accepts=Category.ALL,
-    forms=Form.FUNCTION | Form.OUT,
-    saves=Saves.NOTHING,
-    samples=[],
-    autocast={"cpu": Autocast.PROMOTE},
-    overlap=Reading.ELSEWHERE,
-)
+_JOINING: dict[str, Any] = {
+    "promote": Promote.REDUCE_SAME,
+    "accepts": Category.ALL,
+    "forms": Form.FUNCTION | Form.OUT,
+    "saves": Saves.NOTHING,
+    "samples": [],
+    "autocast": {"cpu": Autocast.PROMOTE},
+    "overlap": Reading.ELSEWHERE,
+}
+
+
+@op(**_JOINING)
 def cat(tensors: list[Array], dim: int = 0) -> Array:
     """Tensors put one after the other along a dimension; elsewhere their sizes agree. Empty 1-d tensors are passed over.
 
@@ -84,15 +87,7 @@ def concatenate(tensors: object, dim: int = 0, *, axis: int | None = None) -> Te
     return cat(tensors, dim if axis is None else axis)
 
 
-@op(
-    promote=Promote.REDUCE_SAME,
-    accepts=Category.ALL,
-    forms=Form.FUNCTION | Form.OUT,
-    saves=Saves.NOTHING,
-    samples=[],
-    autocast={"cpu": Autocast.PROMOTE},
-    overlap=Reading.ELSEWHERE,
-)
+@op(**_JOINING)
 def stack(tensors: list[Array], dim: int = 0) -> Array:
     """Tensors of one shape put side by side along a new dimension.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,9 +24,6 @@ from .complex_numbers import conj_view, is_conj, is_neg, neg_view, view_as_real
 from .reshape import copy_as_shape, view_as_shape
 from .slicing import window
 from .storages import TypedStorage, UntypedStorage, in_elements_of
-
-if TYPE_CHECKING:
-    pass
 
 
 @op(

@@ -8,7 +8,7 @@ from typing import Any
 from ... import nn
 from ..._core.tensor import Tensor
 from ..ops.misc import Conv2dNormActivation
-from ._scaling import divisible
+from ._scaling import divisible, initialize_mobilenet
 from ._weights import built, weights_enum
 
 __all__ = ["MobileNetV2", "MobileNet_V2_Weights", "mobilenet_v2"]
@@ -96,17 +96,7 @@ class MobileNetV2(nn.Module):
         layers.append(Conv2dNormActivation(width, self.last_channel, kernel_size=1, **options))
         self.features = nn.Sequential(*layers)
         self.classifier = nn.Sequential(nn.Dropout(p=dropout), nn.Linear(self.last_channel, num_classes))
-        for module in self.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out")
-            elif isinstance(module, (nn.BatchNorm2d, nn.GroupNorm)):
-                nn.init.ones_(module.weight)
-            elif isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, 0, 0.01)
-            else:
-                continue
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
+        initialize_mobilenet(self)
 
     def forward(self, x: Tensor) -> Any:
         x = nn.functional.adaptive_avg_pool2d(self.features(x), (1, 1))  # (N, C, 1, 1)

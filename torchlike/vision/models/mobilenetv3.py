@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ... import nn
 from ..._core.tensor import Tensor
-from ._scaling import divisible
+from ._scaling import divisible, initialize_mobilenet
 from ._weights import built, weights_enum
 
 __all__ = [
@@ -127,17 +127,7 @@ class MobileNetV3(nn.Module):
             nn.Dropout(p=dropout, inplace=True),
             nn.Linear(last_channel, num_classes),
         )
-        for module in self.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out")
-            elif isinstance(module, (nn.BatchNorm2d, nn.GroupNorm)):
-                nn.init.ones_(module.weight)
-            elif isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, 0, 0.01)
-            else:
-                continue
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
+        initialize_mobilenet(self)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.avgpool(self.features(x))  # (N, C, 1, 1)
