@@ -170,5 +170,7 @@ def _explanation(module: str, name: str) -> str:
     words = ""
     if name in names.get(module.replace("torchlike", "torch", 1), ()):
         words = f": PyTorch {names['version']} has it, torchlike does not support it yet"
-    near = get_close_matches(name, (each for each in vars(sys.modules[module]) if not each.startswith("_")))
+    near = get_close_matches(
+        name, (candidate for candidate in vars(sys.modules[module]) if not candidate.startswith("_"))
+    )
     return f"{words}. Near it are: {', '.join(near)}" if near else words

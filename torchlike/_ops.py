@@ -132,7 +132,7 @@ def _tensors(values: Any) -> list[Tensor]:
         if isinstance(value, Tensor):
             tensors.append(value)
         elif isinstance(value, (list, tuple)):
-            tensors += [each for each in value if isinstance(each, Tensor)]
+            tensors += [element for element in value if isinstance(element, Tensor)]
     return tensors
 
 

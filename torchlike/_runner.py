@@ -136,10 +136,10 @@ def _run_with_short_tracebacks(run: Any) -> None:
     except SystemExit:
         raise
     except BaseException as error:
-        hook, rest = sys.excepthook, _without_runner(error.__traceback__)
+        hook, shortened = sys.excepthook, _without_runner(error.__traceback__)
 
         def show(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
-            hook(kind, value.with_traceback(rest), rest)
+            hook(kind, value.with_traceback(shortened), shortened)
 
         # Python calls it when the error arrives there, and also does what belongs to the error: Ctrl-C ends the process by its signal.
         sys.excepthook = show

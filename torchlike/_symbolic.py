@@ -59,9 +59,9 @@ def _extreme(choose: Callable[[float, float], float], name: str, *args: float) -
         missing = "1 required positional argument: 'b'" if args else "2 required positional arguments: 'a' and 'b'"
         raise TypeError(f"{name}() missing {missing}")
     result = args[0]
-    for each in args[1:]:
-        result = choose(result, each)
-    return float(result) if any(isinstance(each, float) for each in args) else result
+    for number in args[1:]:
+        result = choose(result, number)
+    return float(result) if any(isinstance(number, float) for number in args) else result
 
 
 def sym_max(*args: float) -> float:

@@ -29,8 +29,8 @@ class _OpNamespace(types.ModuleType):
         return packet
 
     def __dir__(self) -> list[str]:
-        own = [name.partition("::")[2] for name in DEFINED if name.startswith(f"{self.name}::")]
-        return sorted([*super().__dir__(), *own])
+        operators = [name.partition("::")[2] for name in DEFINED if name.startswith(f"{self.name}::")]
+        return sorted([*super().__dir__(), *operators])
 
 
 _namespaces: dict[str, _OpNamespace] = {}
@@ -50,7 +50,7 @@ _BUILT_IN = frozenset(
 
 def is_known(name: str) -> bool:
     """Whether ``torchlike.ops.name`` is something of ``torch.ops`` rather than a misspelled operator."""
-    return name in __all__ or name in _BUILT_IN or any(each.startswith(f"{name}::") for each in DEFINED)
+    return name in __all__ or name in _BUILT_IN or any(defined.startswith(f"{name}::") for defined in DEFINED)
 
 
 def load_library(path: str) -> NoReturn:

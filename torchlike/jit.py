@@ -198,12 +198,12 @@ def isinstance(obj: object, target_type: Any) -> bool:
     Source: https://docs.pytorch.org/docs/stable/generated/torch.jit.isinstance.html
     """
     if builtins.isinstance(target_type, tuple):
-        return any(isinstance(obj, each) for each in target_type)
+        return any(isinstance(obj, item) for item in target_type)
     origin, inner = get_origin(target_type), get_args(target_type)
     if origin is None:
         return obj is None if target_type is None else builtins.isinstance(obj, target_type)
     if origin in (Union, UnionType):
-        return any(isinstance(obj, each) for each in inner)
+        return any(isinstance(obj, item) for item in inner)
     if not builtins.isinstance(obj, origin):
         return False
     if builtins.isinstance(obj, dict):
@@ -211,7 +211,7 @@ def isinstance(obj: object, target_type: Any) -> bool:
     if builtins.isinstance(obj, tuple):
         return len(obj) == len(inner) and all(isinstance(*pair) for pair in zip(obj, inner, strict=True))
     items: Any = obj
-    return all(isinstance(each, inner[0]) for each in items)
+    return all(isinstance(item, inner[0]) for item in items)
 
 
 @contextlib.contextmanager

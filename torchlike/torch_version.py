@@ -31,7 +31,7 @@ def _key(text: str) -> tuple[object, ...] | None:
     match = _VERSION.fullmatch(text)
     if match is None:
         return None
-    release = [int(part) for part in match["release"].split(".")]
+    release = [int(number) for number in match["release"].split(".")]
     while len(release) > 1 and release[-1] == 0:
         release.pop()
     pre, post, dev = match["pre"], match["post"], match["dev"]
@@ -46,7 +46,7 @@ def _key(text: str) -> tuple[object, ...] | None:
         stage,
         int(match["post_n1"] or match["post_n2"] or 0) if post else -1,
         int(match["dev_n"] or 0) if dev else float("inf"),
-        tuple((1, int(part), "") if part.isdigit() else (0, 0, part) for part in local),
+        tuple((1, int(number), "") if number.isdigit() else (0, 0, number) for number in local),
     )
 
 
@@ -62,8 +62,8 @@ class TorchVersion(str):
         """What orders this and another; None where one of them is no version, and they compare as texts."""
         if not isinstance(other, str) and isinstance(other, Iterable):
             other = ".".join(str(part) for part in other)
-        own, theirs = _key(str(self)), _key(str(other)) if isinstance(other, str) else None
-        return None if own is None or theirs is None else (own, theirs)
+        mine, theirs = _key(str(self)), _key(str(other)) if isinstance(other, str) else None
+        return None if mine is None or theirs is None else (mine, theirs)
 
     def __eq__(self, other: object) -> bool:
         keys = self._keys(other)

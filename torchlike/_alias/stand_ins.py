@@ -101,8 +101,8 @@ def find(module: str, name: str) -> Any:
     if module == "torch._C" and name in ("_VariableFunctions", "_VariableFunctionsClass"):
         return sys.modules["torch"]  # where PyTorch's own functions come from, and what pickles of them say
     if name not in kinds(module):
-        if not kinds(module) and (found := _above(module, name)) is not None:
-            return found  # of this module nothing was recorded
+        if not kinds(module) and (member := _above(module, name)) is not None:
+            return member  # of this module nothing was recorded
         raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name, obj=sys.modules.get(module))
     return _stand_in(module, name)
 

@@ -146,8 +146,8 @@ def apply_form(name: str, *args: object) -> Any:
 
 def unsupported(name: str, args: tuple[Any, ...]) -> NotImplementedError:
     """The error for an operation that sparse tensors do not have."""
-    flat = [each for arg in args for each in (arg if isinstance(arg, (list, tuple)) else (arg,))]
-    sparse = next(each for each in flat if is_sparse(each))
+    flat = [argument for arg in args for argument in (arg if isinstance(arg, (list, tuple)) else (arg,))]
+    sparse = next(argument for argument in flat if is_sparse(argument))
     kind = "Sparse" if sparse._storage.value.pattern.layout is sparse_coo else "SparseCsr"
     place = sparse.device.type.upper()
     return NotImplementedError(

@@ -31,7 +31,7 @@ def convert(result: object, cls: type[Tensor]) -> Any:
     if isinstance(result, Tensor):
         return result if isinstance(result, cls) else result.as_subclass(cls)  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(result, (tuple, list)):
-        converted = [convert(each, cls) for each in result]
+        converted = [convert(element, cls) for element in result]
         kind: object = type(result)
         return kind(*converted) if hasattr(result, "_fields") else kind(converted)
     return result

@@ -75,9 +75,9 @@ class Tensor(TensorMethods):
     def __dict__(self, attributes: dict[str, object]) -> None:
         if not isinstance(attributes, dict):
             raise TypeError(f"__dict__ must be set to a dictionary, not a '{type(attributes).__name__}'")
-        attributes, own = dict(attributes), self.__dict__
-        own.clear()
-        own.update(attributes)
+        attributes, current = dict(attributes), self.__dict__
+        current.clear()
+        current.update(attributes)
 
     # A higher layer sets this one (see ``_bind.py``).
     _refresh_history: Callable[[], None]  # a view follows its base, which was written to
@@ -239,11 +239,11 @@ class Tensor(TensorMethods):
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both are the same elements of the same storage."""
-        mine, other = self._geometry, tensor._geometry
+        mine, theirs = self._geometry, tensor._geometry
         return self._storage.root is tensor._storage.root and (mine.shape, mine.strides, mine.offset) == (
-            other.shape,
-            other.strides,
-            other.offset,
+            theirs.shape,
+            theirs.strides,
+            theirs.offset,
         )
 
     @property

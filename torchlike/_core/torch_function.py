@@ -127,10 +127,10 @@ def overrides(kind: type) -> bool:
 def add_overloading(overloading: list[object], arg: object) -> None:
     """Adds an argument unless one of its type is there: before those of its superclasses, and else at the end."""
     kind = type(arg)
-    for at, other in enumerate(overloading):
-        if type(other) is kind:
+    for at, candidate in enumerate(overloading):
+        if type(candidate) is kind:
             return
-        if issubclass(kind, type(other)):
+        if issubclass(kind, type(candidate)):
             if any(type(later) is kind for later in overloading[at:]):
                 return
             overloading.insert(at, arg)

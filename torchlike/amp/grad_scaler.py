@@ -69,7 +69,7 @@ class GradScaler:
         if isinstance(outputs, Tensor):
             return outputs * self._scale
         if isinstance(outputs, (list, tuple)):
-            scaled = [self.scale(each) for each in outputs]
+            scaled = [self.scale(output) for output in outputs]
             return type(outputs)(*scaled) if hasattr(outputs, "_fields") else type(outputs)(scaled)
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 

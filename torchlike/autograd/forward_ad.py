@@ -96,9 +96,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
-    for name, each in (("primal", tensor), ("tangent", tangent)):
-        if not (each.is_floating_point() or each.is_complex()):
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {each.dtype}")
+    for name, value in (("primal", tensor), ("tangent", tangent)):
+        if not (value.is_floating_point() or value.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
     if tensor.shape != tangent.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
@@ -179,14 +179,14 @@ def _tangent(tensor: Tensor) -> Tensor | None:
 def _reaches_others(tensor: Tensor) -> bool:
     """Whether the graph of a tensor reaches leaves that are not where tangents enter."""
     seeds = _seeds or ()
-    own = {id(seed) for seed, _ in seeds}
+    seed_ids = {id(seed) for seed, _ in seeds}
     nodes, seen = [tensor.grad_fn, *(tangent.grad_fn for _, tangent in seeds)], set()
     while nodes:
         node = nodes.pop()
         if node is None or id(node) in seen:
             continue
         seen.add(id(node))
-        if isinstance(node, AccumulateGrad) and id(node.variable) not in own:
+        if isinstance(node, AccumulateGrad) and id(node.variable) not in seed_ids:
             return True
         nodes += [following for following, _ in node.next_functions]
     return False

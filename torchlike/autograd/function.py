@@ -68,9 +68,9 @@ class _FunctionRule:
 
     def __init__(self, function: type[Function]) -> None:
         self.function = function
-        own = function._node_name
-        self.name = own or f"{function.__name__}Backward"
-        module = "builtins" if own else "torch.autograd.function"
+        node_name = function._node_name
+        self.name = node_name or f"{function.__name__}Backward"
+        module = "builtins" if node_name else "torch.autograd.function"
         self.node_class = type(self.name, (FunctionNode,), {"__module__": module, "_forward_cls": function})
 
     def step(self, node: FunctionNode, cotangents: dict[int, Any], create: bool) -> list[Any]:
@@ -294,7 +294,7 @@ class Function(FunctionCtx):
 
 def _all_tensors(message: str, arguments: tuple[object, ...]) -> None:
     """Raises PyTorch's error, whose message ends before it names the argument."""
-    if not all(isinstance(each, Tensor) for each in arguments):
+    if not all(isinstance(argument, Tensor) for argument in arguments):
         raise RuntimeError(message)
 
 

@@ -26,11 +26,11 @@ def _tuple(value: object, what: str, function: str) -> tuple[bool, Tensors]:
     """Whether the value is a tuple, and the value as a tuple; TypeError if it is no tensor and no tuple of them."""
     is_tuple = isinstance(value, tuple)
     tensors = value if is_tuple else (value,)
-    for number, each in enumerate(tensors):
-        if not isinstance(each, Tensor):
+    for number, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
             at = f"value at index {number} of the given {what}" if is_tuple else f"given {what}"
             raise TypeError(
-                f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the {at} has type {type(each)}."
+                f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the {at} has type {type(tensor)}."
             )
     return is_tuple, tensors
 
@@ -84,8 +84,8 @@ class _Call:
 
     def filled(self, gradients: Tensors, like: Tensors, subject: str, forbidden: str = _FORBIDDEN) -> Tensors:
         """The gradients with zeros in place of each None, which is an error if ``strict``."""
-        for number, each in enumerate(gradients):
-            if each is None and self.strict:
+        for number, gradient in enumerate(gradients):
+            if gradient is None and self.strict:
                 raise RuntimeError(f"{subject} independent of input {number}. {forbidden}")
         return tuple(ops.zeros_like(x) if g is None else g for g, x in zip(gradients, like, strict=True))
 

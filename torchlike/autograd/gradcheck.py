@@ -101,9 +101,9 @@ def _check_jacobian(
     nondet: float,
 ) -> None:
     slopes = _slopes(func, arguments, i, number, eps)
-    for part, prefix in _parts(output):
-        numeric = _along_axes([np.imag(s) if part.imag else np.real(s) for s in slopes])
-        analytic, again = (_analytic(arguments[i], output, part) for _ in range(2))
+    for component, prefix in _parts(output):
+        numeric = _along_axes([np.imag(s) if component.imag else np.real(s) for s in slopes])
+        analytic, again = (_analytic(arguments[i], output, component) for _ in range(2))
         if not np.allclose(analytic, again, rtol=0.0, atol=nondet, equal_nan=True):
             raise GradcheckError(
                 "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "

@@ -97,10 +97,10 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     several = (tensor,) if isinstance(tensor, Tensor) else tensor
     if not isinstance(several, Iterable):
         raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
-    for each in several:
-        if not isinstance(each, Tensor):
+    for changed in several:
+        if not isinstance(changed, Tensor):
             raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
-        each._storage.version += 1
+        changed._storage.version += 1
 
 
 class _Arrivals:

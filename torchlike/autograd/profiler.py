@@ -57,8 +57,8 @@ class record_function(contextlib.ContextDecorator):
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._annotation.__exit__(type, value, traceback)
-        for each in _running:
-            each._take(self.name, self._start, time.perf_counter_ns())
+        for profile in _running:
+            profile._take(self.name, self._start, time.perf_counter_ns())
 
 
 class profile:

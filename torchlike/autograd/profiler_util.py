@@ -160,8 +160,8 @@ class EventList(list[Any]):
                 name = name[: max_name_column_width - 3] + "..."
             row = [name, *_shares(event, "cpu", total.self_cpu_time_total), _time(event.cpu_time_total / event.count)]
             if on_device:
-                own_share, own, _, all_ = _shares(event, "device", total.self_device_time_total)
-                row += [own, own_share, all_, _time(event.device_time_total / event.count)]
+                own_share, own_time, _, all_ = _shares(event, "device", total.self_device_time_total)
+                row += [own_time, own_share, all_, _time(event.device_time_total / event.count)]
             row += [*(_bytes(getattr(event, f"{name}_memory_usage")) for name in memory), str(event.count)]
             rows.append([*row, str([list(shape) for shape in event.input_shapes])] if shapes else row)
         widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads))]

@@ -43,9 +43,14 @@ class ReplayedBackward:
     @classmethod
     def describe(cls, root: Node, number: int, seed: Value) -> ReplayedBackward | None:
         """The pass from a root; None where it cannot be replayed: for hooks, gradients to add to, or nodes of earlier segments."""
-        own = recorder()
-        segment = own.segment
-        if own.op_by_op or seed.array is None or seed.segment is segment or len(segment.table) != segment.cursor.count:
+        thread_recorder = recorder()
+        segment = thread_recorder.segment
+        if (
+            thread_recorder.op_by_op
+            or seed.array is None
+            or seed.segment is segment
+            or len(segment.table) != segment.cursor.count
+        ):
             return None
         nodes: list[Any] = [root]
         index = {root: 0}
@@ -161,9 +166,9 @@ class ReplayedBackward:
     def capture(self) -> None:
         """Called after ``run``: keeps what it recorded, if it all went into one segment."""
         grads = [leaf._grad for leaf in self.leaves]
-        own = recorder()
-        if own.segment is self.segment:
-            replay = own.capture(self.start, (self.seed,), [g._storage.value for g in grads])
+        thread_recorder = recorder()
+        if thread_recorder.segment is self.segment:
+            replay = thread_recorder.capture(self.start, (self.seed,), [g._storage.value for g in grads])
             if replay is not None:
                 if len(self.start.replays) >= MAX_KNOWN:
                     self.start.replays.clear()

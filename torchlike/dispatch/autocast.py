@@ -40,8 +40,8 @@ def cast_arguments(
         dtype = {Autocast.LOWER: half, Autocast.FLOAT32: dtypes.float32}.get(rule)
         if dtype is None:
             dtype = _widest([*args, *kwargs.values()], device, half)
-        args = tuple([converted(each, device, dtype) for each in args])
-        kwargs = {name: converted(each, device, dtype) for name, each in kwargs.items()}
+        args = tuple([converted(argument, device, dtype) for argument in args])
+        kwargs = {name: converted(argument, device, dtype) for name, argument in kwargs.items()}
     return args, kwargs
 
 
@@ -57,9 +57,9 @@ def converted(value: object, device: str, dtype: Dtype) -> Any:
         converts = value.dtype is not dtype and _is_cast(value, device)
         return value.to(dtype) if converts else value  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(value, dict):
-        return {name: converted(each, device, dtype) for name, each in value.items()}
+        return {name: converted(element, device, dtype) for name, element in value.items()}
     if isinstance(value, (list, tuple)):
-        new = [converted(each, device, dtype) for each in value]
+        new = [converted(element, device, dtype) for element in value]
         if all(a is b for a, b in zip(new, value, strict=True)):
             return value
         return type(value)(*new) if hasattr(value, "_fields") else type(value)(new)

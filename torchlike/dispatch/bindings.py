@@ -101,7 +101,7 @@ def _with_argument_position(message: str, method: bool, kwargs: Mapping[str, obj
     alone = _ALONE.match(message)
     if alone is not None:
         further = alone["parameters"].partition(", *")[0].split(", ")[1:]
-        return str(missing(alone["name"], [each.split(" ")[-1] for each in further if "=" not in each]))
+        return str(missing(alone["name"], [parameter.split(" ")[-1] for parameter in further if "=" not in parameter]))
     message = _POSITION.sub(lambda at: f" (position {int(at[1]) - 1})", message)
     return _COUNTS.sub(_counted_without_self, message)
 

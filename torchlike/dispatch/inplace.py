@@ -50,11 +50,11 @@ def refusal(tensor: Tensor, origin: int) -> RuntimeError:
     block, where = ("inference", "in normal mode") if origin == IN_INFERENCE else ("no_grad", "with grad mode enabled")
     node = tensor._grad_fn
     if node is None:
-        what = f"A view was created in {block} mode and is being modified inplace {where}."
+        reason = f"A view was created in {block} mode and is being modified inplace {where}."
     elif origin == ONE_OF_SEVERAL:
-        what = f"Output {tensor._output_nr} of {node.operation} is a view and is being modified inplace."
+        reason = f"Output {tensor._output_nr} of {node.operation} is a view and is being modified inplace."
     else:
-        what = (
+        reason = (
             f"Output {tensor._output_nr} of {node.operation} is a view of a view which was created in {block} mode and is being "
             f"modified inplace {where}."
         )
@@ -70,7 +70,7 @@ def refusal(tensor: Tensor, origin: int) -> RuntimeError:
             f"view and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both "
             "outside (if you want the inplace to be tracked)."
         )
-    return RuntimeError(f"{what} {why}")
+    return RuntimeError(f"{reason} {why}")
 
 
 def write(tensor: Tensor, result: Tensor, keeps_history: bool = False) -> Tensor:
@@ -125,25 +125,25 @@ def write(tensor: Tensor, result: Tensor, keeps_history: bool = False) -> Tensor
     if not (modes.grad_enabled and (base._requires_grad or result._requires_grad)):
         storage.write(write_through(view.steps, storage.read(), result._value()))
         return tensor
-    own = () if base._view is None else base._view.steps  # a detached view may be the base of views itself
+    base_steps = () if base._view is None else base._view.steps  # a detached view may be the base of views itself
     steps = _steps_below(base, view.steps)
     if view.origin != DEFAULT:
         raise refusal(tensor, view.origin)
     new_base = _write_with_history(steps, base, result)
     value = new_base._value()
     _adopt_history(base, new_base)
-    storage.write(write_through(own, storage.read(), value) if own else value)
+    storage.write(write_through(base_steps, storage.read(), value) if base_steps else value)
     return tensor
 
 
 def _beside(tensor: Tensor, result: Tensor) -> Tensor:
     """The result where the tensor lies that it is written into, in the same layout. A tensor follows a result onto a mesh."""
-    mine, other = tensor._aval.placement, result._aval.placement
+    mine, theirs = tensor._aval.placement, result._aval.placement
     if isinstance(mine, Meshed):
         return move(result, mine)
-    if isinstance(other, Meshed) and mine.platform == other.platform:
+    if isinstance(theirs, Meshed) and mine.platform == theirs.platform:
         storage = tensor._storage
-        storage.value = moved_value(storage.read(), other.home)
+        storage.value = moved_value(storage.read(), theirs.home)
         storage.content_version += 1
         return result
     return result.to(tensor.device)  # pyright: ignore[reportAttributeAccessIssue]
@@ -151,13 +151,13 @@ def _beside(tensor: Tensor, result: Tensor) -> Tensor:
 
 def _steps_below(base: Tensor, steps: tuple[ViewStep, ...]) -> tuple[ViewStep, ...]:
     """The steps from a base to its view, given the steps from the storage to the view."""
-    own = () if base._view is None else base._view.steps
-    if steps[: len(own)] != own:
+    base_steps = () if base._view is None else base._view.steps
+    if steps[: len(base_steps)] != base_steps:
         raise NotImplementedError(
             "gradients through a view that is not made from its base are not supported yet: the base got another shape in place "
             "since (unsqueeze_, t_, ...), or as_strided looked beside a base that is itself a part of the memory"
         )
-    return steps[len(own) :]
+    return steps[len(base_steps) :]
 
 
 def watch_in_place(tensor: Tensor, result: Tensor) -> None:
@@ -191,9 +191,9 @@ def into(input: Tensor, inplace: bool, result: Tensor) -> Tensor:
 def _adopt_history(tensor: Tensor, result: Tensor) -> None:
     """Gives the tensor the history of what was written into it."""
     if tensor._retains_grad and tensor._grad_fn is not None and tensor._grad_fn.retained:
-        kept = tensor._grad_fn.retained.pop(tensor._output_nr, None)
+        retained = tensor._grad_fn.retained.pop(tensor._output_nr, None)
         assert result._grad_fn is not None
-        result._grad_fn.retained, result._grad_fn.hooked = {result._output_nr: kept}, True
+        result._grad_fn.retained, result._grad_fn.hooked = {result._output_nr: retained}, True
     tensor._rewrite_history(result._grad_fn, result._output_nr)
     tensor._storage.writer = result._grad_fn
 
@@ -308,8 +308,8 @@ def put_through(steps: tuple[ViewStep, ...], whole: Array, new: Array, *starts: 
         if result is not None:
             return result
     parents, args = _parents(steps, whole, starts)
-    for parent, step, own in zip(reversed(parents[:-1]), reversed(steps), reversed(args), strict=True):
-        new = _scatter_window(parent, own, new) if step.starts else _scatter_into_base(parent, step, new)
+    for parent, step, static_args in zip(reversed(parents[:-1]), reversed(steps), reversed(args), strict=True):
+        new = _scatter_window(parent, static_args, new) if step.starts else _scatter_into_base(parent, step, new)
     return new
 
 

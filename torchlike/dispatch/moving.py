@@ -139,8 +139,8 @@ def on_one_mesh(args: Sequence[object]) -> tuple[Any, ...]:
     (home,) = homes
 
     def on_mesh(arg: Any) -> Any:
-        if isinstance(arg, (list, tuple)) and any(isinstance(each, Tensor) for each in arg):
-            return [on_mesh(each) for each in arg]
+        if isinstance(arg, (list, tuple)) and any(isinstance(element, Tensor) for element in arg):
+            return [on_mesh(element) for element in arg]
         if not isinstance(arg, Tensor) or isinstance(arg._aval.placement, Meshed):
             return arg
         if arg._requires_grad and arg._grad_fn is None and arg._view is None:

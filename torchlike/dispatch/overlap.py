@@ -51,8 +51,8 @@ def refuse_overlap(rule: Reading, written: object, inputs: Sequence[object], joi
         RuntimeError: an input shares memory with ``written``, otherwise than the rule allows.
     """
     if isinstance(written, (list, tuple)):
-        for each in written:
-            refuse_overlap(rule, each, inputs)
+        for written_tensor in written:
+            refuse_overlap(rule, written_tensor, inputs)
     if not isinstance(written, Tensor):
         return
     for read in inputs:

@@ -256,14 +256,14 @@ def _inputs_of_node(kernel: Lowered) -> tuple[list[int | None], bool]:
     tensors, numbers = iter(range(count)), False
     for position, (arg, role) in enumerate(zip(kernel.args, op.roles, strict=True)):
         counts = op.parameters.names[position] not in op.constant
-        for each in arg if isinstance(arg, (list, tuple)) else (arg,):
-            if each is TENSOR:
+        for element in arg if isinstance(arg, (list, tuple)) else (arg,):
+            if element is TENSOR:
                 number = next(tensors)
                 if counts and (role == OPERAND or _differentiable(kernel.in_avals[number])):
                     inputs.append(number)
             elif counts and role == OPERAND and might_be_a_tensor(position):
                 inputs.append(None)
-                numbers |= each is not None
+                numbers |= element is not None
     return inputs, numbers
 
 
@@ -271,7 +271,9 @@ def _named_inputs(kernel: Lowered, names: tuple[str, ...]) -> tuple[int, ...]:
     """The numbers of the kernel's inputs that are the tensors of these parameters."""
     numbers, inputs = iter(range(len(kernel.in_avals))), []
     for name, arg in zip(kernel.op.parameters.names, kernel.args, strict=True):
-        tensors = [next(numbers) for each in (arg if isinstance(arg, (list, tuple)) else (arg,)) if each is TENSOR]
+        tensors = [
+            next(numbers) for element in (arg if isinstance(arg, (list, tuple)) else (arg,)) if element is TENSOR
+        ]
         inputs += tensors if name in names else ()
     return tuple(inputs)
 

@@ -42,7 +42,7 @@ def annotation(type_text: str) -> str:
     """A type as stubs write it; Any for types of the declaring file."""
     if not isinstance(type_text, str):
         type_text = getattr(type_text, "__name__", "Any")
-    parts = [WORDS.get(part.strip()) for part in type_text.split(" | ")]
+    parts = [WORDS.get(word.strip()) for word in type_text.split(" | ")]
     return "Any" if None in parts else " | ".join(p for p in parts if p is not None)
 
 
@@ -129,8 +129,8 @@ def methods_stub() -> str:
     ]
     declared = dict(records())
     for name, method in sorted(vars(Tensor).items()):
-        own = method.fget if isinstance(method, property) else method
-        if getattr(own, "__module__", "") == tensor.__name__ or not callable(own):
+        function = method.fget if isinstance(method, property) else method
+        if getattr(function, "__module__", "") == tensor.__name__ or not callable(function):
             continue
         if name == "__new__":
             lines.append("    def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...")
@@ -150,8 +150,8 @@ def methods_stub() -> str:
         elif isinstance(method, property):
             lines += ["    @property", f"    def {name}(self) -> Any: ..."]
         else:
-            returned = annotation(inspect.signature(own).return_annotation)
-            lines.append(f"    def {name}({_parameters(own, True, False)}) -> {returned}: ...")
+            returned = annotation(inspect.signature(function).return_annotation)
+            lines.append(f"    def {name}({_parameters(function, True, False)}) -> {returned}: ...")
     return "\n".join(lines) + "\n"
 
 

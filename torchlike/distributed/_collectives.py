@@ -44,7 +44,10 @@ class Collective(Operation):
             return tuple(self.compute(group.size, *others, arrays))
 
         words = ", ".join(
-            [*(each.name if isinstance(each, ReduceOp) else str(each) for each in others), *map(repr, avals[:4])]
+            [
+                *(option.name if isinstance(option, ReduceOp) else str(option) for option in others),
+                *map(repr, avals[:4]),
+            ]
         )
         call = f"{self.name}({words}{', ...' if len(avals) > 4 else ''})"
         return Kernel(self.name, collective, avals, CPU, group=group, call=call)
@@ -82,8 +85,8 @@ def reduce_one(op: ReduceOp, size: int, x: Array) -> Array:
     if op is ReduceOp.PRODUCT:
         return jnp.prod(parts, axis=0, dtype=x.dtype)
     result = parts[0]
-    for part in parts[1:]:
-        result = _BITS[op](result, part)
+    for term in parts[1:]:
+        result = _BITS[op](result, term)
     return result
 
 
@@ -93,7 +96,7 @@ def _all_reduce(size: int, op: ReduceOp, arrays: Sequence[Array]) -> list[Array]
         return [reduce_one(op, size, arrays[0])]
     flat = reduce_one(op, size, jnp.concatenate([array.reshape(-1) for array in arrays]))
     parts = jnp.split(flat, np.cumsum([array.size for array in arrays])[:-1])
-    return [part.reshape(array.shape) for part, array in zip(parts, arrays, strict=True)]
+    return [reduced.reshape(array.shape) for reduced, array in zip(parts, arrays, strict=True)]
 
 
 def _broadcast(size: int, source: int, arrays: Sequence[Array]) -> list[Array]:
@@ -106,8 +109,8 @@ def _broadcast(size: int, source: int, arrays: Sequence[Array]) -> list[Array]:
         flat = jnp.concatenate([bits[n].reshape(-1) for n in places])
         flat = lax.psum(jnp.where(mine, flat, jnp.zeros_like(flat)), AXIS)
         parts = jnp.split(flat, np.cumsum([bits[n].size for n in places])[:-1])
-        for n, part in zip(places, parts, strict=True):
-            results[n] = _from_bits(part.reshape(bits[n].shape), arrays[n])
+        for n, received in zip(places, parts, strict=True):
+            results[n] = _from_bits(received.reshape(bits[n].shape), arrays[n])
     return results
 
 

@@ -83,8 +83,8 @@ def _see_devices(address: str, rank: int, size: int) -> list[Any]:
         # JAX would wait at its end until all processes have come to theirs, and until devices are idle whose work may never end. So it
         # finds nothing to take down: the end of the process does that.
         state.client = None
-        for each in (client, *xla_bridge._backends.values()):
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
+        for backend in (client, *xla_bridge._backends.values()):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(backend))
         xla_bridge._default_backend = None
 
     return [devices[i] for i in range(size)]

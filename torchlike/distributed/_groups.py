@@ -246,15 +246,17 @@ def init_process_group(
     if not 0 <= rank < world_size:
         raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {world_size - 1}]")
     name = (backend or "gloo").lower()
-    part = PrefixStore(f"group{next(_names)}", store)
+    group_store = PrefixStore(f"group{next(_names)}", store)
     flush()
     from ._connect import join  # which starts processes and threads
 
-    connection = join(part, rank, world_size) if world_size > 1 else None
+    connection = join(group_store, rank, world_size) if world_size > 1 else None
     if connection is not None:
         for opened in on_join:
-            opened(part, connection)
-    GroupMember.WORLD = ProcessGroup(name, f"world{part._prefix}", range(world_size), rank, part, timeout, connection)
+            opened(group_store, connection)
+    GroupMember.WORLD = ProcessGroup(
+        name, f"world{group_store._prefix}", range(world_size), rank, group_store, timeout, connection
+    )
 
 
 def _world_group() -> ProcessGroup:
@@ -380,14 +382,14 @@ def _given_group(group: object) -> ProcessGroup | None:
 
 def get_rank(group: ProcessGroup | None = None) -> int:
     """This process's rank in a group; -1 if it is not in it."""
-    part_of = _given_group(group)
-    return -1 if part_of is None else part_of.rank()
+    given_group = _given_group(group)
+    return -1 if given_group is None else given_group.rank()
 
 
 def get_world_size(group: Any = None) -> int:
     """The number of processes in a group; -1 if this process is not in it."""
-    part_of = _given_group(group)
-    return -1 if part_of is None else part_of.size()
+    given_group = _given_group(group)
+    return -1 if given_group is None else given_group.size()
 
 
 sampler_world.size, sampler_world.rank = get_world_size, get_rank  # for samplers, which stand below

@@ -107,7 +107,7 @@ class Hub:
                 return
 
     def _patience(self) -> float | None:
-        times = [min(each.nudge_at, each.ends_at) for each in self.rounds.values()]
+        times = [min(round_.nudge_at, round_.ends_at) for round_ in self.rounds.values()]
         if not self.peers:
             times.append(time.monotonic() + 1.0)
         return max(0.0, min(times) - time.monotonic()) if times else None
@@ -141,54 +141,54 @@ class Hub:
 
     def _bye(self, peer: Peer, message: dict[str, object]) -> None:
         self.gone[peer.rank] = f"rank {peer.rank} has ended"
-        for key, each in list(self.rounds.items()):
-            self._give_up(key, each)
+        for key, round_ in list(self.rounds.items()):
+            self._give_up(key, round_)
 
     def _raised(self, peer: Peer, message: dict[str, object]) -> None:
         self._fail(peer.rank, f"rank {peer.rank} has raised {message['text']}")
 
     def _fail(self, rank: int, text: str) -> None:
         self.gone[rank] = self.failed[rank] = text
-        for key, each in list(self.rounds.items()):
-            self._give_up(key, each)
-        for other in self.tellers.values():
-            if other.rank != rank:
-                other.send({"kind": "failed", "rank": rank, "text": text})
+        for key, round_ in list(self.rounds.items()):
+            self._give_up(key, round_)
+        for teller in self.tellers.values():
+            if teller.rank != rank:
+                teller.send({"kind": "failed", "rank": rank, "text": text})
 
-    def _give_up(self, key: tuple[str, int], each: Round) -> None:
+    def _give_up(self, key: tuple[str, int], round_: Round) -> None:
         """Answers those who wait for a rank that will not come."""
-        lost = [rank for rank in each.missing() if rank in self.gone]
+        lost = [rank for rank in round_.missing() if rank in self.gone]
         if lost:
-            each.reply("error", "; ".join(self.gone[rank] for rank in lost))
+            round_.reply("error", "; ".join(self.gone[rank] for rank in lost))
             del self.rounds[key]
 
     def _ask(self, peer: Peer, message: dict[str, Any]) -> None:
         key = message["group"], message["number"]
-        each = self.rounds.get(key)
-        if each is None:
-            each = self.rounds[key] = Round(message["members"], message["timeout"])
-        each.asked[peer.rank] = peer, message
-        if each.missing():
-            self._give_up(key, each)
+        round_ = self.rounds.get(key)
+        if round_ is None:
+            round_ = self.rounds[key] = Round(message["members"], message["timeout"])
+        round_.asked[peer.rank] = peer, message
+        if round_.missing():
+            self._give_up(key, round_)
             return
         del self.rounds[key]
-        each.reply(*verdict({rank: asked for rank, (_, asked) in each.asked.items()}))
+        round_.reply(*verdict({rank: asked for rank, (_, asked) in round_.asked.items()}))
 
     def _look_at_clock(self) -> None:
         now = time.monotonic()
-        for key, each in list(self.rounds.items()):
-            if now >= each.ends_at:
-                here = next(iter(each.asked.values()))[1]
-                late = ", ".join(map(str, each.missing()))
-                each.reply(
+        for key, round_ in list(self.rounds.items()):
+            if now >= round_.ends_at:
+                here = next(iter(round_.asked.values()))[1]
+                late = ", ".join(map(str, round_.missing()))
+                round_.reply(
                     "error",
-                    f"timed out after {each.timeout:g} s: rank {late} did not come to {here['call']}, which "
-                    f"rank {', '.join(map(str, sorted(each.asked)))} called at {here['line']}",
+                    f"timed out after {round_.timeout:g} s: rank {late} did not come to {here['call']}, which "
+                    f"rank {', '.join(map(str, sorted(round_.asked)))} called at {here['line']}",
                 )
                 del self.rounds[key]
-            elif now >= each.nudge_at:
-                each.nudge_at = float("inf")
-                for rank in each.missing():
+            elif now >= round_.nudge_at:
+                round_.nudge_at = float("inf")
+                for rank in round_.missing():
                     if rank in self.tellers:
                         self.tellers[rank].send({"kind": "nudge"})
 

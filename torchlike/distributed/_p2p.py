@@ -277,9 +277,12 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     Raises:
         ValueError: the list is empty, or holds something else.
     """
-    if not p2p_op_list or not all(isinstance(each, P2POp) for each in p2p_op_list):
+    if not p2p_op_list or not all(isinstance(transfer, P2POp) for transfer in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
-    return [each.op(each.tensor, group=each.group, tag=each.tag, **_peer(each)) for each in p2p_op_list]
+    return [
+        transfer.op(transfer.tensor, group=transfer.group, tag=transfer.tag, **_peer(transfer))
+        for transfer in p2p_op_list
+    ]
 
 
 def _peer(op: P2POp) -> dict[str, int]:

@@ -59,9 +59,9 @@ class _Reader:
         end = self.at + count
         if end > len(self.data):
             raise _Incomplete
-        part = bytes(self.data[self.at : end])
+        chunk = bytes(self.data[self.at : end])
         self.at = end
-        return part
+        return chunk
 
     def number(self) -> int:
         return _NUMBER.unpack(self.take(8))[0]
@@ -194,6 +194,6 @@ class Server:
         self.values[key] = value
         for client in list(self._clients.values()):
             if key in client.waits_for:
-                client.waits_for = [other for other in client.waits_for if other not in self.values]
+                client.waits_for = [missing_key for missing_key in client.waits_for if missing_key not in self.values]
                 if not client.waits_for:
                     client.connection.sendall(STOP_WAITING)

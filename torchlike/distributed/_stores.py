@@ -383,16 +383,16 @@ class TCPStore(Store):
         data = b""
         while len(data) < count:
             try:
-                part = self._connection.recv(count - len(data))
+                chunk = self._connection.recv(count - len(data))
             except TimeoutError:
                 raise
             except OSError as error:
                 raise DistNetworkError(f"failed to recv from the store: {error}") from None
-            if not part:
+            if not chunk:
                 raise DistNetworkError(
                     f"failed to recv, got 0 bytes: the server of the store at {self.host}:{self.port} has ended"
                 )
-            data += part
+            data += chunk
         return data
 
     def _number(self) -> int:

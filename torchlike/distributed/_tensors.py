@@ -34,10 +34,10 @@ def check_tensor(value: object, name: str) -> Tensor:
 
 def check_tensors(value: object, name: str) -> list[Tensor]:
     """The argument, if it is a list of tensors."""
-    if not isinstance(value, (list, tuple)) or not all(isinstance(each, Tensor) for each in value):
+    if not isinstance(value, (list, tuple)) or not all(isinstance(element, Tensor) for element in value):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\nbut got {type(value)} "
-            f"with elements of type {[type(each) for each in value] if isinstance(value, (list, tuple)) else ''}."
+            f"with elements of type {[type(element) for element in value] if isinstance(value, (list, tuple)) else ''}."
         )
     return list(value)
 
@@ -161,8 +161,8 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
     check_tensor(tensor, "tensor")
     _count(tensor_list, mine, "all_gather")
     parts = exchange(ALL_GATHER, mine, (), [tensor])[0].unbind() if mine.size() > 1 else [tensor]
-    for into, part in zip(tensor_list, parts, strict=True):
-        write(into, part)
+    for into, gathered in zip(tensor_list, parts, strict=True):
+        write(into, gathered)
     return _finished_work(async_op, tensor_list)
 
 
@@ -213,8 +213,8 @@ def gather(
     if gather_list:
         _count(check_tensors(gather_list, "gather_list"), mine, "gather")
     parts = exchange(ALL_GATHER, mine, (), [tensor])[0].unbind() if mine.size() > 1 else [tensor]
-    for into, part in zip(gather_list or [], parts, strict=False):
-        write(into, part)
+    for into, gathered in zip(gather_list or [], parts, strict=False):
+        write(into, gathered)
     return _finished_work(async_op, gather_list)
 
 
@@ -281,10 +281,10 @@ def reduce_scatter_tensor(
         raise ValueError("input tensor must be the same size as output size times world size")
     if output.dtype != input.dtype:
         raise TypeError("input tensor must be the same type as the output tensor.")
-    part = input.detach()
+    sent = input.detach()
     if mine.size() > 1:
-        (part,) = exchange(REDUCE_SCATTER, mine, (op,), [part.reshape(mine.size(), *output.shape)])
-    write(output, part.reshape(output.shape))
+        (sent,) = exchange(REDUCE_SCATTER, mine, (op,), [sent.reshape(mine.size(), *output.shape)])
+    write(output, sent.reshape(output.shape))
     return _finished_work(async_op, output)
 
 
@@ -300,8 +300,8 @@ def all_to_all(
     inputs = check_tensors(input_tensor_list, "input_tensor_list")
     _count(outputs, mine, "all_to_all")
     _count(inputs, mine, "all_to_all")
-    for into, part in zip(outputs, _sent(mine, inputs, [each.numel() for each in outputs]), strict=True):
-        write(into, part.reshape(into.shape))
+    for into, received in zip(outputs, _sent(mine, inputs, [output.numel() for output in outputs]), strict=True):
+        write(into, received.reshape(into.shape))
     return _finished_work(async_op, outputs)
 
 
@@ -309,9 +309,9 @@ def _sent(group: ProcessGroup, parts: list[Tensor], sizes: list[int]) -> list[Te
     """The parts that each process sends to this one, flat. Rows are padded to the longest row of any process."""
     if group.size() == 1:
         return [parts[0].detach().reshape(-1)]
-    longest = max(objects_of_all(group, max(*sizes, *(part.numel() for part in parts))))
+    longest = max(objects_of_all(group, max(*sizes, *(piece.numel() for piece in parts))))
     with no_grad():
-        rows = stack([_padded(part.detach().reshape(-1), longest) for part in parts])
+        rows = stack([_padded(piece.detach().reshape(-1), longest) for piece in parts])
     (arrived,) = exchange(ALL_TO_ALL, group, (), [rows])
     return [row[:size] for row, size in zip(arrived.unbind(), sizes, strict=True)]
 

@@ -51,10 +51,10 @@ def rendezvous(
 def _require(scheme: str, **values: int | str) -> None:
     for name, value in values.items():
         if value == -1:
-            what = {"port": "port number missing", "path": "path missing"}.get(name, f"{name} parameter missing")
+            problem = {"port": "port number missing", "path": "path missing"}.get(name, f"{name} parameter missing")
             if name == "world_size":
-                what = "world size parameter missing"
-            raise ValueError(f"Error initializing torch.distributed using {scheme}:// rendezvous: {what}")
+                problem = "world size parameter missing"
+            raise ValueError(f"Error initializing torch.distributed using {scheme}:// rendezvous: {problem}")
 
 
 def _text(name: str) -> str:

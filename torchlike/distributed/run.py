@@ -114,7 +114,7 @@ class Launcher:
         options = self.options
         rank = options.node_rank * self.local + local_rank
         size = self.nodes * self.local
-        own = {
+        variables = {
             "RANK": rank, "LOCAL_RANK": local_rank, "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": self.local,
             "GROUP_RANK": options.node_rank, "GROUP_WORLD_SIZE": self.nodes, "ROLE_RANK": rank, "ROLE_WORLD_SIZE": size,
             "ROLE_NAME": options.role, "MASTER_ADDR": self.host, "MASTER_PORT": self.port,
@@ -124,7 +124,7 @@ class Launcher:
         inherited = dict(os.environ)
         if self.local > 1:
             inherited.setdefault("OMP_NUM_THREADS", "1")  # as torchrun does: the processes share the processor
-        return inherited | {name: str(value) for name, value in own.items()}
+        return inherited | {name: str(value) for name, value in variables.items()}
 
     def command(self) -> list[str]:
         """The command of each process."""

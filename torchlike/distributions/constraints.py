@@ -345,7 +345,7 @@ class _Cat(_Several):
     def check(self, value: Tensor) -> Tensor:
         self._require(value, self.dim)
         parts = value.split(self.lengths, self.dim)
-        return ops.cat([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
+        return ops.cat([c.check(piece) for c, piece in zip(self.cseq, parts, strict=True)], self.dim)
 
 
 class _Stack(_Several):

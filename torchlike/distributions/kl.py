@@ -120,9 +120,9 @@ def _dispatch(type_p: type, type_q: type) -> Callable[[Distribution, Distributio
         return None
     by_p: tuple[type, ...] = min(_Match(*pair) for pair in pairs).types
     by_q: tuple[type, ...] = min(_Match(*reversed(pair)) for pair in pairs).types[::-1]
-    function, other = _KL_REGISTRY[by_p], _KL_REGISTRY[by_q]
-    if function is not other:
-        names = [each.__name__ for each in (type_p, type_q, *by_p, *by_q)]
+    function, other_function = _KL_REGISTRY[by_p], _KL_REGISTRY[by_q]
+    if function is not other_function:
+        names = [kind.__name__ for kind in (type_p, type_q, *by_p, *by_q)]
         warnings.warn(
             f"Ambiguous kl_divergence({names[0]}, {names[1]}). Please register_kl({names[2]}, {names[5]})",
             RuntimeWarning,

@@ -132,9 +132,9 @@ class MultivariateNormal(ScaleTril, Distribution):
             ValueError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
         )
         if matrix.dim() < 2:
-            what = "scale_tril matrix" if name == "scale_tril" else name
-            what = "precision_matrix" if name == "precision_matrix" else what
-            raise ValueError(f"{what} must be at least two-dimensional, with optional leading batch dimensions")
+            described = "scale_tril matrix" if name == "scale_tril" else name
+            described = "precision_matrix" if name == "precision_matrix" else described
+            raise ValueError(f"{described} must be at least two-dimensional, with optional leading batch dimensions")
         batch = ops.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         self.__dict__[name] = matrix.expand((*batch, -1, -1))
         self.loc = loc.expand((*batch, -1))

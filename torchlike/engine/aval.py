@@ -94,7 +94,7 @@ class Meshed(Placement):
 
     def __new__(cls, mesh: jax.sharding.Mesh, spec: jax.sharding.PartitionSpec | None = None) -> Meshed:
         if spec is not None:
-            entries = [each[0] if isinstance(each, tuple) and len(each) == 1 else (each or None) for each in spec]
+            entries = [entry[0] if isinstance(entry, tuple) and len(entry) == 1 else (entry or None) for entry in spec]
             while entries and entries[-1] is None:
                 entries.pop()
             spec = jax.sharding.PartitionSpec(*entries)

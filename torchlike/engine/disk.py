@@ -71,8 +71,8 @@ def entry_of(lowered: Any, options: Mapping[str, object], device: Any) -> Path |
     client = device.client
     place = (device.platform, device.device_kind, device.id, client.platform_version, client.device_count())
     digest = hashlib.sha256()
-    for part in (lowered.as_text(), repr(sorted(options.items())), repr(place), _surroundings()):
-        digest.update(part.encode())
+    for text in (lowered.as_text(), repr(sorted(options.items())), repr(place), _surroundings()):
+        digest.update(text.encode())
         digest.update(b"\0")
     return path / (digest.hexdigest() + _SUFFIX)
 

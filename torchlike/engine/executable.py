@@ -154,10 +154,10 @@ def compile_ahead(
             COMPILER_OPTIONS | (FASTER_CONVOLUTIONS if convolves else {}) | (LASTING_BARRIERS if recomputes else {})
         )
     entry = disk.entry_of(lowered, options, placement.device)
-    kept = disk.read(entry, placement.device) if entry is not None else None
-    if kept is not None:
+    stored = disk.read(entry, placement.device) if entry is not None else None
+    if stored is not None:
         report.loads += 1
-        return Executable(kept[0], placement.device, kept[1])
+        return Executable(stored[0], placement.device, stored[1])
     try:
         compiled = lowered.compile(compiler_options=options)
     except jax.errors.JaxRuntimeError as error:

@@ -62,7 +62,7 @@ def tracing(fn: Callable[P, T]) -> Callable[P, T]:
         if _x64 is None:
             with jax.enable_x64(True):
                 return fn(*args, **kwargs)
-        kept = _settings_restored()
+        restored = _settings_restored()
         try:
             _x64.set_local(True)
             return fn(*args, **kwargs)
@@ -72,7 +72,7 @@ def tracing(fn: Callable[P, T]) -> Callable[P, T]:
                 jax.clear_caches()  # an entry that is not complete is refused for ever, as a recursion
             raise
         finally:
-            deque(kept, 0)
+            deque(restored, 0)
 
     return call
 

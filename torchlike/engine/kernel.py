@@ -140,9 +140,9 @@ class Kernel:
         self.runs_begun = 0
         if self.make_error is not None:
             outs = outs[:-1]
-        each = [placement] * len(outs) if isinstance(placement, Placement) else placement
+        placements = [placement] * len(outs) if isinstance(placement, Placement) else placement
         self.out_avals = tuple(
-            Aval(tuple(o.shape), np.dtype(o.dtype), where) for o, where in zip(outs, each, strict=True)
+            Aval(tuple(o.shape), np.dtype(o.dtype), where) for o, where in zip(outs, placements, strict=True)
         )
         self.on_mesh = any(isinstance(aval.placement, Meshed) for aval in self.out_avals)
 

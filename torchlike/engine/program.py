@@ -245,17 +245,17 @@ def choose(
         # A program with more outputs serves for a while, so that values that are alive by chance cost no compilation.
         misses = node.misses[key] = node.misses.get(key, 0) + 1
         if misses < SUPERSET_USES:
-            for (_, _, others), other in node.programs.items():
-                if set(live) <= set(other.live) and set(other.donated) <= set(dead) and others == replaced:
-                    return other
+            for (_, _, others), candidate in node.programs.items():
+                if set(live) <= set(candidate.live) and set(candidate.donated) <= set(dead) and others == replaced:
+                    return candidate
         if len(node.programs) >= MAX_PROGRAMS:
             return None
     # A path without a program is counted as a whole, whatever is alive at its end.
-    what = due(node, key if node.programs else None, hot)
-    if what is Due.NOTHING:
+    tier = due(node, key if node.programs else None, hot)
+    if tier is Due.NOTHING:
         return None
     task = node.tasks.get(key)
-    if what is Due.BEGIN:
+    if tier is Due.BEGIN:
         if task is None and len(node.tasks) < MAX_TASKS:
             task = node.tasks[key] = _task(node, path, key, reason)
             begin(task)

@@ -367,7 +367,7 @@ class Recorder:
         elif segment.unseen and segment.known_run is None:
             segment.known_run = kernel, cursor.depth
         if cursor.depth >= MIN_KNOWN_OPS:
-            others = sum(1 for other in cursor.children if other[0] is key[0] and other[1] == key[1])
+            others = sum(1 for child in cursor.children if child[0] is key[0] and child[1] == key[1])
             if others >= DISTINCT_SIZES:
                 return True
         segment.unseen = segment.unseen or kernel is None
@@ -451,9 +451,9 @@ class Recorder:
         """Runs what is recorded, from any thread."""
         segment = self.ended or self.segment
         with self.lock:
-            for each in [*self.waiting, segment]:
-                if not each.running and each.cursor.depth:
-                    each.finish(reason)
+            for waiting in [*self.waiting, segment]:
+                if not waiting.running and waiting.cursor.depth:
+                    waiting.finish(reason)
 
     def end_step(self) -> None:
         """Ends the current step of a loop: what is recorded is run before the next op is."""
@@ -472,22 +472,22 @@ class Recorder:
             if node.runs:
                 ends.append(node)
         ends.sort(key=lambda node: (not node.programs, -node.used))  # what was compiled took long to make
-        kept = {self.root}
+        reachable = {self.root}
         cursor = self._cursor()
         for end in [cursor, *ends]:
             path = []
             above: TraceNode | None = end
-            while above is not None and above not in kept:
+            while above is not None and above not in reachable:
                 path.append(above)
                 above = above.parent
-            if end is not cursor and len(kept) + len(path) > self.room // 2:
+            if end is not cursor and len(reachable) + len(path) > self.room // 2:
                 break
-            kept.update(path)
-        for node in kept:
-            node.children = {key: child for key, child in node.children.items() if child in kept}
+            reachable.update(path)
+        for node in reachable:
+            node.children = {key: child for key, child in node.children.items() if child in reachable}
             node.replays = {}
         self.root.sites.clear()
-        self.nodes = len(kept)
+        self.nodes = len(reachable)
 
     def set_op_by_op(self, on: bool) -> bool:
         """Switches to running every op at once (True) or to recording (False); returns what was set before."""
@@ -545,15 +545,15 @@ def flush() -> None:
 
 def finish_all(reason: str) -> None:
     """Runs what every thread has recorded so far, and waits for threads that do."""
-    for each in threads.recorders():
-        each.finish(reason)
+    for thread_recorder in threads.recorders():
+        thread_recorder.finish(reason)
 
 
 def forget() -> None:
     """Runs what every thread has recorded and forgets all traces: what ops mean has changed."""
-    for each in threads.recorders():
-        each.flush("a global setting changed")
-        each.forget()
+    for thread_recorder in threads.recorders():
+        thread_recorder.flush("a global setting changed")
+        thread_recorder.forget()
 
 
 def boundary() -> None:

@@ -25,16 +25,16 @@ def leave_devices() -> None:
         return
     checks.raise_failed()
     arrays: dict[int, Any] = {}
-    for value in [each for each in gc.get_objects() if isinstance(each, Value)]:
+    for value in [candidate for candidate in gc.get_objects() if isinstance(candidate, Value)]:
         array = getattr(value, "array", None)
         if isinstance(array, jax.Array) and not isinstance(array, Tracer):
             if id(array) not in arrays:
                 arrays[id(array)] = array, np.array(array)
             value.array, value.pinned = arrays[id(array)][1], False
     for reference in kernel.with_executable():
-        each = reference()
-        if each is not None:
-            each.drop_executable()
+        candidate = reference()
+        if candidate is not None:
+            candidate.drop_executable()
     for placement in Placement.all():
         placement.forget_device()
     for aval in Aval.all():

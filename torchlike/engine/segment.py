@@ -185,8 +185,8 @@ class Segment:
         program, values = decision.program, decision.outputs(alive)
         try:
             arrays = self._on_device(node)
-            kept = self.pinned if threads.alone() else self._arrays_of_other_threads()
-            if not kept.isdisjoint(map(id, decision.taken(arrays))) or self._is_void(node, program):
+            pinned = self.pinned if threads.alone() else self._arrays_of_other_threads()
+            if not pinned.isdisjoint(map(id, decision.taken(arrays))) or self._is_void(node, program):
                 return False
             self._count(node)
             self.started = True
@@ -224,8 +224,8 @@ class Segment:
         try:
             arrays = self.leaf_arrays
             del arrays[node.leaves :]
-            kept = self.pinned if threads.alone() else self._arrays_of_other_threads()
-            free = tuple([i for i in dead if id(arrays[i]) not in kept])
+            pinned = self.pinned if threads.alone() else self._arrays_of_other_threads()
+            free = tuple([i for i in dead if id(arrays[i]) not in pinned])
             program = None
             if not (node.cold_only or recorder.op_by_op):
                 program = choose(node, live, free, state[1], reason, hot)
@@ -273,8 +273,8 @@ class Segment:
         A thread that records a value holds it until its array is among the segment's inputs. So of a value that is dead by now, the
         array is either found there, or no other thread has it.
         """
-        others = (other for other in threads.unfinished() if other is not self)
-        return self.pinned.union(*[map(id, list(other.leaf_arrays)) for other in others])
+        others = (segment for segment in threads.unfinished() if segment is not self)
+        return self.pinned.union(*[map(id, list(segment.leaf_arrays)) for segment in others])
 
     def _replaced_within(self, node: TraceNode) -> tuple[tuple[int, int], ...]:
         """The pairs of ``replaced`` of which both are in the table."""

@@ -121,14 +121,14 @@ class Path:
         """The numbers of the steps that the live outputs depend on, and of those that run in any case: checks, and collectives, to
         which other processes come.
         """
-        unread, kept = set(live), []
+        unread, operations = set(live), []
         for number in reversed(range(len(self.steps))):
             step = self.steps[number]
             kernel = step.kernel
             if kernel.make_error is not None or kernel.group is not None or not unread.isdisjoint(step.outputs):
                 unread.update(step.inputs)
-                kept.append(number)
-        return kept[::-1]
+                operations.append(number)
+        return operations[::-1]
 
 
 class TraceNode:

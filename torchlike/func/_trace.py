@@ -171,8 +171,8 @@ class _Transformed(Function):
 def _standing_in(tensors: list[Tensor], others: list[Tensor]) -> Iterator[None]:
     """Within the context, these tensors have the values of the others, and require no gradient."""
     states = [(t._storage, t._view, t._requires_grad, t._grad_fn) for t in tensors]
-    for tensor, other in zip(tensors, others, strict=True):
-        tensor._storage, tensor._view, tensor._requires_grad, tensor._grad_fn = other._storage, None, False, None
+    for tensor, stand_in in zip(tensors, others, strict=True):
+        tensor._storage, tensor._view, tensor._requires_grad, tensor._grad_fn = stand_in._storage, None, False, None
     try:
         yield
     finally:

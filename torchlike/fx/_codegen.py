@@ -43,8 +43,8 @@ class PythonCode:
 def format_target(base: str, target: str) -> str:
     """``self.layer.0`` as Python can write it: ``getattr(self.layer, "0")``."""
     text = base
-    for part in target.split("."):
-        text = f"{text}.{part}" if part.isidentifier() else f'getattr({text}, "{part}")'
+    for name in target.split("."):
+        text = f"{text}.{name}" if name.isidentifier() else f'getattr({text}, "{name}")'
     return text
 
 
@@ -142,7 +142,7 @@ class _Writer:
         origin = getattr(kind, "__origin__", None)
         if origin is not None:
             outer = self.add_global(_type_repr(origin) if isinstance(origin, type) else text.partition("[")[0], origin)
-            inner = [self.type_repr(each) for each in getattr(kind, "__args__", ())]
+            inner = [self.type_repr(argument) for argument in getattr(kind, "__args__", ())]
             return f"{outer}[{','.join(inner)}]" if inner else outer
         return self.add_global(text, kind)
 

@@ -131,8 +131,8 @@ class Tracer(TracerBase):
             members = self.root.named_buffers()
         else:
             return attr_val
-        for name, each in members:
-            if attr_val is each:
+        for name, member in members:
+            if attr_val is member:
                 if name not in parameter_proxy_cache:
                     further = {}
                     if self.param_shapes_constant:
@@ -160,7 +160,7 @@ class Tracer(TracerBase):
                 if a is module:
                     return self.create_node("get_attr", name, (), {})
         if isinstance(a, tuple) and hasattr(a, "_fields"):
-            return self.create_node("call_function", type(a), tuple(self.create_arg(each) for each in a), {})
+            return self.create_node("call_function", type(a), tuple(self.create_arg(element) for element in a), {})
         if isinstance(a, Tensor):
             return self._constant(a, "_tensor_constant")
         if type(a) in _proxyable_classes:

@@ -272,12 +272,12 @@ class Graph:
 
     def _check_attribute(self, node: Node) -> None:
         at, parts = self.owning_module, str(node.target).split(".")
-        for i, part in enumerate(parts):
-            if not hasattr(at, part):
+        for i, name in enumerate(parts):
+            if not hasattr(at, name):
                 raise RuntimeError(
-                    f"Node {node} target {node.target} references nonexistent attribute {part} of {'.'.join(parts[:i])}"
+                    f"Node {node} target {node.target} references nonexistent attribute {name} of {'.'.join(parts[:i])}"
                 )
-            at = getattr(at, part)
+            at = getattr(at, name)
 
     # ---- showing it
 

@@ -114,8 +114,8 @@ class Interpreter:
 
     def call_method(self, target: Target, args: tuple[Argument, ...], kwargs: Kwargs) -> Any:
         """Calls a method of the first argument."""
-        self_obj, *rest = args
-        return getattr(self_obj, str(target))(*rest, **kwargs)
+        self_obj, *arguments = args
+        return getattr(self_obj, str(target))(*arguments, **kwargs)
 
     def call_module(self, target: Target, args: tuple[Argument, ...], kwargs: Kwargs) -> Any:
         """Calls a module."""
@@ -132,10 +132,10 @@ class Interpreter:
             RuntimeError: there is none.
         """
         at, parts = self.module, target.split(".")
-        for i, part in enumerate(parts):
-            if not hasattr(at, part):
+        for i, name in enumerate(parts):
+            if not hasattr(at, name):
                 raise RuntimeError(f"Node referenced nonexistent target {'.'.join(parts[: i + 1])}")
-            at = getattr(at, part)
+            at = getattr(at, name)
         return at
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[Args, Kwargs]:

@@ -32,10 +32,10 @@ def has_side_effect(fn: object) -> Any:
 def map_aggregate(a: object, fn: Callable[..., object]) -> Any:
     """The same lists, tuples, dicts and slices with ``fn`` of what is in them."""
     if isinstance(a, tuple):
-        mapped = [map_aggregate(each, fn) for each in a]
+        mapped = [map_aggregate(element, fn) for element in a]
         return type(a)(*mapped) if hasattr(a, "_fields") else tuple(mapped)
     if isinstance(a, list):
-        return immutable_list([map_aggregate(each, fn) for each in a])
+        return immutable_list([map_aggregate(element, fn) for element in a])
     if isinstance(a, dict):
         return immutable_dict({key: map_aggregate(value, fn) for key, value in a.items()})
     if isinstance(a, slice):

@@ -76,7 +76,7 @@ def download_url_to_file(
     request = urllib.request.Request(url, headers={"User-Agent": "torchlike.hub"})
     with urllib.request.urlopen(request) as source:
         size = int(source.headers.get("Content-Length") or 0) or None
-        number, part = tempfile.mkstemp(dir=os.path.dirname(dst) or ".", suffix=".partial")
+        number, partial = tempfile.mkstemp(dir=os.path.dirname(dst) or ".", suffix=".partial")
         try:
             with (
                 os.fdopen(number, "wb") as file,
@@ -91,11 +91,11 @@ def download_url_to_file(
                 raise RuntimeError(f"the download of {url} ended after {received} of {size} bytes")
             if hash_prefix is not None and not digest.hexdigest().startswith(hash_prefix):
                 raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")')
-            os.chmod(part, 0o666 & ~_umask())  # mkstemp's are for one user alone
-            os.replace(part, dst)
+            os.chmod(partial, 0o666 & ~_umask())  # mkstemp's are for one user alone
+            os.replace(partial, dst)
         finally:
-            if os.path.exists(part):
-                os.remove(part)
+            if os.path.exists(partial):
+                os.remove(partial)
 
 
 def load_state_dict_from_url(

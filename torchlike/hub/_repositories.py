@@ -75,19 +75,19 @@ def folder_of(
 
 def _unpack(archive: str, folder: str) -> None:
     """Unpacks an archive whose files lie in one folder. A file that would come to lie outside is refused."""
-    part = f"{folder}.partial"
-    shutil.rmtree(part, ignore_errors=True)
+    partial = f"{folder}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
     with zipfile.ZipFile(archive) as file:
-        root = os.path.realpath(part)
+        root = os.path.realpath(partial)
         for name in file.namelist():
-            if not os.path.realpath(os.path.join(part, name)).startswith(root + os.sep):
+            if not os.path.realpath(os.path.join(partial, name)).startswith(root + os.sep):
                 raise RuntimeError(f"the archive {archive} holds a file outside of its folder: {name}")
-        file.extractall(part)
+        file.extractall(partial)
     os.remove(archive)
-    (inner,) = os.listdir(part)
+    (inner,) = os.listdir(partial)
     shutil.rmtree(folder, ignore_errors=True)
-    os.replace(os.path.join(part, inner), folder)
-    os.rmdir(part)
+    os.replace(os.path.join(partial, inner), folder)
+    os.rmdir(partial)
 
 
 def _check_trust(repository: str, owner: str, hub: str, trust_repo: bool | str | None) -> None:
@@ -133,7 +133,7 @@ def entry_point(folder: str, name: str) -> Iterator[Callable[..., Any]]:
         raise ValueError("Invalid input: model should be a string of function name")
     with _hubconf(folder) as module:
         needed = getattr(module, "dependencies", None) or []
-        missing = [each for each in needed if not _is_there(each)]
+        missing = [package for package in needed if not _is_there(package)]
         if missing:
             raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
         function = getattr(module, name, None)

@@ -113,8 +113,10 @@ class MaskedTensor(Tensor):
     def grad(self) -> Any:
         """The gradient of a leaf, with this mask."""
         with DisableTorchFunctionSubclass():
-            found = _GRAD.fget(self)
-        return found if found is None or isinstance(found, MaskedTensor) else _masked_tensor(found, self._mask)
+            gradient = _GRAD.fget(self)
+        return (
+            gradient if gradient is None or isinstance(gradient, MaskedTensor) else _masked_tensor(gradient, self._mask)
+        )
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -161,15 +163,15 @@ class MaskedTensor(Tensor):
                     + (".", f", got {cls.__name__}")[name == "tolist"]
                 )
             if name in _ASKING:
-                found = func(*args, **named)
-                return NotImplemented if type(found) is Tensor and name == "__get__" else found
-            if plain_name in _UNARY and not any(isinstance(each, MaskedTensor) for each in args[1:]):
-                found = func(*args, **named)
-                return args[0] if inplace else _masked_tensor(found, args[0]._mask)
+                answer = func(*args, **named)
+                return NotImplemented if type(answer) is Tensor and name == "__get__" else answer
+            if plain_name in _UNARY and not any(isinstance(arg, MaskedTensor) for arg in args[1:]):
+                answer = func(*args, **named)
+                return args[0] if inplace else _masked_tensor(answer, args[0]._mask)
             if plain_name in _BINARY:
                 mask = _common_mask([*args, *named.values()])
-                found = func(*args, **named)
-                return args[0] if inplace else _masked_tensor(found, mask)
+                answer = func(*args, **named)
+                return args[0] if inplace else _masked_tensor(answer, mask)
             if name in _MOVING:
                 return _move_masked(func, args, named)
             if name in _REDUCING or name == "all":
@@ -215,15 +217,15 @@ def _nested(data: Tensor, mask: Tensor, indent: str) -> str:
     """The elements of one row, or its rows, in brackets."""
     if data.dim() == 1:
         pairs = zip(data.tolist(), mask.tolist(), strict=True)
-        return f"{indent}[{', '.join(_element(value) if kept else f'{chr(45) * 2:>8}' for value, kept in pairs)}]"
-    rows = [_nested(row, kept, indent + "  ") for row, kept in zip(data, mask, strict=True)]
+        return f"{indent}[{', '.join(_element(value) if keep else f'{chr(45) * 2:>8}' for value, keep in pairs)}]"
+    rows = [_nested(row, keep, indent + "  ") for row, keep in zip(data, mask, strict=True)]
     return f"{indent}[\n" + ",\n".join(rows) + f"\n{indent}]"
 
 
 def _common_mask(args: Iterable[object]) -> Tensor:
     """The mask of all masked tensors among some arguments; ValueError where they differ."""
-    first, *others = (each._mask for each in args if isinstance(each, MaskedTensor))
-    if not all(ops.equal(first, other) for other in others):
+    first, *others = (arg._mask for arg in args if isinstance(arg, MaskedTensor))
+    if not all(ops.equal(first, mask) for mask in others):
         raise ValueError("Input masks must match. If you need support for this, please open an issue on Github.")
     return first
 
@@ -243,13 +245,13 @@ def _reduced(name: str, input: Any, dim: Any = None, keepdim: bool = False, **na
     mask = input._mask
     if name == "all":
         filled = ops.masked_fill(input, ~mask, True)
-        found = filled.all() if dim is None else filled.all(dim, keepdim)
+        result = filled.all() if dim is None else filled.all(dim, keepdim)
     elif dim is None:
-        found = _REDUCING[name](input, mask=mask, **named)
+        result = _REDUCING[name](input, mask=mask, **named)
     else:
-        found = _REDUCING[name](input, dim, keepdim=keepdim, mask=mask, **named)
-    kept = mask
-    return _masked_tensor(found, kept.any() if dim is None else kept.any(dim, keepdim))
+        result = _REDUCING[name](input, dim, keepdim=keepdim, mask=mask, **named)
+    result_mask = mask
+    return _masked_tensor(result, result_mask.any() if dim is None else result_mask.any(dim, keepdim))
 
 
 def _softmax(input: Any, dim: int, dtype: Any = None, **named: object) -> MaskedTensor:

@@ -96,9 +96,9 @@ class Skeleton:
             module = self.filled([_stand_in_array(place) for place in self.places])
             (module.train if training else module.eval)()
             graph = nnx.graphdef(module)
-            other = self if graph == self.graph else Skeleton(self.name, graph, self.places)
-            other._modes = self._modes
-            self._modes[training] = other
+            skeleton = self if graph == self.graph else Skeleton(self.name, graph, self.places)
+            skeleton._modes = self._modes
+            self._modes[training] = skeleton
         return self._modes[training]
 
     def call(

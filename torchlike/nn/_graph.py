@@ -147,10 +147,11 @@ class _Rest:
     __slots__ = ("attributes", "order")
 
     def __init__(self, module: Any) -> None:
-        own = vars(module)
-        self.attributes = {k: v for k, v in own.items() if k not in _TABLES and k != SHOWN}
+        attributes = vars(module)
+        self.attributes = {k: v for k, v in attributes.items() if k not in _TABLES and k != SHOWN}
         self.order = tuple(
-            (table, tuple((n, v is None, _wide_dtype(v)) for n, v in own.get(table, {}).items())) for table in _TABLES
+            (table, tuple((n, v is None, _wide_dtype(v)) for n, v in attributes.get(table, {}).items()))
+            for table in _TABLES
         )
 
     def __eq__(self, other: object) -> bool:
@@ -271,12 +272,12 @@ def _tensor_of(variable: Any, wide: Any = None) -> Tensor:
     Args:
         wide: the 64-bit dtype that the tensor had, for a new tensor.
     """
-    own = variable
+    tensor_variable = variable
     if not isinstance(variable, _TensorVariable):
-        own = (Param if isinstance(variable, nnx.Param) else Variable)(variable.get_raw_value())
-    if wide is not None and own._tensor is None and hasattr(own._held, "dtype"):
-        object.__setattr__(own, "_held", _widened(own._held, wide))
-    return own.tensor
+        tensor_variable = (Param if isinstance(variable, nnx.Param) else Variable)(variable.get_raw_value())
+    if wide is not None and tensor_variable._tensor is None and hasattr(tensor_variable._held, "dtype"):
+        object.__setattr__(tensor_variable, "_held", _widened(tensor_variable._held, wide))
+    return tensor_variable.tensor
 
 
 class FlaxAdapter(Adapter):

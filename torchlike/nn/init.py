@@ -196,11 +196,11 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     if on_meta(tensor):
         return zeros_(tensor)
     array = np.zeros(tensor.shape, tensor.dtype.numpy)
-    each = outs // groups
+    group_outs = outs // groups
     centre = tuple(k // 2 for k in kernel)
     for group in range(groups):
-        for channel in range(min(each, ins)):
-            array[(group * each + channel, channel, *centre)] = 1
+        for channel in range(min(group_outs, ins)):
+            array[(group * group_outs + channel, channel, *centre)] = 1
     return _set_array(tensor, array)
 
 

@@ -45,9 +45,9 @@ def contraction(operands: Sequence[tuple[tuple[int, ...], object]], terms: tuple
     matrices = False
     for first, second in _path(terms, result, [shape for shape, _ in operands]):
         right, left = parts.pop(max(first, second)), parts.pop(min(first, second))
-        letters_needed_later = set(result).union(*(part.sizes for part in parts))
-        part, multiplied = _pair(left, right, letters_needed_later)
-        parts.append(part)
+        letters_needed_later = set(result).union(*(product.sizes for product in parts))
+        product, multiplied = _pair(left, right, letters_needed_later)
+        parts.append(product)
         matrices = matrices or multiplied
     return Contraction(parts[0].dtype, matrices)
 

@@ -97,8 +97,8 @@ def by_places(first: Array, second: Array, geometry: Geometry) -> Array:
         wide = _padded(x, geometry, len(geometry.stride))
         total = None
         for place in product(*map(range, w.shape[2:])):
-            part = _met(wide, geometry, place) * w[(slice(None), 0, *place)].reshape(-1, *(1,) * len(place))
-            total = part if total is None else total + part
+            term = _met(wide, geometry, place) * w[(slice(None), 0, *place)].reshape(-1, *(1,) * len(place))
+            total = term if total is None else total + term
         assert total is not None
         return total
 

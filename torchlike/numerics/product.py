@@ -37,13 +37,13 @@ def _abstract(a: Any, b: Any, *, sums: tuple[int, int], precision: object) -> Sh
 
 
 def _gradient_of_a(d: Array, a: object, b: Array, *, sums: tuple[int, int], precision: Any) -> Array:
-    rest = 1 - sums[1]
-    return multiply(d, b, (1, rest), precision) if sums[0] == 1 else multiply(b, d, (rest, 1), precision)
+    remaining = 1 - sums[1]
+    return multiply(d, b, (1, remaining), precision) if sums[0] == 1 else multiply(b, d, (remaining, 1), precision)
 
 
 def _gradient_of_b(d: Array, a: Array, b: object, *, sums: tuple[int, int], precision: Any) -> Array:
-    rest = 1 - sums[0]
-    return multiply(a, d, (rest, 0), precision) if sums[1] == 0 else multiply(d, a, (0, rest), precision)
+    remaining = 1 - sums[0]
+    return multiply(a, d, (remaining, 0), precision) if sums[1] == 0 else multiply(d, a, (0, remaining), precision)
 
 
 ad.defbilinear(product_p, _gradient_of_a, _gradient_of_b)

@@ -78,12 +78,12 @@ def _sum(xp: ModuleType, x: Array | np.ndarray, taps: Taps, axis: int) -> Any:
     total = None
     for t in range(places.shape[1]):
         there = places[:, t] >= 0
-        part = xp.take(x, np.maximum(places[:, t], 0), axis=axis, mode="clip")
+        term = xp.take(x, np.maximum(places[:, t], 0), axis=axis, mode="clip")
         if weights is not None:
-            part = part * xp.asarray(weights[:, t].reshape(along), x.dtype)
+            term = term * xp.asarray(weights[:, t].reshape(along), x.dtype)
         if not there.all():
-            part = xp.where(there.reshape(along), part, xp.zeros((), x.dtype))
-        total = part if total is None else total + part
+            term = xp.where(there.reshape(along), term, xp.zeros((), x.dtype))
+        total = term if total is None else total + term
     return total
 
 

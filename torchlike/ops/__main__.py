@@ -28,7 +28,7 @@ def describe(name: str) -> str:
         rows += _fields(record)
     else:
         rows.append(("composed of", "other ops, whose names its graph shows"))
-    return "\n".join([*lines, *(f"{what:<14}{value}" for what, value in rows)])
+    return "\n".join([*lines, *(f"{label:<14}{value}" for label, value in rows)])
 
 
 def _names(record: Op | Composite) -> list[str]:

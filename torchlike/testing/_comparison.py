@@ -107,13 +107,13 @@ def assert_allclose(
 class _Options:
     def __init__(
         self,
-        given: tuple[float, float] | None,
+        tolerances: tuple[float, float] | None,
         equal_nan: bool,
         checks: dict[str, bool],
         stride: bool,
         subclasses: bool,
     ) -> None:
-        self.given, self.equal_nan, self.checks = given, equal_nan, checks
+        self.given, self.equal_nan, self.checks = tolerances, equal_nan, checks
         self.stride, self.subclasses = stride, subclasses
 
     def tolerances(self, *kinds: Any) -> tuple[float, float]:

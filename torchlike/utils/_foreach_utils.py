@@ -17,4 +17,4 @@ def _device_has_foreach_support(device: DeviceLike) -> bool:
 
 def _has_foreach_support(tensors: Sequence[object], device: DeviceLike) -> bool:
     """Whether these are tensors on a device whose lists are taken."""
-    return _device_has_foreach_support(device) and all(each is None or type(each) is Tensor for each in tensors)
+    return _device_has_foreach_support(device) and all(tensor is None or type(tensor) is Tensor for tensor in tensors)

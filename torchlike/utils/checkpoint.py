@@ -92,7 +92,7 @@ def detach_variable(inputs: tuple[object, ...]) -> tuple[Any, ...]:
 
 def check_backward_validity(inputs: Iterable[object]) -> None:
     """Warns where no argument wants a gradient: then none comes."""
-    if not any(each.requires_grad for each in inputs if isinstance(each, Tensor)):
+    if not any(input.requires_grad for input in inputs if isinstance(input, Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
@@ -198,15 +198,17 @@ class _Frame:
     def wait_for_gradients(self, result: object) -> None:
         """Takes notice when the gradient of a result is there, so that nothing is computed again before."""
 
-        def watch(each: object) -> None:
-            if isinstance(each, Tensor) and each.grad_fn is not None:
-                each.grad_fn.register_prehook(self.arrived)
+        def watch(value: object) -> None:
+            if isinstance(value, Tensor) and value.grad_fn is not None:
+                value.grad_fn.register_prehook(self.arrived)
 
         if self.saved:
             tree_map(watch, result)
 
     def arrived(self, gradients: tuple[Tensor | None, ...]) -> None:
-        self.gradient = next((each for each in gradients if each is not None and not each.is_sparse), None)
+        self.gradient = next(
+            (gradient for gradient in gradients if gradient is not None and not gradient.is_sparse), None
+        )
 
     def pack(self, tensor: Tensor) -> _Saved:
         saved = _Saved(_metadata(tensor))
@@ -296,7 +298,7 @@ class _Reentrant(Function):
         tensors = iter(ctx.saved_tensors)
         needs_grad = iter(ctx.needs_input_grad[2:])
         args = []
-        gradient = next((each for each in grads if isinstance(each, Tensor)), None)
+        gradient = next((grad for grad in grads if isinstance(grad, Tensor)), None)
         for plain in ctx.args:
             requires_grad = next(needs_grad)
             if plain is not None:

@@ -199,8 +199,8 @@ class _Watch:
                 layer.bytes_of_outputs += leaf.nbytes
 
     def _layer(self, module: Any, depth: int) -> Layer:
-        own = _size(module.parameters(recurse=False))
-        return Layer(self._paths[module][0], type(module).__name__, depth, _size(module.parameters()), own)
+        size = _size(module.parameters(recurse=False))
+        return Layer(self._paths[module][0], type(module).__name__, depth, _size(module.parameters()), size)
 
     def layers_with_uncalled(self) -> list[Layer]:
         """The calls, and at the end the modules with parameters of their own that were never called."""

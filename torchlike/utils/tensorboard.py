@@ -32,7 +32,7 @@ def _plain(value: Any) -> Any:
         array = value._array()
         return array if array.dtype.kind in "biufc" else array.astype(np.float32)
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(element) for key, element in value.items()}
     return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
 
 
@@ -193,8 +193,8 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         experiment, start, end = tensorboardX.summary.hparams(settings, metrics)  # pyright: ignore[reportAttributeAccessIssue]
         folder = os.path.join(self.logdir, run_name or str(time.time()))
         with tensorboardX.SummaryWriter(logdir=folder) as run:
-            for each in (_with_domains(experiment, domains), start, end):
-                run.file_writer.add_summary(each)  # pyright: ignore[reportOptionalMemberAccess]
+            for summary in (_with_domains(experiment, domains), start, end):
+                run.file_writer.add_summary(summary)  # pyright: ignore[reportOptionalMemberAccess]
             for tag, value in metrics.items():
                 run.add_scalar(tag, value, global_step)
 

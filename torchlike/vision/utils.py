@@ -74,7 +74,7 @@ def make_grid(
         if value_range is not None and not isinstance(value_range, tuple):
             raise TypeError("value_range has to be a tuple (min, max) if specified. min and max are numbers")
         parts = list(tensor) if scale_each else [tensor]
-        scaled = [_scaled(part, value_range) for part in parts]
+        scaled = [_scaled(image, value_range) for image in parts]
         tensor = ops.stack(scaled, 0) if scale_each else scaled[0]
     if len(tensor) == 1:
         return tensor.squeeze(0)

@@ -55,11 +55,11 @@ def snapshot(value: Value) -> Callable[[], Iterator[tuple[tuple[int, ...], np.nd
         for shard in array.addressable_shards:
             if shard.replica_id:
                 continue
-            start = tuple(each.start or 0 for each in shard.index)
-            kept = tuple(slice(0, max(0, n - begin)) for n, begin in zip(shape, start, strict=True))
-            part = np.asarray(shard.data)[kept]
-            if part.size or not any(start):
-                yield start, part
+            start = tuple(bounds.start or 0 for bounds in shard.index)
+            inside = tuple(slice(0, max(0, n - begin)) for n, begin in zip(shape, start, strict=True))
+            piece = np.asarray(shard.data)[inside]
+            if piece.size or not any(start):
+                yield start, piece
 
     return pieces
 
@@ -74,16 +74,16 @@ def write(folder: Path, tensors: dict[str, tuple[str, tuple[int, ...], Any]], ot
     text = json.dumps(others)  # what it cannot hold raises before anything is written
     folder.mkdir(parents=True, exist_ok=True)
     before = list(folder.glob("*.distcp"))
-    numbers = [int(part) for each in before if (part := each.stem.rpartition("_")[2]).isdecimal()]
+    numbers = [int(digits) for older in before if (digits := older.stem.rpartition("_")[2]).isdecimal()]
     data = folder / f"__0_{max(numbers, default=-1) + 1}.distcp"
     saved = {}
     with open(data, "wb") as file:
         for name, (dtype, shape, pieces) in tensors.items():
             written = []
-            for start, part in pieces():
+            for start, piece in pieces():
                 file.write(bytes(-file.tell() % ALIGNMENT))
-                written.append(Piece(start, part.shape, file.tell()))
-                file.write(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+                written.append(Piece(start, piece.shape, file.tell()))
+                file.write(np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
             saved[name] = Saved(dtype, shape, tuple(written))
         file.flush()
         os.fsync(file.fileno())
@@ -94,8 +94,8 @@ def write(folder: Path, tensors: dict[str, tuple[str, tuple[int, ...], Any]], ot
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, folder / METADATA)
-    for each in before:
-        each.unlink(missing_ok=True)
+    for older in before:
+        older.unlink(missing_ok=True)
 
 
 def read(folder: Path) -> tuple[Path, dict[str, Saved], dict[str, Any]]:
@@ -122,7 +122,7 @@ def read(folder: Path) -> tuple[Path, dict[str, Saved], dict[str, Any]]:
 def array_of(file: Path, saved: Saved, index: tuple[slice, ...], shape: tuple[int, ...]) -> np.ndarray:
     """A part of a tensor, read from the pieces that it meets. ``shape``: of the part; zeros stand for what lies outside the tensor."""
     dtype = getattr(dtypes, "bool_" if saved.dtype == "bool" else saved.dtype).numpy
-    begin = tuple(each.start or 0 for each in index)
+    begin = tuple(bounds.start or 0 for bounds in index)
     result = np.zeros(shape, dtype)
     for piece in saved.pieces:
         low = [max(a, b) for a, b in zip(begin, piece.start, strict=True)]
@@ -148,7 +148,7 @@ def value_of(file: Path, saved: Saved, like: Value) -> Value:
     stored, sharding = placement.stored(saved.shape), placement.decided.sharding
 
     def part(index: Any) -> np.ndarray:
-        index = tuple(slice(*each.indices(n)) for each, n in zip(index, stored, strict=True))
-        return array_of(file, saved, index, tuple(each.stop - each.start for each in index))
+        index = tuple(slice(*bounds.indices(n)) for bounds, n in zip(index, stored, strict=True))
+        return array_of(file, saved, index, tuple(bounds.stop - bounds.start for bounds in index))
 
     return Value.over(aval, tracing(jax.make_array_from_callback)(stored, sharding, part))

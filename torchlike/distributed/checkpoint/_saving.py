@@ -82,15 +82,15 @@ def _walk(name: str, thing: object, visit: Callable[[str, Any], Any]) -> Any:
         for key in list(thing):
             thing[key] = _walk(f"{name}.{key}" if name else str(key), thing[key], visit)
         return thing
-    if isinstance(thing, (list, tuple)) and any(isinstance(each, (Tensor, dict, list)) for each in thing):
-        parts = [_walk(f"{name}.{number}", each, visit) for number, each in enumerate(thing)]
+    if isinstance(thing, (list, tuple)) and any(isinstance(element, (Tensor, dict, list)) for element in thing):
+        parts = [_walk(f"{name}.{number}", element, visit) for number, element in enumerate(thing)]
         return type(thing)(parts)
     return visit(name, thing)
 
 
 def _copied(thing: object) -> Any:
     """Dictionaries of their own, so that the caller's stay as they are."""
-    return {key: _copied(each) for key, each in thing.items()} if isinstance(thing, dict) else thing
+    return {key: _copied(value) for key, value in thing.items()} if isinstance(thing, dict) else thing
 
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -98,9 +98,9 @@ _PLAIN = (bool, int, float, str, type(None))
 
 def _to_json(name: str, thing: object) -> Any:
     if isinstance(thing, tuple):
-        return {"tuple": [_to_json(name, each) for each in thing]}
+        return {"tuple": [_to_json(name, element) for element in thing]}
     if isinstance(thing, list):
-        return [_to_json(name, each) for each in thing]
+        return [_to_json(name, element) for element in thing]
     if type(thing) in _PLAIN:
         return thing
     raise NotImplementedError(f"torchlike does not support {type(thing).__name__} in a checkpoint: {name!r} is one")

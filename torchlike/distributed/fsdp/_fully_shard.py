@@ -50,10 +50,10 @@ class _State:
     def spread(self, thing: object) -> Any:
         """The tensors of an input over all devices, each with its part of the batch, and in the dtype of the policy."""
         if isinstance(thing, (list, tuple)):
-            parts = [self.spread(each) for each in thing]
+            parts = [self.spread(element) for element in thing]
             return type(thing)(*parts) if hasattr(thing, "_fields") else type(thing)(parts)
         if isinstance(thing, dict):
-            return type(thing)((key, self.spread(each)) for key, each in thing.items())
+            return type(thing)((key, self.spread(element)) for key, element in thing.items())
         if not isinstance(thing, Tensor):
             return thing
         if not is_on_mesh(thing):
@@ -133,8 +133,8 @@ class FSDPModule:
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         """Whether parameters are gathered again in the backward pass."""
-        for each in _fsdp_modules(self, recurse):
-            each._fsdp_state.reshard = reshard_after_forward
+        for module in _fsdp_modules(self, recurse):
+            module._fsdp_state.reshard = reshard_after_forward
 
     # One process computes the gradients of the whole batch, and XLA orders the exchanges: these change nothing.
 

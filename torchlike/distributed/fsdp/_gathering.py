@@ -24,8 +24,8 @@ __all__ = ["Gathered", "gathered_layout", "substituted"]
 def gathered_layout(stored: Meshed, axis: str) -> Meshed:
     """The layout of a parameter that is whole along an axis of its mesh."""
     entries = [entry if isinstance(entry, tuple) else (entry,) for entry in stored.spec or ()]
-    kept = [tuple(each for each in entry if each not in (axis, None)) or None for entry in entries]
-    return Meshed(stored.mesh, jax.sharding.PartitionSpec(*kept))
+    remaining = [tuple(name for name in entry if name not in (axis, None)) or None for entry in entries]
+    return Meshed(stored.mesh, jax.sharding.PartitionSpec(*remaining))
 
 
 def _again(input: Array, where: Any) -> Array:
@@ -80,7 +80,7 @@ def substituted(owners: list[tuple[Any, str, Any]], gathered: dict[int, Gathered
 
 
 def _keeping_pieces(gathered: list[Gathered]) -> saved_tensors_hooks:
-    by_value = {id(each.whole._value()): each for each in gathered}
+    by_value = {id(parameter.whole._value()): parameter for parameter in gathered}
 
     def pack(tensor: Any) -> object:
         return by_value.get(id(tensor._storage.value), tensor)

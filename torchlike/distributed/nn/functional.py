@@ -124,7 +124,7 @@ def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> t
     parts = all_gather(tensor, mine)
     if mine.rank() == mine.number_of(dst, None, "dst"):
         return parts
-    return tuple(part * 0 for part in parts)
+    return tuple(gradient * 0 for gradient in parts)
 
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: ProcessGroup | None = None) -> Tensor:
@@ -148,7 +148,7 @@ def all_to_all(
     Raises:
         NotImplementedError: several shapes.
     """
-    if len({tuple(each.shape) for each in (*output_tensor_list, *input_tensor_list)}) > 1:
+    if len({tuple(tensor.shape) for tensor in (*output_tensor_list, *input_tensor_list)}) > 1:
         raise NotImplementedError(
             "torchlike does not support distributed.nn.all_to_all of tensors of several shapes yet"
         )

@@ -87,14 +87,14 @@ class DTensor(Tensor, metaclass=_DTensorKind):
         if isinstance(local_tensor, (list, tuple)):
             return _from_pieces(local_tensor, mesh, placements)
         normal = normalized(placements, mesh, local_tensor.dim())
-        for number, each in enumerate(normal):
-            if not isinstance(each, Replicate) and mesh.size(number) > 1:
+        for number, placement in enumerate(normal):
+            if not isinstance(placement, Replicate) and mesh.size(number) > 1:
                 raise NotImplementedError(
-                    f"torchlike does not support DTensor.from_local of one tensor with the placement {each!r} on {mesh.size(number)} "
+                    f"torchlike does not support DTensor.from_local of one tensor with the placement {placement!r} on {mesh.size(number)} "
                     "devices of one process: pass a list with the tensor of each device, or the whole to distribute_tensor"
                 )
-        kept = [Replicate() if isinstance(each, Partial) else each for each in normal]
-        return move(local_tensor, where(mesh, kept))
+        layouts = [Replicate() if isinstance(placement, Partial) else placement for placement in normal]
+        return move(local_tensor, where(mesh, layouts))
 
 
 def _from_pieces(pieces: Sequence[Tensor], mesh: DeviceMesh, placements: Sequence[Placement] | None) -> Tensor:
@@ -152,8 +152,8 @@ def to_local(self: Tensor, *, grad_placements: Sequence[Placement] | None = None
     piece = self
     for dim in range(self.dim()):
         parts = 1
-        for size, each in zip(sizes, layout, strict=True):
-            parts *= size if each == Shard(dim) else 1
+        for size, dimension in zip(sizes, layout, strict=True):
+            parts *= size if dimension == Shard(dim) else 1
         if parts > 1:
             piece = narrow(piece, dim, 0, -(-self.shape[dim] // parts))
     return move(piece, plain_home(placement))
@@ -190,10 +190,10 @@ def redistribute(
     if forward_dtype is not None or backward_dtype is not None:
         raise NotImplementedError("torchlike does not support redistribute(forward_dtype=..., backward_dtype=...) yet")
     normal = normalized(placements, mesh, self.dim())
-    for number, each in enumerate(normal):
-        if isinstance(each, Partial):
+    for number, target in enumerate(normal):
+        if isinstance(target, Partial):
             raise RuntimeError(
-                f"Can not redistribute from {placements_of(self)[number]} to {each}, redistributing to Partial is for internal use only!"
+                f"Can not redistribute from {placements_of(self)[number]} to {target}, redistributing to Partial is for internal use only!"
             )
     return redistributed(self, where(mesh, normal, here))
 
@@ -241,14 +241,14 @@ def distribute_tensor(
         raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
     normal = normalized(placements, mesh, tensor.dim())
     if is_on_mesh(tensor):
-        own: Any = tensor
-        if own.device_mesh != mesh:
+        local: Any = tensor
+        if local.device_mesh != mesh:
             raise ValueError(
-                f"Cannot distribute a DTensor with device mesh {own.device_mesh} to a different device mesh {mesh}."
+                f"Cannot distribute a DTensor with device mesh {local.device_mesh} to a different device mesh {mesh}."
             )
-        if own.placements != normal:
+        if local.placements != normal:
             raise ValueError(
-                f"Cannot distribute a DTensor with placements {own.placements} to a different placements {list(normal)}. do you want to "
+                f"Cannot distribute a DTensor with placements {local.placements} to a different placements {list(normal)}. do you want to "
                 "call `redistribute` instead?"
             )
         return tensor
@@ -279,8 +279,8 @@ def distribute_module(
     """
     mesh = device_mesh or DeviceMesh.current()
     if partition_fn is not None:
-        for name, each in module.named_modules():
-            partition_fn(name, each, mesh)
+        for name, submodule in module.named_modules():
+            partition_fn(name, submodule, mesh)
     replicate_rest(module, mesh)
     if input_fn is not None:
         function = input_fn
@@ -294,6 +294,6 @@ def distribute_module(
 def replicate_rest(module: Any, mesh: DeviceMesh) -> None:
     """Copies what lies on one device of a module's parameters and buffers to each device of a mesh."""
     everywhere = where(mesh, (Replicate(),) * mesh.ndim)
-    for each in [*module.parameters(), *module.buffers()]:
-        if not is_on_mesh(each):
-            put_on_mesh(each, everywhere)
+    for tensor in [*module.parameters(), *module.buffers()]:
+        if not is_on_mesh(tensor):
+            put_on_mesh(tensor, everywhere)

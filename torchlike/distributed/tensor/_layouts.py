@@ -34,7 +34,7 @@ def normalized(placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim: i
             f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: {len(placements)}, and "
             f"device_mesh.ndim: {mesh.ndim}."
         )
-    return tuple(_from_front(each, ndim) for each in placements)
+    return tuple(_from_front(placement, ndim) for placement in placements)
 
 
 def _from_front(placement: Placement, ndim: int) -> Placement:
@@ -72,7 +72,7 @@ def mesh_of(placement: Meshed) -> DeviceMesh:
     """The mesh with all its axes."""
     mesh = placement.mesh
     known = devices.devices_of(type_of := devices.of_placement(placement).type)
-    ids = [[each.id for each in known].index(device.id) for device in mesh.devices.flat]
+    ids = [[known_device.id for known_device in known].index(device.id) for device in mesh.devices.flat]
     names = tuple(map(str, mesh.axis_names))
     shown = None if names == tuple(f"dim_{n}" for n in range(len(names))) else names
     numbers = _nested(ids, mesh.devices.shape)

@@ -31,7 +31,7 @@ class ComposeTransform(Transform):
 
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
         if cache_size:
-            parts = [part.with_cache(cache_size) for part in parts]
+            parts = [transform.with_cache(cache_size) for transform in parts]
         super().__init__(cache_size=cache_size)
         self.parts = parts
 
@@ -46,8 +46,8 @@ class ComposeTransform(Transform):
             return constraints.real
         # The argument has as many event dimensions as the part with the most event dimensions needs.
         depth = self.parts[-1].codomain.event_dim
-        for part in reversed(self.parts):
-            depth = max(depth + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
+        for transform in reversed(self.parts):
+            depth = max(depth + transform.domain.event_dim - transform.codomain.event_dim, transform.domain.event_dim)
         return _with_event_dim(self.parts[0].domain, depth)
 
     @constraints.dependent_property(is_discrete=False)
@@ -55,21 +55,21 @@ class ComposeTransform(Transform):
         if not self.parts:
             return constraints.real
         depth = self.parts[0].domain.event_dim
-        for part in self.parts:
-            depth = max(depth + part.codomain.event_dim - part.domain.event_dim, part.codomain.event_dim)
+        for transform in self.parts:
+            depth = max(depth + transform.codomain.event_dim - transform.domain.event_dim, transform.codomain.event_dim)
         return _with_event_dim(self.parts[-1].codomain, depth)
 
     @lazy_property
     def bijective(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether all parts are bijective."""
-        return all(part.bijective for part in self.parts)
+        return all(transform.bijective for transform in self.parts)
 
     @lazy_property
     def sign(self) -> Tensor | int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The product of the parts' signs."""
         result: Tensor | int = 1
-        for part in self.parts:
-            result = result * part.sign
+        for transform in self.parts:
+            result = result * transform.sign
         return result
 
     @property
@@ -77,7 +77,7 @@ class ComposeTransform(Transform):
         """The inverses in reverse order."""
         inverse = self._inv() if self._inv is not None else None
         if inverse is None:
-            inverse = ComposeTransform([part.inv for part in reversed(self.parts)])
+            inverse = ComposeTransform([transform.inv for transform in reversed(self.parts)])
             self._inv, inverse._inv = weakref.ref(inverse), weakref.ref(self)
         return inverse
 
@@ -87,8 +87,8 @@ class ComposeTransform(Transform):
 
     def __call__(self, x: Tensor) -> Tensor:
         """The result for ``x``."""
-        for part in self.parts:
-            x = part(x)
+        for transform in self.parts:
+            x = transform(x)
         return x
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -96,29 +96,31 @@ class ComposeTransform(Transform):
         if not self.parts:
             return ops.zeros_like(x)
         steps = [x]
-        for part in self.parts[:-1]:
-            steps.append(part(steps[-1]))
+        for transform in self.parts[:-1]:
+            steps.append(transform(steps[-1]))
         steps.append(y)
         terms, depth = [], self.domain.event_dim
-        for part, before, after in zip(self.parts, steps, steps[1:], strict=False):
-            terms.append(_sum_rightmost(part.log_abs_det_jacobian(before, after), depth - part.domain.event_dim))
-            depth += part.codomain.event_dim - part.domain.event_dim
+        for transform, before, after in zip(self.parts, steps, steps[1:], strict=False):
+            terms.append(
+                _sum_rightmost(transform.log_abs_det_jacobian(before, after), depth - transform.domain.event_dim)
+            )
+            depth += transform.codomain.event_dim - transform.domain.event_dim
         return reduce(operator.add, terms)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the result for an argument of this shape."""
-        for part in self.parts:
-            shape = part.forward_shape(shape)
+        for transform in self.parts:
+            shape = transform.forward_shape(shape)
         return shape
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the argument for a result of this shape."""
-        for part in reversed(self.parts):
-            shape = part.inverse_shape(shape)
+        for transform in reversed(self.parts):
+            shape = transform.inverse_shape(shape)
         return shape
 
     def __repr__(self) -> str:
-        text = ",\n    ".join(repr(part) for part in self.parts)
+        text = ",\n    ".join(repr(transform) for transform in self.parts)
         return f"{self.__class__.__name__}(\n    {text}\n)"
 
 

@@ -60,8 +60,8 @@ class _Columns:
         self.groups = geometry.groups
         self.kernel, self.result = geometry.w[2:], geometry.y[2:]
         self.inner = geometry.w[1] * prod(self.kernel)
-        each = channels * prod(self.kernel) * prod(self.result) * dtype.itemsize
-        step = max(1, COLUMN_BYTES // max(each, 1))
+        column_bytes = channels * prod(self.kernel) * prod(self.result) * dtype.itemsize
+        step = max(1, COLUMN_BYTES // max(column_bytes, 1))
         self.chunks = [slice(first, min(first + step, images)) for first in range(0, images, step)]
         # The part of an image that is met, with its padding; where padding is negative, a part is left out.
         self.padded = [
@@ -105,10 +105,10 @@ class _Columns:
         spans = list(zip(self.geometry.dilation, self.geometry.stride, self.result, strict=True))
         for chunk in self.chunks:
             columns = np.matmul(w, y[chunk]).reshape(-1, channels, *self.kernel, *self.result)
-            part = wide[chunk]
+            images = wide[chunk]
             for place in np.ndindex(*self.kernel):
                 met = tuple(slice(p * d, p * d + (m - 1) * s + 1, s) for p, (d, s, m) in zip(place, spans, strict=True))
-                part[(..., *met)] += columns[(slice(None), slice(None), *place)]
+                images[(..., *met)] += columns[(slice(None), slice(None), *place)]
         return wide if self.plain else wide[self.inside]
 
     def of_kernels(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:

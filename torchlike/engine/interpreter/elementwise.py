@@ -259,11 +259,11 @@ def _bitcast(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
 @rule("reduce_precision")
 def _reduce_precision(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     bits = params["exponent_bits"], params["mantissa_bits"]
-    own = ins[0].dtype
+    dtype = ins[0].dtype
     narrow = {(5, 10): np.dtype(np.float16), (8, 7): _BFLOAT16, (8, 23): np.dtype(np.float32)}.get(bits)
-    if bits == (11, 52) or narrow is None or narrow.itemsize > own.itemsize:
+    if bits == (11, 52) or narrow is None or narrow.itemsize > dtype.itemsize:
         raise Unsupported(f"precision {bits}")
-    return (lambda x: x) if narrow == own else (lambda x: x.astype(narrow).astype(own))
+    return (lambda x: x) if narrow == dtype else (lambda x: x.astype(narrow).astype(dtype))
 
 
 @rule("complex")

@@ -78,8 +78,8 @@ def _for_each(
     def compute(*arrays: np.ndarray) -> list[np.ndarray]:
         results = [np.empty(shape, dtype) for shape, dtype in shapes]
         for index in np.ndindex(arrays[0].shape[:-2]):
-            for result, part in zip(results, function(*[a[index] for a in arrays]), strict=True):
-                result[index] = part
+            for result, factor in zip(results, function(*[a[index] for a in arrays]), strict=True):
+                result[index] = factor
         return results
 
     return compute
@@ -170,7 +170,7 @@ def _svd(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDt
     def decompose(a: np.ndarray) -> Sequence[np.ndarray]:
         u, s, v, info = gesdd(a, compute_uv=vectors, full_matrices=full)
         factors = (s, u, v) if vectors else (s,)
-        return factors if info == 0 else [np.full_like(part, np.nan) for part in factors]
+        return factors if info == 0 else [np.full_like(factor, np.nan) for factor in factors]
 
     return _for_each(decompose, outs)
 

@@ -110,7 +110,7 @@ def _conv(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedD
     inside = (slice(None), slice(None), *within)
     if batch_groups > 1:  # groups of the batch meet groups of the filters
         groups, count, channels = batch_groups, count // batch_groups, channels * batch_groups
-    each = channels // groups
+    group_channels = channels // groups
     by_kernel = prod(kernel) <= prod(result)
     # The elements of the input that are multiplied with one element of the kernel, or added to one element of the result.
     steps = list(
@@ -136,21 +136,21 @@ def _conv(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedD
             wide = np.zeros((count, channels, *padded), dtype)
             wide[inside] = x
             x = wide
-        w = w.transpose(order_w).reshape(groups, filters // groups, each, prod(kernel))
+        w = w.transpose(order_w).reshape(groups, filters // groups, group_channels, prod(kernel))
         if by_kernel:
             out = None
-            for number, part in enumerate(parts):
-                seen = x[part].reshape(count, groups, each, prod(result))
+            for number, group_part in enumerate(parts):
+                seen = x[group_part].reshape(count, groups, group_channels, prod(result))
                 product = np.matmul(w[..., number], seen)  # [N, groups, O / groups, prod(result)]
                 out = product if out is None else np.add(out, product, out=out)
             assert out is not None
             return out.reshape(count, filters, *result).transpose(back)
         out = np.empty((count, groups, filters // groups, prod(result)), dtype)
         w = w.reshape(groups, filters // groups, -1).swapaxes(1, 2)  # [groups, C / groups * prod(kernel), O / groups]
-        for number, part in enumerate(parts):
-            seen = x[part].reshape(count, groups, -1).swapaxes(0, 1)  # [groups, N, C / groups * prod(kernel)]
+        for number, group_part in enumerate(parts):
+            seen = x[group_part].reshape(count, groups, -1).swapaxes(0, 1)  # [groups, N, C / groups * prod(kernel)]
             out[..., number] = np.matmul(seen, w).swapaxes(0, 1)
         return out.reshape(count, filters, *result).transpose(back)
 
-    work = count * prod(result) * each * prod(kernel) * filters
+    work = count * prod(result) * group_channels * prod(kernel) * filters
     return with_cost(convolve, work / BLAS_SPEED + len(parts) * (1e-5 + 6e-10 * read))

@@ -13,8 +13,8 @@ from .rules import Compute, Parameters, ShapedDtype, rule
 def _broadcast_in_dim(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     shape, places = tuple(params["shape"]), params["broadcast_dimensions"]
     aligned = [1] * len(shape)
-    for own, place in enumerate(places):
-        aligned[place] = ins[0].shape[own]
+    for dim, place in enumerate(places):
+        aligned[place] = ins[0].shape[dim]
     between = tuple(aligned)
     if not shape:
         return lambda x: x

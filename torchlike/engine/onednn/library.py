@@ -66,8 +66,8 @@ class Record(ctypes.Structure):
     owned: list[tuple[Destroy, c_void_p]]  # what it points to, and how that is destroyed
 
     def __del__(self) -> None:
-        for destroy, made in getattr(self, "owned", ()):
-            destroy(made)
+        for destroy, handle in getattr(self, "owned", ()):
+            destroy(handle)
 
 
 class _State(ctypes.Structure):

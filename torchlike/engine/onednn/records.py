@@ -49,7 +49,7 @@ def key_of(geometry: Geometry, dtype: np.dtype) -> np.ndarray:
     kind, shapes = _KINDS[geometry.result], (geometry.x, geometry.w, geometry.y)
     steps = (geometry.stride, geometry.before, geometry.dilation)
     numbers = [kind, _DTYPES[dtype.name], geometry.groups, len(geometry.stride)]
-    return np.array(numbers + [n for part in (*shapes, *steps) for n in part], np.int64)
+    return np.array(numbers + [n for sizes in (*shapes, *steps) for n in sizes], np.int64)
 
 
 def record_of(geometry: Geometry, dtype: np.dtype) -> Record | None:
@@ -121,8 +121,8 @@ class _Preparation:
             self._fill()
         finally:
             onednn.openmp.omp_set_num_threads(before)
-            for destroy, made in self.temporary:
-                destroy(made)
+            for destroy, handle in self.temporary:
+                destroy(handle)
 
     def _fill(self) -> None:
         geometry, record = self.geometry, self.record

@@ -55,7 +55,7 @@ def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = Fa
         )
     choices = [backends] if isinstance(backends, SDPBackend) else backends
     before = kernels.enabled
-    kernels.choose(each.name for each in choices if isinstance(each, SDPBackend))
+    kernels.choose(choice.name for choice in choices if isinstance(choice, SDPBackend))
     try:
         yield {}
     finally:

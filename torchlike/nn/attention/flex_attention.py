@@ -40,13 +40,13 @@ def or_masks(*mask_mods: Mask) -> Mask:
 
 
 def _combine_masks(mask_mods: tuple[Mask, ...], join: Callable[..., object]) -> Mask:
-    if not all(callable(each) for each in mask_mods):
+    if not all(callable(mask_mod) for mask_mod in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
     def mask(b: object, h: object, q_idx: object, kv_idx: object) -> Any:
-        first, *others = (each(b, h, q_idx, kv_idx) for each in mask_mods)
-        for other in others:
-            first = join(first, other)
+        first, *others = (mask_mod(b, h, q_idx, kv_idx) for mask_mod in mask_mods)
+        for further in others:
+            first = join(first, further)
         return first
 
     return mask

@@ -40,8 +40,8 @@ def call_with_hooks(module: Any, /, *args: object, **kwargs: object) -> Any:
 def _forward_hooks_of_call(module: Any) -> list[tuple[int, Callable[..., object], bool, bool]]:
     """The forward hooks: number, hook, whether it takes keywords, whether it has ``always_call``."""
     common = [(everywhere.forward, everywhere.forward_with_kwargs, everywhere.forward_always)]
-    own = [(module._forward_hooks, module._forward_hooks_with_kwargs, module._forward_hooks_always_called)]
-    return [(i, h, i in kwargs, i in always) for hooks, kwargs, always in common + own for i, h in hooks.items()]
+    tables = [(module._forward_hooks, module._forward_hooks_with_kwargs, module._forward_hooks_always_called)]
+    return [(i, h, i in kwargs, i in always) for hooks, kwargs, always in common + tables for i, h in hooks.items()]
 
 
 def _run_forward_pre_hooks(

@@ -176,8 +176,8 @@ class Stateful:
         error_msgs: list[str],
     ) -> None:
         """Loads this module's own tensors from ``state_dict``, without those of its submodules."""
-        own: Any = self
-        for hook in list(own._load_state_dict_pre_hooks.values()):
+        module: Any = self
+        for hook in list(module._load_state_dict_pre_hooks.values()):
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         assign = local_metadata.get("assign_to_params_buffers", False)
         persistent = [(n, b) for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set]
@@ -208,37 +208,37 @@ class Stateful:
 
     def register_state_dict_pre_hook(self, hook: Callable[..., object]) -> HookHandle:
         """Calls ``hook(module, prefix, keep_vars)`` before ``state_dict`` begins."""
-        own: Any = self
-        return HookHandle(own._state_dict_pre_hooks, hook)
+        module: Any = self
+        return HookHandle(module._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., object]) -> HookHandle:
         """Calls ``hook(module, state_dict, prefix, local_metadata)`` when ``state_dict`` is done; it may change the dictionary."""
-        own: Any = self
+        module: Any = self
         hook._from_public_api = True  # pyright: ignore[reportFunctionMemberAccess]
-        return HookHandle(own._state_dict_hooks, hook)
+        return HookHandle(module._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., object]) -> HookHandle:
         """As ``register_state_dict_post_hook``, but what the hook returns replaces the dictionary."""
-        own: Any = self
+        module: Any = self
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
                 "Cannot register the same function as the state dict post hook that was previously registered via "
                 "register_state_dict_post_hook"
             )
-        return HookHandle(own._state_dict_hooks, hook)
+        return HookHandle(module._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., object]) -> HookHandle:
         """Calls ``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`` before loading."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(self, hook: Callable[..., object], with_module: bool = False) -> HookHandle:
-        own: Any = self
-        return HookHandle(own._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
+        module: Any = self
+        return HookHandle(module._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., object]) -> HookHandle:
         """Calls ``hook(module, incompatible_keys)`` after loading; it may change the lists of names."""
-        own: Any = self
-        return HookHandle(own._load_state_dict_post_hooks, hook)
+        module: Any = self
+        return HookHandle(module._load_state_dict_post_hooks, hook)
 
 
 def _load(

@@ -323,9 +323,9 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         """Gives the parameters the shape that the number of the input's channels requires."""
         if self.has_uninitialized_params():
             self.num_features = input.shape[1]
-            for each in (self.weight, self.bias, self.running_mean, self.running_var):
-                if each is not None:
-                    each.materialize((self.num_features,))
+            for tensor in (self.weight, self.bias, self.running_mean, self.running_var):
+                if tensor is not None:
+                    tensor.materialize((self.num_features,))
             self.reset_parameters()
         elif self.num_features == 0:  # loading a state_dict has already set the values
             self.num_features = input.shape[1]

@@ -110,9 +110,9 @@ class Sequential(Module):
 
     def __imul__(self, other: int) -> Self:
         self._check_factor(other)
-        own = list(self)
+        modules = list(self)
         for _ in range(other - 1):
-            self.extend(own)
+            self.extend(modules)
         return self
 
     def _check_factor(self, other: object) -> None:

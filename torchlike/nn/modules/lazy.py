@@ -38,9 +38,9 @@ class LazyModuleMixin:
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
-        own: Any = self
-        own._load_hook = own._register_load_state_dict_pre_hook(self._lazy_load_hook)
-        own._initialize_hook = own.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
+        module: Any = self
+        module._load_hook = module._register_load_state_dict_pre_hook(self._lazy_load_hook)
+        module._initialize_hook = module.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
         warnings.warn(
             "Lazy modules are a new feature under heavy development so changes to the API or functionality can happen at any moment.",
             stacklevel=2,
@@ -67,7 +67,7 @@ class LazyModuleMixin:
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer has no shape yet."""
-        return any(is_lazy(each) for each in itertools.chain(self._parameters.values(), self._buffers.values()))
+        return any(is_lazy(tensor) for tensor in itertools.chain(self._parameters.values(), self._buffers.values()))
 
     def _infer_parameters(
         self, module: Module, args: tuple[Tensor, ...], kwargs: Mapping[str, object] | None = None

@@ -110,15 +110,15 @@ class Module(Stateful, GraphNode):
         cls = type(self)
         if cls._known_to_flax is not cls:  # a user's __init_subclass__ that does not call super()
             flax.adapter.show(cls)
-        own = self.__dict__
-        own["training"] = True
-        own["_parameters"] = {}
-        own["_buffers"] = {}
-        own["_non_persistent_buffers_set"] = set()
+        attributes = self.__dict__
+        attributes["training"] = True
+        attributes["_parameters"] = {}
+        attributes["_buffers"] = {}
+        attributes["_non_persistent_buffers_set"] = set()
         for table in _HOOK_TABLES:
-            own[table] = OrderedDict()
-        own["_is_full_backward_hook"] = None
-        own["_modules"] = {}
+            attributes[table] = OrderedDict()
+        attributes["_is_full_backward_hook"] = None
+        attributes["_modules"] = {}
         if go_on:
             super().__init__(*args, **kwargs)
 
@@ -127,30 +127,34 @@ class Module(Stateful, GraphNode):
     # ---- members as attributes
 
     def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
+        attributes = self.__dict__
         try:
-            return own["_parameters"][name]
+            return attributes["_parameters"][name]
         except KeyError:
             pass
-        if "_modules" in own and name in (members := own["_modules"]):
+        if "_modules" in attributes and name in (members := attributes["_modules"]):
             return members[name]
-        if "_buffers" in own and name in (members := own["_buffers"]):
+        if "_buffers" in attributes and name in (members := attributes["_buffers"]):
             return members[name]
         if name in flax.adapter.methods and type(self).__getattr__ is Module.__getattr__:
             return MethodType(flax.adapter.methods[name], self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        own = self.__dict__
+        attributes = self.__dict__
         if type(value) in _NO_MEMBERS:
             try:
-                plain = name not in own["_parameters"] and name not in own["_modules"] and name not in own["_buffers"]
+                plain = (
+                    name not in attributes["_parameters"]
+                    and name not in attributes["_modules"]
+                    and name not in attributes["_buffers"]
+                )
             except KeyError:  # Module.__init__ has not run yet
                 plain = False
             if plain:
                 super().__setattr__(name, value)
                 return
-        parameters = own.get("_parameters")
+        parameters = attributes.get("_parameters")
         if isinstance(value, Parameter):
             if parameters is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
@@ -164,7 +168,7 @@ class Module(Stateful, GraphNode):
                 )
             self.register_parameter(name, None)
             return
-        modules = own.get("_modules")
+        modules = attributes.get("_modules")
         is_module = isinstance(value, Module)
         if not is_module and is_foreign_module(value):
             value, is_module = _wrapped_foreign_module(value), True
@@ -181,7 +185,7 @@ class Module(Stateful, GraphNode):
                 )
             _put_module(self, name, None)
             return
-        buffers = own.get("_buffers")
+        buffers = attributes.get("_buffers")
         is_buffer = isinstance(value, Tensor) and isinstance(value, Buffer)
         if is_buffer or (buffers is not None and name in buffers):
             if buffers is None:
@@ -190,21 +194,23 @@ class Module(Stateful, GraphNode):
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
                 )
-            persistent = vars(value)["persistent"] if is_buffer else name not in own["_non_persistent_buffers_set"]
+            persistent = (
+                vars(value)["persistent"] if is_buffer else name not in attributes["_non_persistent_buffers_set"]
+            )
             _put_buffer(self, name, value, persistent)
             return
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        own = self.__dict__
-        if name in own.get("_parameters", ()):
-            del own["_parameters"][name]
-            own.pop(SHOWN, None)
-        elif name in own.get("_buffers", ()):
-            del own["_buffers"][name]
-            own["_non_persistent_buffers_set"].discard(name)
-        elif name in own.get("_modules", ()):
-            del own["_modules"][name]
+        attributes = self.__dict__
+        if name in attributes.get("_parameters", ()):
+            del attributes["_parameters"][name]
+            attributes.pop(SHOWN, None)
+        elif name in attributes.get("_buffers", ()):
+            del attributes["_buffers"][name]
+            attributes["_non_persistent_buffers_set"].discard(name)
+        elif name in attributes.get("_modules", ()):
+            del attributes["_modules"][name]
         else:
             super().__delattr__(name)
 
@@ -545,13 +551,13 @@ class Module(Stateful, GraphNode):
     # ---- calling
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        own = self.__dict__
+        attributes = self.__dict__
         try:
             plain = not (
-                own["_forward_pre_hooks"]
-                or own["_forward_hooks"]
-                or own["_backward_hooks"]
-                or own["_backward_pre_hooks"]
+                attributes["_forward_pre_hooks"]
+                or attributes["_forward_hooks"]
+                or attributes["_backward_hooks"]
+                or attributes["_backward_pre_hooks"]
                 or everywhere.forward_pre
                 or everywhere.forward
                 or everywhere.backward
@@ -653,12 +659,12 @@ class Module(Stateful, GraphNode):
 
     def __setstate__(self, state: Mapping[str, object]) -> None:
         flax.adapter.show(type(self))
-        own = self.__dict__
-        own.update(state)
+        attributes = self.__dict__
+        attributes.update(state)
         for table in _HOOK_TABLES:  # a module from a pickle of an older version may lack it
-            own.setdefault(table, OrderedDict())
-        own.setdefault("_non_persistent_buffers_set", set())
-        own.setdefault("_is_full_backward_hook", None)
+            attributes.setdefault(table, OrderedDict())
+        attributes.setdefault("_non_persistent_buffers_set", set())
+        attributes.setdefault("_is_full_backward_hook", None)
 
 
 connect(Module)
@@ -666,12 +672,12 @@ connect(Module)
 
 def _forget(module: Module, name: str, *tables: str) -> None:
     """Removes a name from the attributes and from the members of other kinds, before a member takes it."""
-    own = module.__dict__
-    own.pop(name, None)
+    attributes = module.__dict__
+    attributes.pop(name, None)
     for table in tables:
-        if own[table].pop(name, None) is not None:
-            own.pop(SHOWN, None)
-    own["_non_persistent_buffers_set"].discard(name)
+        if attributes[table].pop(name, None) is not None:
+            attributes.pop(SHOWN, None)
+    attributes["_non_persistent_buffers_set"].discard(name)
 
 
 def _put_module(owner: Any, name: str, module: Module | None) -> None:

@@ -95,19 +95,19 @@ class DistributedDataParallel(Module):
                 raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
             process_group = device_mesh.get_group(mesh_dim=0)
         self.process_group: ProcessGroup = group_of(process_group)
-        for name, given in {
+        for name, argument in {
             "delay_all_reduce_named_params": delay_all_reduce_named_params,
             "param_to_hook_all_reduce": param_to_hook_all_reduce,
             "mixed_precision": mixed_precision,
             "bucket_cap_mb_list": bucket_cap_mb_list,
         }.items():
-            if given is not None:
+            if argument is not None:
                 raise NotImplementedError(f"torchlike does not support DistributedDataParallel({name}=...) yet")
         if device_ids is not None and len(device_ids) > 1:
             raise ValueError("device_ids can only be None or contain a single element.")
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
-        parameters_by_name = [(name, each) for name, each in module.named_parameters() if name not in ignored]
-        self._synchronised = [each for _, each in parameters_by_name if each.requires_grad]
+        parameters_by_name = [(name, parameter) for name, parameter in module.named_parameters() if name not in ignored]
+        self._synchronised = [parameter for _, parameter in parameters_by_name if parameter.requires_grad]
         if not self._synchronised:
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."
@@ -129,36 +129,36 @@ class DistributedDataParallel(Module):
             self._check_alike()
             self._broadcast(
                 [
-                    *(each for _, each in parameters_by_name),
+                    *(parameter for _, parameter in parameters_by_name),
                     *(self._buffers_to_sync() if self.broadcast_buffers else ()),
                 ]
             )
 
     def _check_device_ids(self, device_ids: Sequence[int] | None, output_device: object) -> None:
         kinds = {parameter.device for parameter in self._synchronised}
-        if (device_ids is not None or output_device is not None) and any(each.type == "cpu" for each in kinds):
+        if (device_ids is not None or output_device is not None) and any(kind.type == "cpu" for kind in kinds):
             raise ValueError(
                 "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU "
                 f"modules or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and module parameters {kinds}."
             )
 
     def _check_alike(self) -> None:
-        shapes = [(tuple(each.shape), str(each.dtype)) for each in self._synchronised]
+        shapes = [(tuple(parameter.shape), str(parameter.dtype)) for parameter in self._synchronised]
         for rank, others in enumerate(objects_of_all(self.process_group, shapes)):
             if len(others) != len(shapes):
                 raise RuntimeError(
                     f"DDP expects same model across all ranks, but Rank {self.process_group.rank()} has {len(shapes)} params, "
                     f"while rank {rank} has inconsistent {len(others)} params."
                 )
-            for number, (mine, other) in enumerate(zip(shapes, others, strict=True)):
-                if mine != other:
+            for number, (mine, theirs) in enumerate(zip(shapes, others, strict=True)):
+                if mine != theirs:
                     raise RuntimeError(
                         f"DDP expects same model across all ranks: params[{number}] in this process with sizes {list(mine[0])} and "
-                        f"dtype {mine[1]} appears not to match sizes {list(other[0])} and dtype {other[1]} in rank {rank}."
+                        f"dtype {mine[1]} appears not to match sizes {list(theirs[0])} and dtype {theirs[1]} in rank {rank}."
                     )
 
     def _buffers_to_sync(self) -> list[Tensor]:
-        return [each for name, each in self.module.named_buffers() if name not in self.parameters_to_ignore]
+        return [buffer for name, buffer in self.module.named_buffers() if name not in self.parameters_to_ignore]
 
     def _broadcast(self, tensors: list[Tensor]) -> None:
         engine = self.process_group.engine

@@ -21,6 +21,6 @@ def parallel_apply(
         raise AssertionError(f"The number of modules {len(modules)} is not equal to the number of inputs {len(inputs)}")
     keywords = kwargs_tup or [{} for _ in modules]
     return [
-        module(*(given if isinstance(given, (list, tuple)) else (given,)), **kwargs)
-        for module, given, kwargs in zip(modules, inputs, keywords, strict=True)
+        module(*(arguments if isinstance(arguments, (list, tuple)) else (arguments,)), **kwargs)
+        for module, arguments, kwargs in zip(modules, inputs, keywords, strict=True)
     ]

@@ -17,7 +17,7 @@ def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> 
     Args:
         detach: copies through which no gradients come back.
     """
-    return [_copy(network, device_(each), detach, {}) for each in devices]
+    return [_copy(network, device_(device), detach, {}) for device in devices]
 
 
 def _copy(module: Module, where: device_, detach: bool, made: dict[Module, Any]) -> Any:
@@ -25,10 +25,10 @@ def _copy(module: Module, where: device_, detach: bool, made: dict[Module, Any])
         return made[module]
     replica = object.__new__(type(module))
     made[module] = replica
-    own: dict[str, Any] = dict(module.__dict__)
+    attributes: dict[str, Any] = dict(module.__dict__)
     for table in ("_parameters", "_buffers", "_modules"):
-        own[table] = dict(own[table])
-    replica.__dict__.update(own)
+        attributes[table] = dict(attributes[table])
+    replica.__dict__.update(attributes)
     for name, child in module._modules.items():
         replica._modules[name] = None if child is None else _copy(child, where, detach, made)
     for name, parameter in module._parameters.items():

@@ -27,14 +27,14 @@ def scatter(inputs: object, target_gpus: Sequence[object], dim: int = 0) -> Any:
     def spread(obj: object) -> list[Any]:
         if isinstance(obj, Tensor):
             parts = obj.chunk(count, dim)  # pyright: ignore[reportAttributeAccessIssue]
-            return [part.to(_device(target)) for part, target in zip(parts, target_gpus, strict=False)]
+            return [share.to(_device(target)) for share, target in zip(parts, target_gpus, strict=False)]
         if isinstance(obj, tuple) and obj:
             parts = zip(*map(spread, obj), strict=False)
-            return [type(obj)(*part) if hasattr(obj, "_fields") else tuple(part) for part in parts]
+            return [type(obj)(*share) if hasattr(obj, "_fields") else tuple(share) for share in parts]
         if isinstance(obj, list) and obj:
-            return [list(part) for part in zip(*map(spread, obj), strict=False)]
+            return [list(share) for share in zip(*map(spread, obj), strict=False)]
         if isinstance(obj, dict) and obj:
-            return [type(obj)(part) for part in zip(*map(spread, obj.items()), strict=False)]
+            return [type(obj)(share) for share in zip(*map(spread, obj.items()), strict=False)]
         return [obj for _ in target_gpus]
 
     shares = spread(inputs)
@@ -61,7 +61,7 @@ def gather(outputs: object, target_device: object, dim: int = 0) -> Any:
         first = outs[0]
         if isinstance(first, Tensor):
             parts = [out.to(where) for out in outs]
-            return cat([part.reshape(1) if part.dim() == 0 else part for part in parts], dim)
+            return cat([piece.reshape(1) if piece.dim() == 0 else piece for piece in parts], dim)
         if first is None:
             return None
         if isinstance(first, dict):

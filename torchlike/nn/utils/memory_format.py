@@ -13,9 +13,9 @@ M = TypeVar("M")
 
 
 def _convert(module: Any, kinds: tuple[type, ...], memory_format: MemoryFormat) -> Any:
-    for each in module.modules():
-        if isinstance(each, kinds):
-            weight = each.weight
+    for submodule in module.modules():
+        if isinstance(submodule, kinds):
+            weight = submodule.weight
             weight.data = weight.detach().clone(memory_format=memory_format)
     return module
 

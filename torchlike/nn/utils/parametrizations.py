@@ -155,7 +155,7 @@ def orthogonal(
         square = weight.shape[-2] == weight.shape[-1]
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     if orthogonal_map not in MAPS:
-        choices = ", ".join(f'"{each}"' for each in MAPS)
+        choices = ", ".join(f'"{map_name}"' for map_name in MAPS)
         raise ValueError(f"orthogonal_map has to be one of {choices}. Got: {orthogonal_map}")
     parametrization = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
     return register_parametrization(module, name, parametrization, unsafe=True)

@@ -97,7 +97,7 @@ def _replaced(module: Module, tensors: dict[str, object], tie_weights: bool, str
                 table[key] = tensor
         yield
     finally:
-        for name, table, key, own in reversed(originals):
+        for name, table, key, original in reversed(originals):
             if name in tensors:
                 tensors[name] = table[key]
-            table[key] = own
+            table[key] = original

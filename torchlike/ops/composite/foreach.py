@@ -40,7 +40,7 @@ def _calls(
     name: str, self: object, operands: tuple[object, ...], options: dict[str, object]
 ) -> Iterator[tuple[Any, ...]]:
     """The arguments of each call; keywords that name operands are taken out of ``options``."""
-    if not isinstance(self, (list, tuple)) or not all(isinstance(each, Tensor) for each in self):
+    if not isinstance(self, (list, tuple)) or not all(isinstance(element, Tensor) for element in self):
         raise TypeError(f"{name}(): argument 'self' must be tuple of Tensors, not {type(self).__name__}")
     if not self:
         raise RuntimeError("Tensor list must have at least one tensor.")
@@ -59,19 +59,19 @@ def _calls(
     return zip(self, *(_spread(operand, len(self)) for operand in operands), strict=True)
 
 
-def _function(name: str, each: Callable[..., object]) -> Callable[..., Any]:
+def _function(name: str, function: Callable[..., object]) -> Callable[..., Any]:
     def call(self: Tensor | list[Tensor], /, *operands: object, **options: object) -> Any:
-        return tuple([each(*args, **options) for args in _calls(call.__name__, self, operands, options)])
+        return tuple([function(*args, **options) for args in _calls(call.__name__, self, operands, options)])
 
     return _with_name(
         call, name, f"``{name}`` of every tensor of a list, as a tuple; other arguments are lists or serve all."
     )
 
 
-def _inplace(name: str, each: Callable[..., object]) -> Callable[..., Any]:
+def _inplace(name: str, function: Callable[..., object]) -> Callable[..., Any]:
     def call(self: list[Tensor], /, *operands: object, **options: object) -> Any:
         for args in _calls(call.__name__, self, operands, options):
-            each(*args, **options)
+            function(*args, **options)
         return self
 
     return _with_name(call, name, f"``{name}`` on every tensor of a list; other arguments are lists or serve all.")
@@ -114,7 +114,7 @@ def _pow(self: Any, /, *exponent: Any, **options: Any) -> Any:
     if isinstance(self, (list, tuple)):
         return _POW(self, *exponent, **options)
     exponents = exponent[0] if exponent else options["exponent"]  # 2 ** each
-    return tuple([FUNCTIONS["pow"](self, each) for each in exponents])
+    return tuple([FUNCTIONS["pow"](self, power) for power in exponents])
 
 
 def _norm(input: Tensor, ord: object = 2, dtype: Any = None) -> Tensor:

@@ -99,9 +99,9 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
             " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
         )
     arguments = dict(zip(names, args, strict=False)) | kwargs
-    other = arguments.pop("other", None)
-    if other is not None:
-        arguments |= {"device": other.device, "dtype": other.dtype}
+    like = arguments.pop("other", None)
+    if like is not None:
+        arguments |= {"device": like.device, "dtype": like.dtype}
     return arguments
 
 

@@ -515,9 +515,14 @@ def new_empty_strided(
     pin_memory: bool = False,
 ) -> Tensor:
     """As ``torch.empty_strided``, by default with this tensor's dtype and device."""
-    own = self
+    result = self
     return empty_strided(
-        size, stride, dtype=dtype or own.dtype, layout=layout, device=device or own.device, requires_grad=requires_grad
+        size,
+        stride,
+        dtype=dtype or result.dtype,
+        layout=layout,
+        device=device or result.device,
+        requires_grad=requires_grad,
     )
 
 

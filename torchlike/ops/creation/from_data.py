@@ -488,7 +488,7 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
         raise TypeError("apply_ is only implemented on CPU tensors")
     if self.requires_grad:
         raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
-    return _replaced(self, [callable(each.item()) for each in self._array().reshape(-1)])
+    return _replaced(self, [callable(element.item()) for element in self._array().reshape(-1)])
 
 
 @composite(forms=Form.METHOD)
@@ -510,13 +510,15 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
 def _mapped(name: str, self: Tensor, others: tuple[tuple[str, Tensor], ...], function: Any) -> Tensor:
     if self.requires_grad:
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
-    for parameter, other in others:
-        if other.dtype is not self.dtype or not other.is_cpu:
-            raise TypeError(f"{name}: expected {self.type()} for {parameter} (got {other.type()})")
+    for parameter, tensor in others:
+        if tensor.dtype is not self.dtype or not tensor.is_cpu:
+            raise TypeError(f"{name}: expected {self.type()} for {parameter} (got {tensor.type()})")
     if not self.is_cpu:
         raise TypeError(f"{name} is only implemented on CPU tensors")
-    columns = [self._array(), *(other.detach().expand(self.shape)._array() for _, other in others)]  # pyright: ignore[reportAttributeAccessIssue]
-    results = [function(*(each.item() for each in row)) for row in zip(*(c.reshape(-1) for c in columns), strict=True)]
+    columns = [self._array(), *(tensor.detach().expand(self.shape)._array() for _, tensor in others)]  # pyright: ignore[reportAttributeAccessIssue]
+    results = [
+        function(*(element.item() for element in row)) for row in zip(*(c.reshape(-1) for c in columns), strict=True)
+    ]
     return _replaced(self, results)
 
 

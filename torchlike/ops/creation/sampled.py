@@ -151,7 +151,7 @@ def dirichlet_slope(x: Array, alpha: Array, total: Array) -> Array:
 
     Source: Figurnov, Mohamed, Mnih, "Implicit reparameterization gradients" (2018).
     """
-    kind, (x, a) = x.dtype, (each.astype(np.float64) for each in (x, alpha))
+    kind, (x, a) = x.dtype, (array.astype(np.float64) for array in (x, alpha))
     b = total.astype(np.float64) - a
     mean_log = digamma(a) - digamma(a + b)
     left = x < a / (a + b)
@@ -160,8 +160,8 @@ def dirichlet_slope(x: Array, alpha: Array, total: Array) -> Array:
     v = _NODES * scale[..., None]
     # The variable of integration is x * exp(-v), or its counterpart from the other end.
     grown = jnp.log1p((near / far)[..., None] * -jnp.expm1(-v))
-    other = jnp.where(left, b, a)[..., None] - 1
+    exponent = jnp.where(left, b, a)[..., None] - 1
     log_t = jnp.where(left[..., None], jnp.log(x)[..., None] - v, jnp.log(x)[..., None] + grown)
-    density = jnp.exp(other * grown - _NODES)
+    density = jnp.exp(exponent * grown - _NODES)
     integral = (_WEIGHTS * (log_t - mean_log[..., None]) * density).sum(-1) * scale * near
     return (jnp.where(left, -integral, integral) / (1 - x)).astype(kind)

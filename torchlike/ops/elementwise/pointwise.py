@@ -406,10 +406,10 @@ def _same_dtype(input: object, end: object, weight: Dtype | float) -> None:
     if isinstance(input, dtypes.dtype) and input.category < dtypes.FLOAT:  # the weight, a number, would make it a float
         kernel = "lerp_kernel_tensor" if isinstance(weight, dtypes.dtype) else "lerp_kernel_scalar"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.scalar_name}'")
-    for name, other in (("end", end), ("weight", weight)):
-        if isinstance(other, dtypes.dtype) and isinstance(input, dtypes.dtype) and other is not input:
+    for name, argument in (("end", end), ("weight", weight)):
+        if isinstance(argument, dtypes.dtype) and isinstance(input, dtypes.dtype) and argument is not input:
             raise RuntimeError(
-                f"expected dtype {dtypes.C_NAMES[input.name]} for `{name}` but got dtype {dtypes.C_NAMES[other.name]}"
+                f"expected dtype {dtypes.C_NAMES[input.name]} for `{name}` but got dtype {dtypes.C_NAMES[argument.name]}"
             )
 
 

@@ -38,7 +38,7 @@ def _pow_name(input: object, exponent: object) -> str:
 
 def _validate_pow(input: object, exponent: object) -> None:
     one_tensor("pow")(input, exponent)
-    bools = [each is dtypes.bool_ or isinstance(each, bool) for each in (input, exponent)]
+    bools = [operand is dtypes.bool_ or isinstance(operand, bool) for operand in (input, exponent)]
     if all(bools) and not isinstance(exponent, bool):  # x ** True is x
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
 

@@ -258,8 +258,8 @@ def _triangle(name: str, input: Array, diagonal: int, upper: bool) -> Array:
     # A small result comes from NumPy: then it is a constant of the program, and nothing is computed.
     xp = np if rows * columns <= _SMALL else jnp
     below = xp.arange(columns)[None, :] - xp.arange(rows)[:, None]
-    kept = below >= diagonal if upper else below <= diagonal
-    return jnp.where(kept, input, jnp.zeros((), input.dtype))
+    inside = below >= diagonal if upper else below <= diagonal
+    return jnp.where(inside, input, jnp.zeros((), input.dtype))
 
 
 @op(
@@ -296,9 +296,9 @@ def triu(input: Array, diagonal: int = 0) -> Array:
     return _triangle("triu", input, diagonal, upper=True)
 
 
-def _triangle_indices(kept: np.ndarray, dtype: Dtype | None, device: DeviceLike | None) -> Tensor:
+def _triangle_indices(inside: np.ndarray, dtype: Dtype | None, device: DeviceLike | None) -> Tensor:
     dtype = dtypes.int64 if dtype is None else dtype
-    return from_value(Value.on_host(np.stack(np.nonzero(kept)).astype(dtype.numpy), devices.placement(device)))
+    return from_value(Value.on_host(np.stack(np.nonzero(inside)).astype(dtype.numpy), devices.placement(device)))
 
 
 @composite(forms=Form.FUNCTION)

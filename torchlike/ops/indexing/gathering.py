@@ -81,13 +81,13 @@ def _check_sizes(
     if src is not None and max(index.ndim, 1) != max(src.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     for d in range(index.ndim):
-        n, own = index.shape[d], input.shape[d] if input.ndim else 1
-        if gather and d != dim and n > own:
+        n, limit = index.shape[d], input.shape[d] if input.ndim else 1
+        if gather and d != dim and n > limit:
             raise RuntimeError(
                 f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self "
                 f"{list(input.shape)} apart from dimension {dim}"
             )
-        if not gather and ((d != dim and n > own) or (src is not None and n > (src.shape[d] if src.ndim else 1))):
+        if not gather and ((d != dim and n > limit) or (src is not None and n > (src.shape[d] if src.ndim else 1))):
             and_source = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
             raise RuntimeError(
                 f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim}"

@@ -159,8 +159,8 @@ def _integer(item: Any) -> int:
 
 
 def _slice(item: slice, size: int) -> tuple[object, int]:
-    for part in (item.start, item.stop, item.step):
-        if part is not None and not hasattr(part, "__index__"):
+    for bound in (item.start, item.stop, item.step):
+        if bound is not None and not hasattr(bound, "__index__"):
             raise TypeError("slice indices must be integers or None or have an __index__ method")
     step = 1 if item.step is None else int(item.step)
     if step == 0:
@@ -562,5 +562,5 @@ def fill_diagonal_(self: Tensor, fill_value: object, wrap: bool = False) -> Tens
         where = (rows, rows % (width + 1))
     else:
         where = (np.arange(min(self.shape)),) * self.dim()
-    self[tuple(from_host(each.copy()) for each in where)] = number_for(fill_value, self.dtype)
+    self[tuple(from_host(indices.copy()) for indices in where)] = number_for(fill_value, self.dtype)
     return self

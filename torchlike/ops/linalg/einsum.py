@@ -48,9 +48,9 @@ def summed(operands: list[Array], terms: Any, result: str) -> Array:
             sizes[letter] = max(sizes.get(letter, 1), n) if n and sizes.get(letter, 1) else 0
     arrays, names = [], []
     for array, term in zip(operands, terms, strict=True):
-        kept = [d for d, letter in enumerate(term) if array.shape[d] == sizes[letter]]
-        arrays.append(array.reshape([array.shape[d] for d in kept]))
-        names.append("".join(term[d] for d in kept))
+        full_dims = [d for d, letter in enumerate(term) if array.shape[d] == sizes[letter]]
+        arrays.append(array.reshape([array.shape[d] for d in full_dims]))
+        names.append("".join(term[d] for d in full_dims))
     letters = "".join(letter for letter in result if any(letter in n for n in names))
     half = kind.kind not in "iubc" and kind.itemsize < 4
     everything = "".join([*names, letters])
@@ -167,13 +167,13 @@ def _check_letters(equation: str) -> None:
 def _check_sizes(operands: Any, terms: list[str]) -> None:
     seen: dict[str, int] = {}
     for number, (operand, term) in enumerate(zip(operands, terms, strict=True)):
-        own: dict[str, int] = {}
+        term_sizes: dict[str, int] = {}
         for letter, n in zip(term, operand.shape, strict=True):
-            if letter in own and own[letter] != n:
+            if letter in term_sizes and term_sizes[letter] != n:
                 raise RuntimeError(
-                    f"einsum(): subscript {letter} is repeated for operand {number} but the sizes don't match, {n} != {own[letter]}"
+                    f"einsum(): subscript {letter} is repeated for operand {number} but the sizes don't match, {n} != {term_sizes[letter]}"
                 )
-            own[letter] = n
+            term_sizes[letter] = n
             known = seen.get(letter, 1)
             if known != n and 1 not in (known, n):
                 raise RuntimeError(

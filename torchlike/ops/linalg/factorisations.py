@@ -419,8 +419,8 @@ def _eig_backward(saved: Any, grads: Any) -> tuple[Array]:
     n = x.shape[-1]
     eye = jnp.eye(n, dtype=np.bool_)
     inner = mm(adjoint(vectors), by_vectors)
-    own = jnp.real(jnp.diagonal(inner, axis1=-2, axis2=-1)).astype(inner.dtype)
-    inner = inner - mm(adjoint(vectors), vectors) * own[..., None, :]  # each vector keeps its length
+    diagonal = jnp.real(jnp.diagonal(inner, axis1=-2, axis2=-1)).astype(inner.dtype)
+    inner = inner - mm(adjoint(vectors), vectors) * diagonal[..., None, :]  # each vector keeps its length
     gaps = jnp.conj(values[..., None, :] - values[..., :, None])
     inner = jnp.where(eye, by_values[..., :, None], inner / jnp.where(eye, jnp.ones((), gaps.dtype), gaps))
     gradient = jnp.linalg.solve(adjoint(vectors), mm(inner, adjoint(vectors)))

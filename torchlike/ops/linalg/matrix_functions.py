@@ -504,11 +504,11 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
         moved = [wrap_dim(int(d), A.dim()) for d in dims]
         A = A.permute([d for d in range(A.dim()) if d not in moved] + moved)
     shape = A.shape[B.dim() :]
-    size, other = math.prod(shape), math.prod(A.shape[: B.dim()])
-    if size != other:
+    size, rows = math.prod(shape), math.prod(A.shape[: B.dim()])
+    if size != rows:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
-            f"{size} != {other}"
+            f"{size} != {rows}"
         )
     return linalg_solve(A.reshape(-1, size), B.flatten()).reshape(list(shape))  # pyright: ignore[reportAttributeAccessIssue]
 

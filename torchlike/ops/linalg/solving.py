@@ -154,12 +154,12 @@ def _pinv_value(x: Array, atol: object, rtol: Array, hermitian: bool) -> Array:
     if hermitian:
         values, vectors = eigh_of(x, lower=True)
         size = jnp.abs(values)
-        kept = size > _cutoff(x, jnp.max(size, -1, keepdims=True), atol, rtol)
-        inverted = jnp.where(kept, 1 / jnp.where(kept, values, jnp.ones((), values.dtype)), 0).astype(x.dtype)
+        above = size > _cutoff(x, jnp.max(size, -1, keepdims=True), atol, rtol)
+        inverted = jnp.where(above, 1 / jnp.where(above, values, jnp.ones((), values.dtype)), 0).astype(x.dtype)
         return mm(vectors * inverted[..., None, :], adjoint(vectors))
     u, s, vh = svd_of(x, False)
-    kept = s > _cutoff(x, s[..., :1], atol, rtol)
-    inverted = jnp.where(kept, 1 / jnp.where(kept, s, jnp.ones((), s.dtype)), 0).astype(x.dtype)
+    above = s > _cutoff(x, s[..., :1], atol, rtol)
+    inverted = jnp.where(above, 1 / jnp.where(above, s, jnp.ones((), s.dtype)), 0).astype(x.dtype)
     return mm(adjoint(vh) * inverted[..., None, :], adjoint(u))
 
 

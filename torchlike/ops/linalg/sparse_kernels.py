@@ -108,11 +108,11 @@ def gathered(dense: Array, index: Indices, name: str) -> Array:
 )
 def looked_up(keys: Indices, values: Array, wanted: Indices, name: str) -> Array:
     """For each wanted key the value that has it, zero where none has. The keys are in order, and none comes twice."""
-    rest = (1,) * (values.ndim - 1)
+    further_dims = (1,) * (values.ndim - 1)
     if not keys.shape[0]:
         return jnp.zeros((wanted.shape[0], *values.shape[1:]), values.dtype)
     place = jnp.minimum(jnp.searchsorted(keys, wanted), keys.shape[0] - 1)
-    there = (keys[place] == wanted).reshape(-1, *rest)
+    there = (keys[place] == wanted).reshape(-1, *further_dims)
     return jnp.where(there, values[place], jnp.zeros((), values.dtype))
 
 

@@ -43,7 +43,7 @@ def _tanh_forward(x: Array, h: Array, state: Array, cell: Array | None) -> tuple
     return jnp.tanh(x + h), None, ()
 
 
-def _tanh_slopes(kept: object, new: Array, state: Array, new_cell: Array | None, cell: Array | None) -> Array:
+def _tanh_slopes(memory: object, new: Array, state: Array, new_cell: Array | None, cell: Array | None) -> Array:
     return 1 - new * new
 
 
@@ -52,7 +52,7 @@ def _relu_forward(x: Array, h: Array, state: Array, cell: Array | None) -> tuple
     return jnp.where(total <= 0, jnp.zeros((), total.dtype), total), None, ()
 
 
-def _relu_slopes(kept: object, new: Array, state: Array, new_cell: Array | None, cell: Array | None) -> Array:
+def _relu_slopes(memory: object, new: Array, state: Array, new_cell: Array | None, cell: Array | None) -> Array:
     return (new > 0).astype(new.dtype)
 
 

@@ -118,8 +118,8 @@ class TreeSpec:
             children = self._as_builtin(tree)
         else:
             children = self._as_custom(tree)
-        for part, child in zip(self._children, children, strict=True):
-            part._collect(child, subtrees)
+        for spec, child in zip(self._children, children, strict=True):
+            spec._collect(child, subtrees)
 
     def _as_custom(self, tree: object) -> Iterable[object]:
         kind = type(tree)
@@ -188,8 +188,8 @@ class TreeSpec:
         if len(children) != self.num_children or context != self._context:
             return None
         values: list[object] = []
-        for part, child in zip(self._children, children, strict=True):
-            below = part._spread(child, is_leaf)
+        for spec, child in zip(self._children, children, strict=True):
+            below = spec._spread(child, is_leaf)
             if below is None:
                 return None
             values += below

@@ -35,8 +35,8 @@ def enum_object_hook(obj: dict[str, Any]) -> Any:
         return obj
     module, _, name = obj["fqn"].partition(":")
     enum: Any = importlib.import_module(module)
-    for part in name.split("."):
-        enum = getattr(enum, part)
+    for member in name.split("."):
+        enum = getattr(enum, member)
     return enum[obj["name"]]
 
 

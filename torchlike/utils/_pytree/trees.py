@@ -100,13 +100,13 @@ def tree_map(func: Callable[..., object], tree: object, *rests: object, is_leaf:
     [11, (22, 33)]
     """
     leaves, spec = tree_flatten(tree, is_leaf)
-    return spec.unflatten(list(map(func, leaves, *[spec.flatten_up_to(rest) for rest in rests])))
+    return spec.unflatten(list(map(func, leaves, *[spec.flatten_up_to(other_tree) for other_tree in rests])))
 
 
 def tree_map_(func: Callable[..., object], tree: object, *rests: object, is_leaf: IsLeaf = None) -> PyTree:
     """Calls ``func`` as ``tree_map`` does, for what it does to the leaves; returns the tree itself."""
     leaves, spec = tree_flatten(tree, is_leaf)
-    for _ in map(func, leaves, *[spec.flatten_up_to(rest) for rest in rests]):
+    for _ in map(func, leaves, *[spec.flatten_up_to(other_tree) for other_tree in rests]):
         pass
     return tree
 
@@ -218,4 +218,4 @@ def tree_map_with_path(func: Callable[..., object], tree: object, *rests: object
     """As ``tree_map``, with the path to each leaf as the first argument of ``func``."""
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     paths, leaves = [path for path, _ in pairs], [leaf for _, leaf in pairs]
-    return spec.unflatten(list(map(func, paths, leaves, *[spec.flatten_up_to(rest) for rest in rests])))
+    return spec.unflatten(list(map(func, paths, leaves, *[spec.flatten_up_to(other_tree) for other_tree in rests])))

@@ -56,7 +56,7 @@ class TaskSpec:
     def summarize(self) -> str:
         """Title, description and set-up."""
         sections = [self.title, self.description or "", self.setup_str()]
-        return "\n".join([f"{part}\n" if "\n" in part else part for part in sections if part])
+        return "\n".join([f"{section}\n" if "\n" in section else section for section in sections if section])
 
 
 _TASK = tuple(field.name for field in dataclasses.fields(TaskSpec))

@@ -83,9 +83,9 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, Mapping):
         return _mapping_like(data, {key: default_convert(value) for key, value in data.items()})
     if _is_named_tuple(data):
-        return type(data)(*(default_convert(part) for part in data))
+        return type(data)(*(default_convert(element) for element in data))
     if isinstance(data, Sequence):
-        parts = [default_convert(part) for part in data]
+        parts = [default_convert(element) for element in data]
         return parts if isinstance(data, tuple) else _sequence_like(data, parts)
     return data
 
@@ -119,8 +119,8 @@ def _sequence_like(model: Sequence[object], parts: Sequence[object]) -> Any:
     try:
         if isinstance(model, MutableSequence):
             result = copy.copy(model)
-            for position, part in enumerate(parts):
-                result[position] = part
+            for position, element in enumerate(parts):
+                result[position] = element
             return result
         # A range can be created from three numbers, but it cannot contain tensors.
         return parts if isinstance(model, range) else type(model)(parts)  # pyright: ignore[reportCallIssue]
@@ -156,8 +156,8 @@ def _stack_arrays(batch: Sequence[np.ndarray], *, collate_fn_map: CollateMap | N
     # This also raises the errors for dtypes, and warns about memory that is not writable.
     first = ops.as_tensor(batch[0])
     plain = collate_fn_map is None or collate_fn_map.get(Tensor) is _stack_tensors
-    if plain and all(type(each) is np.ndarray and each.shape == first.shape for each in batch):
-        if all(each.dtype == first.dtype.numpy for each in batch):
+    if plain and all(type(array) is np.ndarray and array.shape == first.shape for array in batch):
+        if all(array.dtype == first.dtype.numpy for array in batch):
             return from_host(np.stack(batch))
     return collate([ops.as_tensor(sample) for sample in batch], collate_fn_map=collate_fn_map)
 

@@ -203,13 +203,13 @@ class ConcatDataset(Dataset[T_co]):
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:
         """The running sum of the lengths."""
-        return list(itertools.accumulate(len(part) for part in sequence))
+        return list(itertools.accumulate(len(dataset) for dataset in sequence))
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
-        if any(isinstance(part, IterableDataset) for part in self.datasets):
+        if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
         self.cumulative_sizes = self.cumsum(self.datasets)
 
@@ -221,8 +221,8 @@ class ConcatDataset(Dataset[T_co]):
             if -idx > len(self):
                 raise ValueError("absolute value of index should not exceed dataset length")
             idx += len(self)
-        part = bisect.bisect_right(self.cumulative_sizes, idx)
-        return self.datasets[part][idx - self.cumulative_sizes[part - 1] if part else idx]
+        number = bisect.bisect_right(self.cumulative_sizes, idx)
+        return self.datasets[number][idx - self.cumulative_sizes[number - 1] if number else idx]
 
     @property
     def cummulative_sizes(self) -> list[int]:

@@ -139,7 +139,7 @@ class STL10(PictureDataset):
         if "unlabeled" in split:
             pictures = self._pictures("unlabeled_X.bin")
             parts.append((pictures, np.full(len(pictures), -1)))
-        self.data, self.labels = (np.concatenate(each) for each in zip(*parts, strict=True))
+        self.data, self.labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         names = self._path(self.class_names_file)
         if os.path.isfile(names):
             self.classes = Path(names).read_text(encoding="utf-8").splitlines()

@@ -44,7 +44,7 @@ class _DenseLayer(nn.Module):
 
     def forward(self, input: Tensor | list[Tensor]) -> Any:
         features = [input] if isinstance(input, Tensor) else input
-        if self.memory_efficient and any(each.requires_grad for each in features):
+        if self.memory_efficient and any(feature.requires_grad for feature in features):
             narrow = checkpoint(self._narrow, *features, use_reentrant=False)
         else:
             narrow = self._narrow(*features)

@@ -88,8 +88,8 @@ def _bilinear_values(maps: Tensor, y: Tensor, x: Tensor, size: tuple[int, int]) 
             shape = (*maps.shape[:3], math.prod(place.shape[2:]))
             values = maps.gather(3, place.reshape(*place.shape[:2], 1, -1).expand(shape))
             weight = ops.where(is_inside, weight_y * weight_x, 0.0)
-            part = values.reshape(*maps.shape[:3], *place.shape[2:]) * weight[:, :, None]
-            total = part if total is None else total + part
+            weighted = values.reshape(*maps.shape[:3], *place.shape[2:]) * weight[:, :, None]
+            total = weighted if total is None else total + weighted
     assert total is not None
     return total
 

@@ -70,8 +70,8 @@ class FeaturePyramidNetwork(nn.Module):
         inner = self.inner_blocks[-1](maps[-1])
         results = [self.layer_blocks[-1](inner)]
         for level in range(len(maps) - 2, -1, -1):
-            own = self.inner_blocks[level](maps[level])
-            inner = own + F.interpolate(inner, size=tuple(own.shape[-2:]), mode="nearest")
+            lateral = self.inner_blocks[level](maps[level])
+            inner = lateral + F.interpolate(inner, size=tuple(lateral.shape[-2:]), mode="nearest")
             results.insert(0, self.layer_blocks[level](inner))
         if self.extra_blocks is not None:
             results, names = self.extra_blocks(results, maps, names)

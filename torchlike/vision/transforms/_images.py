@@ -90,8 +90,8 @@ def to_tensor(pic: object) -> Tensor:
         if pic.ndim not in (2, 3):
             raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
         planes = pic[None] if pic.ndim == 2 else pic.transpose(2, 0, 1)  # (C, H, W)
-        own = planes.copy() if planes.dtype != np.uint8 else planes
-        return from_host(unit_range(own))
+        copied = planes.copy() if planes.dtype != np.uint8 else planes
+        return from_host(unit_range(copied))
     if not is_image(pic):
         raise TypeError(f"pic should be PIL Image or ndarray. Got {type(pic)}")
     return from_host(unit_range(_planes(pic, MODE_TYPES)))
@@ -363,9 +363,9 @@ def crop(img: Picture, top: int, left: int, height: int, width: int) -> Picture:
     _, full_height, full_width = get_dimensions(img)
     bottom, right = top + height, left + width
     array = host_array(img)
-    part: Any = img if array is None else array
-    part = part[..., max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]
-    result = part if array is None else from_host(np.ascontiguousarray(part))
+    cropped: Any = img if array is None else array
+    cropped = cropped[..., max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]
+    result = cropped if array is None else from_host(np.ascontiguousarray(cropped))
     if min(left, top) >= 0 and right <= full_width and bottom <= full_height:
         return result  # pyright: ignore[reportReturnType]
     borders = [max(min(right, 0) - left, 0), max(min(bottom, 0) - top, 0)]

@@ -427,7 +427,7 @@ def _two_floats(value: float | Sequence[float], name: str) -> list[float]:
         return [value, value]
     if len(value) != 2:
         raise ValueError(f"If {name} is a sequence its length should be 2. Got {len(value)}")
-    for each in value:
-        if not isinstance(each, float):
-            raise TypeError(f"{name} should be a sequence of floats. Got {type(each)}")
+    for candidate in value:
+        if not isinstance(candidate, float):
+            raise TypeError(f"{name} should be a sequence of floats. Got {type(candidate)}")
     return list(value)

@@ -44,8 +44,8 @@ def parallelize_module(
         parallelize_plan._apply(module, mesh)
     elif isinstance(parallelize_plan, dict):
         for path, style in parallelize_plan.items():
-            for each in _submodules_named(module, path):
-                parallelize_module(each, mesh, style)
+            for submodule in _submodules_named(module, path):
+                parallelize_module(submodule, mesh, style)
     else:
         raise TypeError(
             f"Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for parallelize_plan, {type(parallelize_plan)} found!"
@@ -56,15 +56,15 @@ def parallelize_module(
 
 def _submodules_named(module: Any, path: str) -> list[Any]:
     """The submodules that a path names; the module itself for an empty one."""
-    found = [module]
+    submodules = [module]
     for token in path.split(".") if path else ():
-        inside = [child for each in found for name, child in each.named_children() if fnmatch(name, token)]
+        inside = [child for parent in submodules for name, child in parent.named_children() if fnmatch(name, token)]
         if not inside:
             warnings.warn(
-                f"Parallelize plan key '{path}' could not be resolved: no submodule matching token '{token}' in module {found[0]}, "
+                f"Parallelize plan key '{path}' could not be resolved: no submodule matching token '{token}' in module {submodules[0]}, "
                 "skipping this plan entry."
             )
-        found = inside
-        if not found:
+        submodules = inside
+        if not submodules:
             break
-    return found
+    return submodules

@@ -220,9 +220,11 @@ class PrepareModuleInput(ParallelStyle):
             if wanted is not None:
                 if len(inputs) != len(wanted):
                     raise ValueError("module inputs and input_layouts should have same length!")
-                inputs = tuple(laid_out(each, layout, device_mesh) for each, layout in zip(inputs, wanted, strict=True))
+                inputs = tuple(
+                    laid_out(value, layout, device_mesh) for value, layout in zip(inputs, wanted, strict=True)
+                )
             by_name = self.desired_input_kwarg_layouts
-            return inputs, {name: laid_out(each, by_name.get(name), device_mesh) for name, each in named.items()}
+            return inputs, {name: laid_out(value, by_name.get(name), device_mesh) for name, value in named.items()}
 
         module.register_forward_pre_hook(prepare, with_kwargs=True)
         return module
@@ -255,8 +257,8 @@ class PrepareModuleOutput(ParallelStyle):
             each = outputs if isinstance(outputs, tuple) else (outputs,)
             if len(each) != len(wanted):
                 raise ValueError("module outputs and output_layouts should have same length!")
-            found = tuple(laid_out(one, layout, device_mesh) for one, layout in zip(each, wanted, strict=True))
-            return found if isinstance(outputs, tuple) else found[0]
+            laid = tuple(laid_out(one, layout, device_mesh) for one, layout in zip(each, wanted, strict=True))
+            return laid if isinstance(outputs, tuple) else laid[0]
 
         module.register_forward_hook(prepare)
         return module

@@ -200,9 +200,9 @@ class _Augmenting(Transform):
             for number, is_one in enumerate(self._transformed_mask(parts))
             if is_one and is_picture(parts[number])
         ]
-        for part in parts:
-            if isinstance(part, (BoundingBoxes, Mask)):
-                raise TypeError(f"Inputs of type {type(part).__name__} are not supported by {type(self).__name__}()")
+        for leaf in parts:
+            if isinstance(leaf, (BoundingBoxes, Mask)):
+                raise TypeError(f"Inputs of type {type(leaf).__name__} are not supported by {type(self).__name__}()")
         if not pictures:
             raise TypeError("Found no image in the sample.")
         if len(pictures) > 1:
