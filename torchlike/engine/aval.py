@@ -44,17 +44,17 @@ class Placement:
 
     @cached_property
     def sharding(self) -> Any:
-        """The ``jax.sharding.Sharding``; None for ``META``, where nothing lies."""
+        """The ``jax.sharding.Sharding``; None for ``META``, since meta tensors have no memory."""
         return None if self is META else jax.sharding.SingleDeviceSharding(self.device)
 
     @property
     def home(self) -> Placement:
-        """Where a program runs on what lies here: on this device, or on the whole mesh."""
+        """Where a program runs whose inputs lie here: on this device, or on the whole mesh."""
         return self
 
     @property
     def decided(self) -> Placement:
-        """Where an array lies that exists: on a mesh in some layout, if nobody has said which on each device."""
+        """The placement of an array that exists. On a mesh it has a layout: without a spec, a copy on each device."""
         return self
 
     def fitting(self, shape: tuple[int, ...]) -> Placement:
@@ -71,7 +71,7 @@ class Placement:
         return list(cls._interned.values())
 
     def forget_device(self) -> None:
-        """Looks the device up anew at its next use."""
+        """Drops the cached device, so that its next use looks it up again."""
         vars(self).pop("device", None)
         vars(self).pop("sharding", None)
 
@@ -133,7 +133,7 @@ class Meshed(Placement):
         return self if self.spec is None or len(self.spec) <= len(shape) else self.home
 
     def stored(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Where a dimension does not divide, zeros follow until it does."""
+        """A dimension that does not divide evenly is padded with zeros until it does."""
         return tuple(-(-n // parts) * parts for n, parts in ((n, self.parts(d)) for d, n in enumerate(shape)))
 
     def __repr__(self) -> str:

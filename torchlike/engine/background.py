@@ -14,12 +14,12 @@ from typing import Any
 SECONDS_AT_EXIT = 60.0
 # How long the program waits for a compilation before a person at a terminal is told why.
 SECONDS_UNTIL_TOLD = 5.0
-# The most results to keep that nobody has asked for. Each is a compiled program of about three megabytes.
+# The most results to keep that have not been used yet. Each is a compiled program of about three megabytes.
 MAX_RESULTS_KEPT = 32
 
 
 def tell(message: str) -> None:
-    """Writes a line for a person who watches a terminal; nothing where the output goes elsewhere."""
+    """Writes a line to stderr if that is a terminal; does nothing if it is redirected."""
     if sys.stderr is not None and sys.stderr.isatty():
         sys.stderr.write(message + "\n")
 
@@ -38,7 +38,7 @@ class Task:
         self._error: Exception | None = None
 
     def run(self) -> None:
-        """Makes it, unless that has been done. Waits where it is being made."""
+        """Compiles the program unless that has been done; waits if another thread is compiling it."""
         with self._lock:
             if self._done:
                 return
@@ -62,7 +62,7 @@ class Task:
         return self._result
 
     def drop_result(self) -> None:
-        """Drops the result. It is compiled again if somebody asks for it."""
+        """Drops the result. It is compiled again when it is needed."""
         with self._lock:
             self._done, self._result, self._error = False, None, None
 

@@ -76,7 +76,7 @@ class Failed(NamedTuple):
         self.verdict.spoil(self.number, self.error)
 
     def forget(self) -> None:
-        """Drops all verdicts. To be called last: after an interrupt in between, nothing would know of the failure any more."""
+        """Drops all verdicts. Call this last: if an interrupt came after it, the failure would be lost."""
         entry = _pending.verdicts.get(self.program)
         if entry is not None and entry[0] is self.verdict:
             _pending.verdicts = {}
@@ -88,7 +88,7 @@ def find_failed(about_to_run: object = None, wait: bool = True) -> Failed | None
     Args:
         about_to_run: the program that runs next. Its own verdict is an input of that run, which changes nothing if it is bad: there
             is no need to wait for it.
-        wait: whether to wait for programs that still run. Otherwise their verdicts are read another time.
+        wait: whether to wait for programs that still run. Otherwise their verdicts are read by a later call.
     """
     verdicts = _pending.verdicts
     if not verdicts:

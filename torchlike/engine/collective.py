@@ -56,7 +56,7 @@ class Group:
         self._ask = ask
         self._number = 0  # of the next collective
         self._broken: Exception | None = None
-        self._agreed = 0  # collectives up to this number need no question
+        self._agreed = 0  # the hub has already agreed to collectives up to this number
         self._lines: deque[tuple[str, int]] = deque(maxlen=MAX_LINES)
         self.on_cpu = devices[0].platform == "cpu"
         self.device = next(d for d in devices if d.process_index == jax.process_index(devices[0].platform))
@@ -82,7 +82,7 @@ class Group:
             try:
                 answer = self._ask(number, digest, calls[0], line, timeout)
             except Exception as error:
-                self._broken = error  # the others have gone on, or are no more
+                self._broken = error  # the other processes have continued without this one, or have ended
                 raise
             if answer is Answer.SPLIT:
                 self._agreed = number + 1
@@ -118,7 +118,7 @@ class GroupExecutable(Executable):
         self._fixed = digest == calls[0] or (group.on_cpu and fixed)
 
     def outputs(self, arrays: Sequence[object]) -> Iterator[Any]:
-        # Again nothing but C runs from the program's start to its last output.
+        # As in `Executable.outputs`, only C code runs from the program's start to its last output, so no signal handler runs in between.
         return chain.from_iterable(chain.from_iterable(map(_collect, self._execute((arrays,)))))
 
     def reserve(self) -> None:

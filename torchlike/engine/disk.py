@@ -82,16 +82,16 @@ def read(entry: Path, device: Any) -> tuple[Any, int] | None:
     try:
         content = entry.read_bytes()
         head, body = content[: len(_MAGIC) + 32], content[len(_MAGIC) + 32 :]
-        if head != _MAGIC + hashlib.sha256(body).digest():  # cut off, or of another kind
+        if head != _MAGIC + hashlib.sha256(body).digest():  # the file is truncated, or was written by another version
             return None
         serialized, in_tree, out_tree, bytes_needed = pickle.loads(body)
         program = serialize_executable.deserialize_and_load(
             serialized, in_tree, out_tree, backend=device.client, execution_devices=[device]
         )
     except Exception:
-        return None  # it is compiled again, and written again
+        return None  # the program is compiled and written again
     with contextlib.suppress(OSError):
-        os.utime(entry)  # used last now
+        os.utime(entry)  # marks the entry as just used: the oldest entries are removed first
     return program, bytes_needed
 
 
@@ -108,7 +108,7 @@ def write(entry: Path, program: Any, bytes_needed: int) -> None:
             file.write(_MAGIC + hashlib.sha256(body).digest() + body)
         os.replace(temporary, entry)
         _evict(entry.parent)
-    except OSError:  # the disk is full, say
+    except OSError:  # for example, the disk is full
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)

@@ -24,11 +24,11 @@ FASTER_CONVOLUTIONS: dict[str, str | bool] = {
     "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 }
 # For programs that compute activations a second time, on a CPU. XLA takes its barriers away before it orders the operations, and then
-# all is recomputed at once, at the beginning, which needs as much memory as keeping it. Without that pass barriers stay to the end.
+# it recomputes everything at the start, which needs as much memory as keeping it. Without that pass the barriers remain until the end.
 LASTING_BARRIERS: dict[str, str | bool] = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 RECOMPUTED = "_recomputed"  # the name of the operation that stands before what is computed a second time
 _options_known = [True]
-# Programs that need more memory than this check before they run that they get it. The check takes microseconds, such a program more.
+# Programs that need more memory than this test before a run whether they get it. The test takes microseconds, the run far longer.
 RESERVED_BYTES = 16 * 2**20
 
 
@@ -166,6 +166,6 @@ def compile_ahead(
         _options_known[0] = False
         compiled = lowered.compile(compiler_options=COMPILER_OPTIONS)
     executable = Executable(compiled, placement.device)
-    if entry is not None and executable.plain:  # others call functions of this process
+    if entry is not None and executable.plain:  # other executables call functions of this process
         disk.write(entry, compiled, executable.bytes_needed)
     return executable

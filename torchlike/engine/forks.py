@@ -38,7 +38,7 @@ def _finish_after_fork(value: Value) -> Any:
 
 
 def _after_fork() -> None:
-    """Replaces the functions that every op and every read call. This is done in the forked process, so no other one pays for a check."""
+    """Replaces the functions that every op and every read call. Only the forked process does this: others need no check."""
     if not started():
         return  # JAX starts its threads here when it is first used
     per_thread, values, threads = _CHANGED

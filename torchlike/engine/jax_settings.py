@@ -28,7 +28,7 @@ try:
     # Found by their class, not by their names: what JAX adds is among them.
     _all: list[Any] = [s for module in (config, core) for s in vars(module).values() if isinstance(s, _Setting)]
     _all += [s for s in config.config_states.values() if not any(s is other for other in _all)]
-except (ImportError, AttributeError):  # another version of JAX
+except (ImportError, AttributeError):  # another version of JAX has no such class
     _x64 = None
 
 _GENERATOR_EXIT = _GeneratorContextManager.__exit__.__code__
@@ -37,14 +37,14 @@ T = TypeVar("T")
 
 
 def _settings_restored() -> Iterable[None]:
-    """Puts everything back as it is now, when it is exhausted."""
+    """A generator that restores the settings of this moment when it is exhausted."""
     return chain(map(_set, _all, [*map(_get, _all)]), starmap(setattr, [(_names, "context", _names.context)]))
 
 
 def _end_contexts(error: BaseException | None) -> None:
     """Ends the generators of contexts the ends of which were interrupted.
 
-    The error's traceback keeps them alive. Whoever drops it would have them put back later what they found, which is long gone by then.
+    The error's traceback keeps them alive. If it were dropped later, they would restore old settings over newer ones.
     """
     while error is not None:
         for frame, _ in walk_tb(error.__traceback__):

@@ -178,7 +178,7 @@ class Kernel:
         return self._executable
 
     def drop_executable(self) -> None:
-        """Forgets what was compiled for devices that are no more."""
+        """Drops the executable, which was compiled for devices that no longer exist."""
         self._executable = self._on_tracers = None
 
     def on_tracers(self) -> Callable[..., Sequence[Any]]:

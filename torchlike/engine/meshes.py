@@ -21,12 +21,12 @@ __all__ = ["MeshedCall", "arrange", "compile_over_mesh", "lay_out", "settle"]
 
 
 def _layouts(avals: Sequence[Aval], home: Meshed) -> list[Any]:
-    """How the inputs of a program lie. What is not on the mesh is copied to each device."""
+    """The layouts of a program's inputs. An input that is not on the mesh is copied to each device."""
     return [aval.placement.sharding if aval.placement.home is home else home.sharding for aval in avals]
 
 
 def _wishes(avals: Sequence[Aval], home: Meshed, others: int = 0) -> list[Any]:
-    """How the outputs of a program are to lie: None where XLA decides. ``others``: outputs behind them, which go to each device."""
+    """The layouts that a program's outputs must have: None where XLA decides. ``others``: outputs behind them, which go to each device."""
     return [None if a.placement is home else a.placement.sharding for a in avals] + [home.sharding] * others
 
 
@@ -124,7 +124,7 @@ class MeshedCall:
         self._in_avals, self._home = in_avals, home
 
     def reserve(self) -> None:
-        """XLA says itself where there is no memory."""
+        """Does nothing: on a mesh XLA itself reports that there is too little memory."""
 
     def __call__(self, arrays: Sequence[object]) -> list[Any]:
         inputs = []
@@ -135,7 +135,7 @@ class MeshedCall:
 
 
 def settle(table: Sequence[weakref.ref[Value]], outputs: Iterable[int]) -> None:
-    """Writes down how the computed values at these places of a table lie, of which nobody had said it."""
+    """Records the layouts that XLA chose for the computed values at these places of a table."""
     for position in outputs:
         value = table[position]()
         if value is None or value.array is None:

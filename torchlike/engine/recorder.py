@@ -1,4 +1,4 @@
-"""Recording: each op is one dictionary look-up in the trace tree. Ops run when somebody needs a value, or a boundary comes."""
+"""Recording: each op is one dictionary look-up in the trace tree. Ops run when a value is read or at a boundary."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Nobody:
     __slots__ = ("__weakref__",)
 
 
-_DEAD: Any = _ref(_Nobody())  # refers to nothing
+_DEAD: Any = _ref(_Nobody())  # a weak reference whose object is gone
 
 
 class Recorder:
@@ -515,7 +515,7 @@ class Recorder:
 
 
 def _look_only(op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]):
-    """On the meta device: the kernel says what is returned, and nothing is recorded, since nothing will be run."""
+    """On the meta device: returns values with the kernel's avals, and records nothing, since there is nothing to compute."""
     kernel = op.kernel(static, args, tuple([v.aval.plain() for v in values]))
     return kernel, [Value.without_data(aval) for aval in kernel.out_avals]
 
@@ -550,7 +550,7 @@ def finish_all(reason: str) -> None:
 
 
 def forget() -> None:
-    """Runs what every thread has recorded and forgets all traces: what ops mean has changed."""
+    """Runs what every thread has recorded and drops all traces. Needed when a setting changes what ops compute."""
     for thread_recorder in threads.recorders():
         thread_recorder.flush("a global setting changed")
         thread_recorder.forget()

@@ -18,7 +18,7 @@ from .value import Value
 def leave_devices() -> None:
     """Moves every value to the host, and drops all devices and what was compiled for them. Does nothing where JAX has not started.
 
-    JAX's arrays outside of the engine stay on the old devices.
+    JAX arrays that the program itself holds stay on the old devices.
     """
     forget()
     if not started():

@@ -35,7 +35,7 @@ from .trace import Path, Step, TraceNode
 from .value import Value, put
 
 Ref = weakref.ref[Value]
-# So many known ops are a long run: it is worth a segment of its own.
+# This many known ops in a row count as a long run, which gets a segment of its own.
 MIN_KNOWN_OPS = 8
 
 
@@ -94,7 +94,7 @@ class Segment:
         self.unseen = False  # an op of a signature never seen is among what is recorded
         # The first op that is known again after it, and how many ops were before.
         self.known_run: tuple[Kernel, int] | None = None
-        self.closed = False  # it is about to be run, or has run: what is recorded now may come too late
+        self.closed = False  # it is about to run, or has run: a record committed now may not be part of the run
         self.running = False
         self.started = False
         # A check of an earlier program that was found to have failed before this one ran: nothing in it has happened.
@@ -120,7 +120,7 @@ class Segment:
         del self.leaf_arrays[node.leaves :]
 
     def end_run(self) -> None:
-        """Notes where a long run of known ops has begun: see ``Recorder._ends_before``."""
+        """Notes where a long run of known ops began: see ``Recorder._ends_before``."""
         if self.known_run is not None:
             kernel, before = self.known_run
             kernel.runs_begun += self.cursor.depth - before >= MIN_KNOWN_OPS
@@ -180,7 +180,7 @@ class Segment:
 
     def _run_as_before(self, node: TraceNode, decision: Decision, alive: list[Value | None]) -> bool:
         """Runs the program that ran here before when the same values were alive; False where ``_run_anew`` has to decide."""
-        if self.started:  # some values may have their arrays already
+        if self.started:  # after an interrupt some values may have their arrays already
             return False
         program, values = decision.program, decision.outputs(alive)
         try:
@@ -320,7 +320,7 @@ class Segment:
         assert recorder is not None
         if isinstance(self.ran.placement, Meshed):
             settle(self.table, self.ran.path().outputs)
-        if self in recorder.waiting:  # else it was taken out before, and interrupted here
+        if self in recorder.waiting:  # otherwise an interrupted earlier call has removed it already
             recorder.waiting.remove(self)
         self.table, self.leaf_arrays, self.replaced, self.pinned = [], [], [], set()
         self.recorder = None

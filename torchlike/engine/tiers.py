@@ -115,7 +115,8 @@ def due(node: TraceNode, state: Hashable, ends_step: bool) -> Due:
     if choice.mode == NEVER or node.depth == 1:  # one op has its own executable already
         return Due.NOTHING
     on_mesh = isinstance(node.placement, Meshed)
-    if choice.mode == NOW or node.group is not None or on_mesh:  # what many devices do together is a step of a long run
+    # A path over several devices is a step of a long run, so its compilation is not weighed against its cost.
+    if choice.mode == NOW or node.group is not None or on_mesh:
         return Due.SWITCH if node.programs or node.runs >= 2 or ends_step else Due.NOTHING
     path = node.path()
     if node.run_seconds == 0.0:

@@ -80,13 +80,13 @@ class Value:
     @classmethod
     def full(cls, shape: tuple[int, ...], dtype: np.dtype, placement: Placement = CPU, number: Any = 0) -> Value:
         """A value that holds one number everywhere."""
-        if placement is META:  # of which no memory may be taken
+        if placement is META:  # a meta tensor must take no memory
             return cls.without_data(Aval(shape, dtype, META))
         return cls.on_host(np.full(shape, number, dtype) if number else np.zeros(shape, dtype), placement)
 
     @classmethod
     def without_data(cls, aval: Aval) -> Value:
-        """A value on the meta device: it can be told what it would look like, and that is all."""
+        """A value on the meta device: its shape and dtype are known, and it has no elements."""
         return cls.over(aval, NO_DATA)
 
     @classmethod
@@ -150,7 +150,7 @@ class Value:
         return self._cut(np.asarray(array))
 
     def _cut(self, array: Any) -> np.ndarray:
-        """Without the zeros that a layout over a mesh may need at the end."""
+        """The array without the padding that its layout over a mesh may have."""
         return array if array.shape == self.aval.shape else array[tuple(map(slice, self.aval.shape))]
 
     def pin(self) -> None:
@@ -158,7 +158,7 @@ class Value:
         self.pinned = True
         if self.segment is not None:
             self.segment.pinned.add(id(self.array))
-        if not threads.alone():  # another thread may have met the value since
+        if not threads.alone():  # another thread may have recorded with the value since
             for segment in threads.unfinished():
                 segment.pinned.add(id(self.array))
 
@@ -187,7 +187,7 @@ def put(array: np.ndarray, placement: Placement) -> jax.Array:
     if stored != array.shape:
         array = np.pad(array, [(0, more - n) for more, n in zip(stored, array.shape, strict=True)])
     there = jax.device_put(array, placement.sharding, may_alias=False)
-    if isinstance(there, Tracer):  # within a trace of the user's, which has nothing to do with this array
+    if isinstance(there, Tracer):  # the user may be inside a JAX trace, in which this array takes no part
         with jax.ensure_compile_time_eval():
             there = jax.device_put(array, placement.sharding, may_alias=False)
     return there
