@@ -256,12 +256,14 @@ def test_a_class_of_every_style_works_in_torchlike_and_in_nnx(style):
     assert [name for name, _ in model.named_parameters()] == names
     assert isinstance(model, nn.Module) and isinstance(model, nnx.Module) and not isinstance(model, nnx.Linear)
     model.eval()
-    wanted = model(x)
+    with torch.op_by_op():  # a path that has become one program may end in other last bits
+        wanted = model(x)
     graph, state = nnx.split(model)
     copies = [copy.deepcopy(model), copy.copy(model), nnx.merge(graph, state), nnx.clone(model)]
     for each in copies:
         assert type(each) is type(model) and each.note == "kept" and each.training is False
-        assert torch.equal(each(x), wanted)
+        with torch.op_by_op():
+            assert torch.equal(each(x), wanted)
     assert graph == nnx.graphdef(model) and hash(graph) == hash(nnx.graphdef(model))
     outer = nnx.List([model])
     assert [path for path, _ in nnx.iter_modules(outer)] == [(0, "enter"), (0, "norm"), (0,), ()]
