@@ -5,9 +5,11 @@ import pytest
 import torchlike as torch
 from torchlike.autograd.replayed_backward import ReplayedBackward
 from torchlike.engine import Recorder
+from torchlike.engine.recorder import forget
 
 
 def test_what_is_new_about_a_known_pass_is_seen(monkeypatch):
+    forget()  # of earlier tests it may be known that sizes vary here, and such a pass is cut
     replayed = []
     replay = ReplayedBackward.replay
     monkeypatch.setattr(

@@ -99,7 +99,9 @@ names = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK TORCHELASTIC_RES
 assert dist.is_torchelastic_launched() and "MASTER_ADDR" in os.environ and "MASTER_PORT" in os.environ
 x = torch.tensor([float(dist.get_rank())])
 dist.all_reduce(x)
-print(*(os.environ[name] for name in names), "torchlike" if hasattr(torch, "explain") else torch.__name__, x.item(), *sys.argv[1:])
+words = [*(os.environ[name] for name in names), "torchlike" if hasattr(torch, "explain") else torch.__name__, x.item(), *sys.argv[1:]]
+# As one piece: with PYTHONUNBUFFERED `print` writes word by word, and the lines of two processes mix.
+sys.stdout.write(" ".join(map(str, words)) + "\\n")
 if "fail" in sys.argv and dist.get_rank() == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
     os._exit(7)
 dist.destroy_process_group()
