@@ -117,7 +117,7 @@ DEVICES = ("cpu", "cuda")  # those with an autocast
 class Form(enum.Flag):
     """The public forms of an op or composite: PyTorch's. They are declared, since PyTorch's choice follows no rule."""
 
-    NONE = 0  # other functions call it, or the file of its namespace exports it (torchlike/linalg.py)
+    NONE = 0  # other functions call it, or the file of its namespace exports it (torchlike/linalg/__init__.py)
     FUNCTION = enum.auto()  # torch.relu
     METHOD = enum.auto()  # Tensor.relu
     PROPERTY = enum.auto()  # Tensor.real

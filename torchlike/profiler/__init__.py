@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
-from ._core.devices import devices_of
-from .autograd import profiler as single
-from .autograd.profiler import record_function as record_function, refuse
-from .autograd.profiler_util import EventList
+from .._core.devices import devices_of
+from ..autograd import profiler as single
+from ..autograd.profiler import record_function as record_function, refuse
+from ..autograd.profiler_util import EventList
 
 __all__ = [
     "ProfilerAction",

@@ -1,7 +1,7 @@
 """torch.special: functions of mathematical physics and statistics, element by element."""
 
-from ._core.overridable import offer as _offer
-from .ops.composite.special import (
+from .._core.overridable import offer as _offer
+from ..ops.composite.special import (
     special_digamma as digamma,
     special_erf as erf,
     special_erfc as erfc,
@@ -25,7 +25,7 @@ from .ops.composite.special import (
     special_softmax as softmax,
     special_xlogy as xlogy,
 )
-from .ops.elementwise.bessel import (
+from ..ops.elementwise.bessel import (
     special_airy_ai as airy_ai,
     special_bessel_j0 as bessel_j0,
     special_bessel_j1 as bessel_j1,
@@ -42,15 +42,15 @@ from .ops.elementwise.bessel import (
     special_scaled_modified_bessel_k1 as scaled_modified_bessel_k1,
     special_spherical_bessel_j0 as spherical_bessel_j0,
 )
-from .ops.elementwise.exponents import special_entr as entr, special_xlog1py as xlog1py
-from .ops.elementwise.gaussian import (
+from ..ops.elementwise.exponents import special_entr as entr, special_xlog1py as xlog1py
+from ..ops.elementwise.gaussian import (
     special_erfcx as erfcx,
     special_log_ndtr as log_ndtr,
     special_ndtr as ndtr,
     special_ndtri as ndtri,
     special_zeta as zeta,
 )
-from .ops.elementwise.polynomials import (
+from ..ops.elementwise.polynomials import (
     special_chebyshev_polynomial_t as chebyshev_polynomial_t,
     special_chebyshev_polynomial_u as chebyshev_polynomial_u,
     special_chebyshev_polynomial_v as chebyshev_polynomial_v,

@@ -1,8 +1,8 @@
 """torch.linalg: linear algebra."""
 
-from ._core.overridable import offer as _offer
-from .ops.linalg._matrices import LinAlgError as LinAlgError
-from .ops.linalg.factorisations import (
+from .._core.overridable import offer as _offer
+from ..ops.linalg._matrices import LinAlgError as LinAlgError
+from ..ops.linalg.factorisations import (
     linalg_cholesky as cholesky,
     linalg_cholesky_ex as cholesky_ex,
     linalg_eig as eig,
@@ -17,12 +17,12 @@ from .ops.linalg.factorisations import (
     linalg_svd as svd,
     linalg_svdvals as svdvals,
 )
-from .ops.linalg.indefinite import (
+from ..ops.linalg.indefinite import (
     linalg_ldl_factor as ldl_factor,
     linalg_ldl_factor_ex as ldl_factor_ex,
     linalg_ldl_solve as ldl_solve,
 )
-from .ops.linalg.matrix_functions import (
+from ..ops.linalg.matrix_functions import (
     linalg_cond as cond,
     linalg_cross as cross,
     linalg_det as det,
@@ -41,7 +41,7 @@ from .ops.linalg.matrix_functions import (
     linalg_vecdot as vecdot,
     linalg_vector_norm as vector_norm,
 )
-from .ops.linalg.solving import (
+from ..ops.linalg.solving import (
     linalg_inv as inv,
     linalg_inv_ex as inv_ex,
     linalg_lstsq as lstsq,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._core.devices import devices_of
-from .engine import flush
+from .._core.devices import devices_of
+from ..engine import flush
 
 __all__ = [
     "current_allocated_memory", "device_count", "driver_allocated_memory", "empty_cache", "is_available", "manual_seed",
@@ -66,7 +66,7 @@ def recommended_max_memory() -> int:
 def manual_seed(seed: int) -> None:
     """Seeds the one generator that all devices draw from, if there is such a GPU."""
     if is_available():
-        from .ops.creation.random import manual_seed as seed_all
+        from ..ops.creation.random import manual_seed as seed_all
 
         seed_all(seed)
 
@@ -74,6 +74,6 @@ def manual_seed(seed: int) -> None:
 def seed() -> None:
     """Seeds the one generator that all devices draw from by the operating system's numbers, if there is such a GPU."""
     if is_available():
-        from .ops.creation.random import seed as seed_all
+        from ..ops.creation.random import seed as seed_all
 
         seed_all()

@@ -1,7 +1,7 @@
 """torch.fft: discrete Fourier transforms."""
 
-from ._core.overridable import offer as _offer
-from .ops.signal.fft import (
+from .._core.overridable import offer as _offer
+from ..ops.signal.fft import (
     fft_fft as fft,
     fft_fft2 as fft2,
     fft_fftfreq as fftfreq,

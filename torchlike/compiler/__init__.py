@@ -7,7 +7,7 @@ from contextlib import ContextDecorator
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from ._compile import BACKENDS, compile as compile, given_back
+from .._compile import BACKENDS, compile as compile, given_back
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "compile", "config", "cudagraph_mark_step_begin", "disable", "get_default_backend",
@@ -71,7 +71,7 @@ def wrap_numpy(fn: Callable[..., object]) -> Callable[..., Any]:
     """A function over NumPy arrays as one over tensors. Gradients do not pass through it."""
     import functools
 
-    from .ops.creation.from_data import from_numpy
+    from ..ops.creation.from_data import from_numpy
 
     @functools.wraps(fn)
     def wrapped(*args: object, **kwargs: object) -> Any:
@@ -159,6 +159,6 @@ skip_guard_on_all_nn_modules_unsafe = skip_guard_on_globals_unsafe = skip_guard_
 
 def reset() -> None:
     """Forgets the recorded paths and the programs compiled for them."""
-    from .engine.recorder import forget
+    from ..engine.recorder import forget
 
     forget()

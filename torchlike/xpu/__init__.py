@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ._core.annotations import DeviceLike
+from .._core.annotations import DeviceLike
 
 __all__ = [
     "Event", "Stream", "current_device", "current_stream", "device_count", "empty_cache", "get_device_capability", "get_device_name",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._core.annotations import DeviceLike
+from .._core.annotations import DeviceLike
 
 __all__ = ["current_device", "device_count", "is_available", "is_initialized", "set_device", "synchronize"]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace, UnionType
 from typing import Any, Final as Final, List, NamedTuple, Union, get_args, get_origin  # noqa: UP035  # programs take some from here
 
-from .futures import Future as Future
-from .nn import Module
+from ..futures import Future as Future
+from ..nn import Module
 
 __all__ = [
     "Attribute",

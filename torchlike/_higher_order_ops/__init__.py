@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._core.tensor import Tensor
-from .utils import _pytree as pytree
+from .._core.tensor import Tensor
+from ..utils import _pytree as pytree
 
 __all__ = ["cond", "while_loop"]
 

@@ -6,7 +6,7 @@ import multiprocessing
 import signal
 import traceback
 from collections.abc import Callable
-from multiprocessing import *  # noqa: F403  # pyright: ignore[reportWildcardImportFromLibrary]
+from multiprocessing import *  # pyright: ignore[reportWildcardImportFromLibrary]
 from typing import Any
 
 __all__ = [  # beside the standard library's

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from ._core.devices import (
+from .._core.devices import (
     accelerator,
     default_device,
     device,
@@ -15,10 +15,10 @@ from ._core.devices import (
     placement,
     set_default_device,
 )
-from .engine.aval import jax_devices
+from ..engine.aval import jax_devices
 
 if TYPE_CHECKING:
-    from ._core.annotations import DeviceLike
+    from .._core.annotations import DeviceLike
 
 
 __all__ = [
@@ -97,7 +97,7 @@ class device_index:
 
 def current_stream(device: DeviceLike | None = None, /) -> Any:
     """The stream of the accelerator, of which there is one."""
-    from ._streams import Stream
+    from .._streams import Stream
 
     return Stream(_present() if device is None else device)
 
@@ -111,7 +111,7 @@ def _present() -> device:
 
 def synchronize(device: device | None = None) -> None:
     """Waits until everything that was handed to the accelerator has run."""
-    from .engine import flush
+    from ..engine import flush
 
     flush()
     for where in jax_devices():
