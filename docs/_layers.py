@@ -12,7 +12,7 @@ CONTRACTS = HERE.parent / "pyproject.toml"
 # What each layer is for, by the first of its modules.
 PURPOSE = {
     "__main__": "python -m torchlike",
-    "_runner": "runs a program as Python does",
+    "_runner": "runs a program as Python does; puts the namespace `torch` and Tensor's methods together",
     "_alias": "`import torch` means torchlike: finder, stand-ins for what is missing, pickles, processes",
     "vision": "torchvision: datasets, transforms, models, ops, drawing",
     "hub": "what stands on nn: downloaded weights, function transforms, distributions, assert_close",
@@ -21,7 +21,6 @@ PURPOSE = {
     "_VF": "functions of torch with PyTorch's inner arguments, for the programs that call these",
     "nn": "modules over flax NNX, functions, initializers; autocast and the gradient scaler",
     "distributed": "process groups",
-    "_bind": "puts methods and operators onto Tensor",
     "utils": "DataLoader, checkpoint, TensorBoard; profiles",
     "_ops": "torch.ops: operators by their inner names, and those that programs define",
     "_utils": "backward and grad, modes, Function; namespaces that hand operators on; tensors to JAX arrays and back",

@@ -4,10 +4,9 @@ import typing as _typing
 from math import e as e, inf as inf, nan as nan, pi as pi
 from types import FunctionType as _FunctionType
 
-from . import _loading as _loading  # isort: skip (first, since it imports the others)
+from ._namespace import _loading as _loading  # isort: skip (first, since it imports the others)
 from . import (
     __config__ as __config__,
-    _bind as _bind,
     accelerator as accelerator,
     amp as amp,
     autograd as autograd,
@@ -39,7 +38,6 @@ from . import (
     version as version,
 )
 from ._alias import alias as alias, load_ipython_extension as load_ipython_extension
-from ._compile import compile as compile
 from ._core.devices import device as device, set_default_device as set_default_device
 from ._core.dtypes import (
     bfloat16 as bfloat16,
@@ -102,7 +100,7 @@ from ._core.printing import set_printoptions as set_printoptions
 from ._core.size import Size as Size
 from ._core.tensor import Tensor as Tensor
 from ._missing import explain_missing as _explain_missing
-from ._streams import Event as Event, Stream as Stream
+from .accelerator._streams import Event as Event, Stream as Stream
 from .amp import GradScaler as GradScaler, autocast as autocast
 from .amp.autocast_mode import (
     get_autocast_cpu_dtype as get_autocast_cpu_dtype,
@@ -121,6 +119,7 @@ from .autograd.grad_mode import (
     is_grad_enabled as is_grad_enabled,
     is_inference_mode_enabled as is_inference_mode_enabled,
 )
+from .compiler._compile import compile as compile
 from .engine import OutOfMemoryError as OutOfMemoryError, explain as explain, op_by_op as op_by_op
 from .func import vmap as vmap
 from .interop import from_jax as from_jax, jax_function as jax_function, to_jax as to_jax
@@ -171,9 +170,9 @@ if _typing.TYPE_CHECKING:  # those of ``LATER`` and ``DEFINED_IN``
         xpu as xpu,
     )
     from ._higher_order_ops import *
-    from ._introspection import *
     from ._linalg_utils import *
-    from ._symbolic import *
+    from ._namespace._introspection import *
+    from ._namespace._symbolic import *
     from ._VF import *
     from .amp.autocast_mode import (
         autocast_decrement_nesting as autocast_decrement_nesting,
@@ -196,8 +195,8 @@ for _value in list(globals().values()):
         (
             "torchlike._core.",
             "torchlike._alias",
-            "torchlike._compile",
-            "torchlike._streams",
+            "torchlike.accelerator._streams",
+            "torchlike.compiler._compile",
             "torchlike.ops.",
             "torchlike.sparse._",
         )

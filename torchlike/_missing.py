@@ -90,9 +90,9 @@ _BY_MODULE = {
         norm_except_dim nuclear_norm poisson_nll_loss rrelu_ to_dlpack triplet_margin_loss""",
     "_higher_order_ops": "cond while_loop",
     "_linalg_utils": "eig lstsq matrix_rank solve symeig",
-    "_symbolic": """
+    "_namespace._symbolic": """
         SymBool SymFloat SymInt sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum""",
-    "_introspection": """
+    "_namespace._introspection": """
         AcceleratorError FatalError
         classproperty compiled_with_cxx11_abi get_device_module has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_mps has_openmp
         has_spectral init_num_threads is_anomaly_check_nan_enabled is_anomaly_enabled is_warn_always_enabled set_anomaly_enabled

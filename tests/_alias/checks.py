@@ -126,9 +126,9 @@ def check_no_private_module_is_reachable() -> None:
 
     private = (
         "_alias",
-        "_bind",
         "_core",
         "_missing",
+        "_namespace",
         "dispatch",
         "engine",
         "interop",

@@ -1,4 +1,4 @@
-"""Records PyTorch's modules, and of what kind each name in them is, into torchlike/pytorch_modules.json.
+"""Records PyTorch's modules, and of what kind each name in them is, into torchlike/_alias/pytorch_modules.json.
 
 `python -m tests.golden.record_modules`, where PyTorch is installed. Under `python -m torchlike`, what PyTorch has and torchlike lacks
 stands in by what is recorded here: `torchlike/_alias/stand_ins.py` says how the kinds are used.
@@ -28,7 +28,7 @@ from typing import Any
 
 import torch
 
-FILE = Path(__file__).parents[2] / "torchlike" / "pytorch_modules.json"
+FILE = Path(__file__).parents[2] / "torchlike" / "_alias" / "pytorch_modules.json"
 # Of these only the names of modules are recorded: PyTorch's own tests, its compiler, and what no program imports from.
 CLOSED = (
     "torch._decomp", "torch._dynamo.polyfills", "torch._dynamo.repro", "torch._dynamo.variables", "torch._export.db",

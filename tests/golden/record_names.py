@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 NAMES = Path(__file__).parents[2] / "torchlike" / "pytorch_names.json"
-OPERATORS = NAMES.with_name("pytorch_operators.json")  # the names of `torch.ops.aten`
+OPERATORS = NAMES.parent / "_ops" / "pytorch_operators.json"  # the names of `torch.ops.aten`
 NAMESPACES = (
     "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.attention",
     "torch.nn.attention.flex_attention", "torch.nn.parallel", "torch.optim", "torch.optim.lr_scheduler", "torch.optim.swa_utils",

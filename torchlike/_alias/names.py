@@ -12,7 +12,7 @@ __all__ = ["exports", "is_module", "kinds", "listed"]
 
 @cache
 def _recorded() -> dict[str, dict[str, Any]]:
-    return json.loads(Path(__file__).parents[1].joinpath("pytorch_modules.json").read_text("utf-8"))
+    return json.loads(Path(__file__).with_name("pytorch_modules.json").read_text("utf-8"))
 
 
 def is_module(name: str) -> bool:

@@ -206,7 +206,7 @@ def forward_trace() -> str:
 
 
 _PACKAGE = Path(__file__).parents[1]
-_INSIDE = tuple(str(_PACKAGE / name) for name in ("_core", "dispatch", "ops", "autograd", "_bind"))
+_INSIDE = tuple(str(_PACKAGE / name) for name in ("_core", "dispatch", "ops", "autograd", "_namespace"))
 
 
 def check_versions(node: Node) -> None:

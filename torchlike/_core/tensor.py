@@ -1,4 +1,4 @@
-"""class Tensor: its fields and properties. Its operations are declared in ``ops/``, and ``_bind.py`` adds them to it."""
+"""class Tensor: its fields and properties. Its operations are declared in ``ops/``, and ``_namespace/_bind.py`` adds them to it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Tensor(TensorMethods):
         current.clear()
         current.update(attributes)
 
-    # A higher layer sets this one (see ``_bind.py``).
+    # A higher layer sets this one (see ``_namespace/_bind.py``).
     _refresh_history: Callable[[], None]  # a view follows its base, which was written to
 
     # ---- what it is

@@ -1,4 +1,4 @@
-"""The methods that ``_bind.py`` gives to Tensor.
+"""The methods that ``_namespace/_bind.py`` gives to Tensor.
 
 Written by ``python -m torchlike.ops --stubs`` from the declarations in ``torchlike/ops``; not to be edited.
 """

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NoReturn
 
-from .._compile import given_back
 from ..compiler import (
     allow_in_graph as allow_in_graph,
     assume_constant_result as assume_constant_result,
@@ -17,6 +16,7 @@ from ..compiler import (
     set_stance as set_stance,
     substitute_in_graph as substitute_in_graph,
 )
+from ..compiler._compile import given_back
 from . import config as config, exc as exc, utils as utils
 
 __all__ = [

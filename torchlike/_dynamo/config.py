@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .._settings_module import patcher, saver
+from .._inductor.settings_module import patcher, saver
 
 verbose = False
 suppress_errors = False

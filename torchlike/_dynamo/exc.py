@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._compile import InvalidBackend as InvalidBackend
+from ..compiler._compile import InvalidBackend as InvalidBackend
 
 __all__ = [
     "BackendCompilerFailed",

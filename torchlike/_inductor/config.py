@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from .._settings_module import patcher, saver
+from .settings_module import patcher, saver
 
 debug = False
 disable_progress = True

@@ -97,7 +97,7 @@ class device_index:
 
 def current_stream(device: DeviceLike | None = None, /) -> Any:
     """The stream of the accelerator, of which there is one."""
-    from .._streams import Stream
+    from ._streams import Stream
 
     return Stream(_present() if device is None else device)
 

@@ -7,7 +7,7 @@ from contextlib import ContextDecorator
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from .._compile import BACKENDS, compile as compile, given_back
+from ._compile import BACKENDS, compile as compile, given_back
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "compile", "config", "cudagraph_mark_step_begin", "disable", "get_default_backend",

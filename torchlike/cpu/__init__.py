@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._core.annotations import DeviceLike
-from .._streams import Event as _Event, StreamContext as _StreamContext
+from ..accelerator._streams import Event as _Event, StreamContext as _StreamContext
 from ..engine import flush
 from . import amp as amp
 

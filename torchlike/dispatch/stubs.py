@@ -122,9 +122,9 @@ def functional_stub() -> str:
 
 
 def methods_stub() -> str:
-    """``_core/tensor_methods.pyi``: what ``_bind.py`` gives to Tensor, read off the class itself."""
+    """``_core/tensor_methods.pyi``: what ``_namespace/_bind.py`` gives to Tensor, read off the class itself."""
     lines = [
-        HEAD.format(what="The methods that ``_bind.py`` gives to Tensor.", tensor=".tensor"),
+        HEAD.format(what="The methods that ``_namespace/_bind.py`` gives to Tensor.", tensor=".tensor"),
         "class TensorMethods:",
     ]
     declared = dict(records())

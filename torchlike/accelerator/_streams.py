@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from types import TracebackType
 
-from ._core.annotations import DeviceLike
-from ._core.devices import accelerator, device as device_, placement
-from .engine import flush
+from .._core.annotations import DeviceLike
+from .._core.devices import accelerator, device as device_, placement
+from ..engine import flush
 
 __all__ = ["Event", "Stream", "StreamContext"]
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from . import ops, sparse as sparse
-from ._core import overridable, subclasses
-from ._core.dtypes import from_numpy_dtype
-from ._core.tensor import Tensor, from_host
-from ._core.torch_function import DisableTorchFunctionSubclass, overrides
-from .autograd.engine import tensor_backward
-from .dispatch.bindings import FUNCTIONS, function_form, inplace_form
-from .dispatch.inplace import refresh_history
-from .dispatch.opdef import Form, Op, declarations
-from .ops.creation.legacy import legacy_constructor
+from .. import ops, sparse as sparse
+from .._core import overridable, subclasses
+from .._core.dtypes import from_numpy_dtype
+from .._core.tensor import Tensor, from_host
+from .._core.torch_function import DisableTorchFunctionSubclass, overrides
+from ..autograd.engine import tensor_backward
+from ..dispatch.bindings import FUNCTIONS, function_form, inplace_form
+from ..dispatch.inplace import refresh_history
+from ..dispatch.opdef import Form, Op, declarations
+from ..ops.creation.legacy import legacy_constructor
 
 
 def attach(name: str, method: object) -> None:

@@ -32,7 +32,8 @@ _was_enabled = _gc.isenabled()
 _gc.disable()
 _before = _gc.get_objects()
 try:
-    from . import _bind, distributed, distributions, nn, optim, serialization, utils
+    from . import _bind  # isort: skip (first, since the others use the methods of Tensor)
+    from .. import distributed, distributions, nn, optim, serialization, utils
 
     if _was_enabled and not _gc.get_freeze_count() and len(_before) <= _MOST:
         _freeze_all_but(_before)

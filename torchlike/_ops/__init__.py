@@ -10,14 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import ops as _operators
-from ._core.signatures import Args, Function as AnyFunction, Kwargs
-from ._core.tensor import Tensor
-from ._library._overload_names import OVERLOADS
-from ._library.infer_schema import FunctionSchema, parse
-from .autograd import Function
-from .autograd.grad_mode import no_grad
-from .dispatch.bindings import FUNCTIONS
+from .. import ops as _operators
+from .._core.signatures import Args, Function as AnyFunction, Kwargs
+from .._core.tensor import Tensor
+from .._library._overload_names import OVERLOADS
+from .._library.infer_schema import FunctionSchema, parse
+from ..autograd import Function
+from ..autograd.grad_mode import no_grad
+from ..dispatch.bindings import FUNCTIONS
 
 __all__ = ["DEFINED", "Definition", "OpOverload", "OpOverloadPacket", "define", "dl_open_guard", "forget", "packet_of"]
 
@@ -361,7 +361,7 @@ def _function_of(name: str) -> AnyFunction | None:
 
 
 def _functional(name: str) -> Any:
-    from ._core.overridable import overridable_namespaces
+    from .._core.overridable import overridable_namespaces
 
     return overridable_namespaces().get("torch.nn.functional", {}).get(name)  # pyright: ignore[reportAttributeAccessIssue]
 

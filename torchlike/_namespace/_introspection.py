@@ -9,12 +9,12 @@ from types import ModuleType
 from typing import Generic, TypeVar
 from warnings import warn
 
-from ._core import devices
-from ._core.annotations import DeviceLike
-from ._core.modes import modes
-from ._core.tensor import Tensor
-from .accelerator import current_accelerator
-from .autograd.anomaly_mode import set_detect_anomaly
+from .._core import devices
+from .._core.annotations import DeviceLike
+from .._core.modes import modes
+from .._core.tensor import Tensor
+from ..accelerator import current_accelerator
+from ..autograd.anomaly_mode import set_detect_anomaly
 
 __all__ = [
     "AcceleratorError", "FatalError",
