@@ -544,3 +544,111 @@ def test_what_is_marked_must_be_tensors(mark, error, message):
     with pytest.raises(error) as raised:
         marking(mark).apply(torch.ones(2))
     assert str(raised.value) == message
+
+
+def passing(forward):
+    class Passing(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return grads[0] * 2
+
+    return Passing
+
+
+IN_FUNCTION = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+    "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior "
+    "is forbidden. You can fix this by cloning the output of the custom Function."
+)
+
+
+@pytest.mark.parametrize(
+    ("forward", "part", "node"),
+    [
+        (lambda x: x, lambda y: y, "Passing"),
+        (lambda x: x.view_as(x), lambda y: y, "Passing"),
+        (lambda x: x.exp().view(4).view(2, 2), lambda y: y, "Passing"),
+        (lambda x: x, lambda y: y[0], "Select"),
+        (lambda x: x, lambda y: y.view(4), "View"),
+    ],
+)
+def test_an_output_that_is_a_view_cannot_be_written_to(forward, part, node):
+    """The write would go around ``backward``, and into an input that was returned as it is."""
+    x = torch.ones(2, 2, requires_grad=True)
+    y = part(passing(forward).apply(x))
+    with pytest.raises(RuntimeError) as raised:
+        y.mul_(3)
+    assert str(raised.value) == f"Output 0 of {node} is a view and is being modified inplace. {IN_FUNCTION}"
+    assert x.tolist() == [[1, 1], [1, 1]]
+    with torch.no_grad():
+        y.mul_(3)
+
+
+def test_an_output_that_is_a_view_has_no_gradient_once_its_base_was_written_to():
+    x = torch.ones(2, requires_grad=True) * 1
+    y = passing(lambda x: x.view(2)).apply(x)
+    x.mul_(2)
+    with pytest.raises(RuntimeError) as raised:
+        y.sum()
+    start = "Output 0 of Passing is a view and its base or another view of its base has been modified inplace. "
+    assert str(raised.value) == start + IN_FUNCTION
+
+
+def test_of_several_outputs_those_that_are_views_cannot_be_written_to():
+    x = torch.ones(2, requires_grad=True)
+    same, view, new = passing(lambda x: (x, x.view(2), x * 2)).apply(x)
+    for y in (same, view):
+        with pytest.raises(RuntimeError, match="This view is the output of a function that returns multiple views"):
+            y.mul_(2)
+    assert new.mul_(2).tolist() == [4, 4]
+
+
+def test_a_marked_write_counts_as_one_more():
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = torch.ones(2, requires_grad=True) * 1
+    assert Doubled.apply(x)._version == 2
+
+
+def test_setup_context_sees_defaults_and_arguments_given_by_name():
+    seen = []
+
+    class Scaled(Function):
+        @staticmethod
+        def forward(x, factor=2.0):
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            seen.append(inputs[1])
+            ctx.factor = inputs[1]
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.factor, None
+
+    x = leaf(1.0, 2.0)
+    for result in (Scaled.apply(x), Scaled.apply(x, factor=3.0), Scaled.apply(factor=4.0, x=x)):
+        result.sum().backward()
+    assert seen == [2.0, 3.0, 4.0] and x.grad.tolist() == [9, 9]
+    with pytest.raises(TypeError, match="^got an unexpected keyword argument 'other'$"):
+        Scaled.apply(x, other=1)
+
+
+def test_a_function_cannot_be_called_as_functions_once_were():
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        old = Cube()
+    with pytest.raises(RuntimeError, match="^Legacy autograd function with non-static forward method is deprecated."):
+        old(leaf(1.0))

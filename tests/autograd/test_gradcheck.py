@@ -277,3 +277,13 @@ def test_views_that_show_other_numbers_than_their_memory_are_checked(function):
     assert torch.autograd.gradcheck(
         function, torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128, requires_grad=True)
     )
+
+
+@pytest.mark.parametrize(
+    ("function", "size", "dtype", "following"),
+    [(torch.sin, 3, torch.float64, [0.2939, 0.5185]), (torch.square, 2, torch.complex128, [0.6977, 0.8000])],
+)
+def test_the_second_check_draws_as_many_random_numbers_as_in_pytorch(function, size, dtype, following):
+    torch.manual_seed(0)
+    gradgradcheck(function, (torch.randn(size, dtype=dtype, requires_grad=True),))
+    assert torch.rand(2).tolist() == pytest.approx(following, abs=1e-4)

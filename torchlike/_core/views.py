@@ -12,7 +12,7 @@ from .storage import HostMemory, Storage, same_bits
 from .strided import Strided
 
 # How a view was made decides whether it may be written to where gradients are recorded (PyTorch's rules).
-DEFAULT, IN_NO_GRAD, ONE_OF_SEVERAL, IN_INFERENCE = range(4)
+DEFAULT, IN_NO_GRAD, ONE_OF_SEVERAL, IN_INFERENCE, IN_FUNCTION = range(5)
 
 
 class ViewStep:

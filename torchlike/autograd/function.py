@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,7 +13,7 @@ import numpy as np
 from .._core.modes import modes
 from .._core.node import SECOND_BACKWARD, Node, forward_trace, modified, next_number
 from .._core.tensor import Tensor, alias, from_value
-from .._core.views import View
+from .._core.views import DEFAULT, IN_FUNCTION, ONE_OF_SEVERAL, View
 from ..engine.value import Value
 from .grad_mode import no_grad, set_grad_enabled
 
@@ -216,6 +217,9 @@ class FunctionNode(Node, FunctionCtx):
         return f"<torch.autograd.function.{self.name()} object at 0x{id(self):x}>"
 
 
+_signature = functools.lru_cache(maxsize=1024)(inspect.signature)  # of ``forward``
+
+
 @functools.cache
 def _rule(function: type[Function]) -> _FunctionRule:
     return _FunctionRule(function)
@@ -269,15 +273,26 @@ class Function(FunctionCtx):
 
     vjp = backward
 
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with static "
+            "forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
+
     @classmethod
     def apply(cls, *args: object, **kwargs: object) -> Any:
         """Runs ``forward`` without recording, and records the call itself."""
+        in_context = cls.setup_context is not Function.setup_context
+        if in_context:  # which has all arguments by position, defaults too
+            bound = _signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
         record = modes.grad_enabled and any(isinstance(x, Tensor) and x._tracked for x in args)
         ctx = _rule(cls).node_class(cls, args)
         if modes.anomaly:
             ctx.trace = forward_trace()
         with no_grad():
-            if cls.setup_context is not Function.setup_context:
+            if in_context:
                 result = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, result)
             else:
@@ -285,7 +300,8 @@ class Function(FunctionCtx):
         outputs = result if isinstance(result, tuple) else (result,)
         _all_tensors("mark_dirty can only accept variables, but argument ", ctx.dirty_tensors)
         _all_tensors("mark_non_differentiable only accepts variable arguments, but got ", ctx.non_differentiable)
-        wrapped = tuple(_output(ctx, o, n, args, record) for n, o in enumerate(outputs))
+        several = sum(_differentiable(ctx, o) for o in outputs) > 1
+        wrapped = tuple(_output(ctx, o, n, args, record, several) for n, o in enumerate(outputs))
         ctx.avals = tuple(o._aval if isinstance(o, Tensor) else None for o in wrapped)
         ctx.to_save = tuple(_replaced(t, outputs, wrapped) for t in ctx.to_save)
         ctx.keep(wrapped, record)
@@ -302,24 +318,37 @@ def _replaced(tensor: Tensor, outputs: tuple[Tensor, ...], wrapped: tuple[Tensor
     return next((w for o, w in zip(outputs, wrapped, strict=True) if o is tensor), tensor)
 
 
-def _output(ctx: FunctionNode, output: Tensor, number: int, inputs: tuple[object, ...], record: bool) -> Any:
-    """Links an output of ``forward`` to the call's node."""
+def _differentiable(ctx: FunctionNode, output: object) -> bool:
+    if not isinstance(output, Tensor) or output.dtype.category < 2:
+        return False
+    return not any(output is x for x in ctx.non_differentiable)
+
+
+def _output(
+    ctx: FunctionNode, output: Tensor, number: int, inputs: tuple[object, ...], record: bool, several: bool
+) -> Any:
+    """Links an output of ``forward`` to the call's node. ``several``: there are others that have a gradient."""
     if not isinstance(output, Tensor):
         return output
     is_input = any(output is x for x in inputs)
     dirty = any(output is x for x in ctx.dirty_tensors)
-    differentiable = record and output.dtype.category >= 2 and not any(output is x for x in ctx.non_differentiable)
+    differentiable = record and _differentiable(ctx, output)
     if dirty:
         if record and output._requires_grad and output._grad_fn is None:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        output._storage.version += 1  # PyTorch counts the mark as one more write
         if differentiable:
             output._rewrite_history(ctx, number)
         return output
+    base = None if output._view is None else output._view.base
+    base = output if base is None else base
     if is_input or (output._requires_grad and record):
         output = alias(output)
         if is_input and output._view is None:
-            output._view = View((), output._storage.value, output._storage.content_version, None, 0)
+            output._view = View((), output._storage.value, output._storage.content_version, None, DEFAULT)
     if differentiable:
+        if output._view is not None:  # a write through it would go around ``backward``
+            output._view = output._view.rebased(base, ONE_OF_SEVERAL if several else IN_FUNCTION)
         output._set_history(ctx, number)
     return output
 

@@ -187,6 +187,15 @@ def _check_direction(
         )
 
 
+def _uniform_like(output: Tensor) -> Tensor:
+    """Numbers from -1 to 1, of the default generator as in PyTorch, so that what is drawn afterwards is the same."""
+    zeros = np.zeros(tuple(output.shape), output.dtype.numpy)
+    if not output.is_complex():
+        return from_host(zeros).uniform_(-1, 1)
+    parts = from_host(zeros.reshape(-1).view(zeros.real.dtype)).uniform_(-1, 1)
+    return from_host(parts.numpy().view(zeros.dtype).reshape(zeros.shape))
+
+
 def _noise(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> np.ndarray:
     noise = random.normal(size=shape)
     return np.asarray(noise + 1j * random.normal(size=shape) if dtype.kind == "c" else noise, dtype)
@@ -228,8 +237,7 @@ def gradgradcheck(
     arguments = _tuple(inputs)
     outputs = _differentiable_outputs(func(*arguments))
     if grad_outputs is None:
-        random = np.random.default_rng(0)
-        seeds = [from_host(_noise(random, tuple(o.shape), o.dtype.numpy)).requires_grad_() for o in outputs]
+        seeds = [_uniform_like(output).requires_grad_() for output in outputs]
     else:
         seeds = list(_tuple(grad_outputs))
     count = len(arguments)

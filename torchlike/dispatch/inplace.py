@@ -12,7 +12,7 @@ from .._core.modes import modes
 from .._core.sparse import SparseAval
 from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
-from .._core.views import DEFAULT, IN_INFERENCE, ONE_OF_SEVERAL, ViewStep
+from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, ONE_OF_SEVERAL, ViewStep
 from ..engine.aval import Aval, Meshed
 from ..engine.recorder import Operation, recorder
 from ..engine.value import Value
@@ -39,20 +39,20 @@ def check_writable(tensor: Tensor) -> None:
     if view is None or view.base is None:
         return
     base = view.base
-    if view.origin != DEFAULT and base._requires_grad:
+    if view.origin != DEFAULT and (base._requires_grad or (view.origin == IN_FUNCTION and tensor._requires_grad)):
         raise refusal(tensor, view.origin)
     if base._requires_grad and base._grad_fn is None:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
 
 
-def refusal(tensor: Tensor, origin: int) -> RuntimeError:
-    """The error for a view that must not be written to while gradients are recorded."""
+def refusal(tensor: Tensor, origin: int, written: str = "is being modified inplace") -> RuntimeError:
+    """The error for a view that must not be written to while gradients are recorded. ``written``: what happens to it."""
     block, where = ("inference", "in normal mode") if origin == IN_INFERENCE else ("no_grad", "with grad mode enabled")
     node = tensor._grad_fn
     if node is None:
         reason = f"A view was created in {block} mode and is being modified inplace {where}."
-    elif origin == ONE_OF_SEVERAL:
-        reason = f"Output {tensor._output_nr} of {node.operation} is a view and is being modified inplace."
+    elif origin in (ONE_OF_SEVERAL, IN_FUNCTION):
+        reason = f"Output {tensor._output_nr} of {node.operation} is a view and {written}."
     else:
         reason = (
             f"Output {tensor._output_nr} of {node.operation} is a view of a view which was created in {block} mode and is being "
@@ -62,6 +62,12 @@ def refusal(tensor: Tensor, origin: int) -> RuntimeError:
         why = (
             "This view is the output of a function that returns multiple views. Such functions do not allow the output views to "
             "be modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
+    elif origin == IN_FUNCTION:
+        why = (
+            "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+            "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
+            "behavior is forbidden. You can fix this by cloning the output of the custom Function."
         )
     else:
         block = "inference_mode" if origin == IN_INFERENCE else block
@@ -203,6 +209,10 @@ def refresh_history(tensor: Tensor) -> None:
     view = tensor._view
     assert view is not None
     base: Tensor = view.base
+    if view.origin == IN_FUNCTION and tensor._grad_fn is not None:
+        if modes.grad_enabled:
+            raise refusal(tensor, IN_FUNCTION, "its base or another view of its base has been modified inplace")
+        return
     view.written = base._writes
     if not base._requires_grad:
         return

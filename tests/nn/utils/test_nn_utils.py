@@ -199,3 +199,15 @@ def test_a_call_with_other_tensors_changes_nothing_but_what_it_is_given():
     assert model[0].weight is before
     assert given["1.running_mean"].tolist() == pytest.approx([0.1, 0.1])
     assert model[1].running_mean.tolist() == [0.0, 0.0]
+
+
+def test_a_pruning_whose_arguments_are_refused_leaves_what_pytorch_leaves():
+    layer = linear()
+    with pytest.raises(ValueError, match="amount=5 should be smaller"):
+        prune.l1_unstructured(layer, "weight", 5)
+    assert list(layer._parameters) == ["bias", "weight"]
+    prune.l1_unstructured(layer, "weight", 1)
+    with pytest.raises(ValueError, match="amount=1.5"):
+        prune.l1_unstructured(layer, "weight", 1.5)
+    with pytest.raises(TypeError, match="cannot assign 'torch.FloatTensor' object to parameter 'weight_orig'"):
+        prune.l1_unstructured(layer, "weight", 1)

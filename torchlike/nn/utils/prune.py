@@ -70,6 +70,8 @@ class BasePruningMethod(ABC):
             raise AssertionError(
                 f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a PruningContainer."
             )
+        for key, _ in old:  # as PyTorch: where the arguments are refused, what was there before is gone too
+            del module._forward_pre_hooks[key]
         method = cls(*args, **kwargs)
         method._tensor_name = name
         original = getattr(module, name)
@@ -82,20 +84,20 @@ class BasePruningMethod(ABC):
         hook: BasePruningMethod = method
         with no_grad():
             if old:
-                ((key, before),) = old
-                del module._forward_pre_hooks[key]
+                ((_, before),) = old
                 hook = before if isinstance(before, PruningContainer) else PruningContainer(before)
                 hook.add_pruning_method(method)
                 mask = hook.compute_mask(scores.detach(), getattr(module, name + "_mask"))
+                module._buffers[name + "_mask"] = mask
             else:
-                mask = method.compute_mask(scores, ones_like(original))
-        if not old:
-            module.register_parameter(name + "_orig", original)  # refuses what is no parameter
-            del module._parameters[name]
-        if old:
-            module._buffers[name + "_mask"] = mask
-        else:
-            module.register_buffer(name + "_mask", mask)
+                module.register_parameter(name + "_orig", original)  # refuses what is no parameter
+                del module._parameters[name]
+                try:
+                    mask = method.compute_mask(scores, ones_like(original))
+                except Exception:
+                    module.register_parameter(name, module._parameters.pop(name + "_orig"))
+                    raise
+                module.register_buffer(name + "_mask", mask)
         setattr(module, name, hook.apply_mask(module))
         module.register_forward_pre_hook(hook)
         return hook
