@@ -108,6 +108,10 @@ class Strided:
             n, stride = self.shape[dim], self.strides[dim]
             dim += 1
             if isinstance(i, slice):
+                if i == slice(None):
+                    shape.append(n)
+                    strides.append(stride)
+                    continue
                 start, stop, step = i.indices(n)
                 shape.append(len(range(start, stop, step)))
                 strides.append(stride * step)

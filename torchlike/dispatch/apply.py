@@ -15,6 +15,7 @@ from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View, ViewStep
 from ..engine.aval import Aval, Meshed
+from ..engine.interpreter import Traces
 from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
 from .lowering import TENSOR, Lowered, check_arguments, lower, not_bool
@@ -37,7 +38,7 @@ class OffMesh(Exception):
 class Dispatcher(Operation):
     """What the recorder records of an op: its declaration and its parameters. There is one for each op."""
 
-    __slots__ = ("op", "name", "view", "number_places", "computes", "checked", "backward_name")
+    __slots__ = ("op", "name", "view", "number_places", "computes", "checked", "backward_name", "traces")
 
     def __init__(self, op: Op) -> None:
         super().__init__()
@@ -52,6 +53,7 @@ class Dispatcher(Operation):
         # Whether it is a view that shows something else than the elements that lie in the memory.
         self.computes = op.scatter_into_base is not None
         self.checked = op.check is not None and INDICES in op.roles
+        self.traces = Traces()
         DISPATCHERS.append(self)
 
     def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Lowered:
@@ -62,7 +64,7 @@ class Dispatcher(Operation):
                 raise OffMesh
         if any(map(_holds_unseen, args)):
             raise TypeError("a list of a class of its own holds tensors")  # ``apply`` gives it as a plain list then
-        return lower(self.op, _without_tensors(args), avals)
+        return lower(self.op, _without_tensors(args), avals, self.traces)
 
     def static(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         return static_of(args)
@@ -119,6 +121,7 @@ def forget_kernels() -> None:
     """Drops all kernels, because ops mean something else now: after a change of the default dtype, say."""
     for dispatcher in DISPATCHERS:
         dispatcher.kernels.clear()
+        dispatcher.traces.clear()
 
 
 def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:

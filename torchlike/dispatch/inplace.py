@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jax import Array
@@ -13,14 +13,16 @@ from .._core.sparse import SparseAval
 from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, ONE_OF_SEVERAL, ViewStep
-from ..engine.aval import Aval, Meshed
+from ..engine.aval import CPU, Aval, Meshed
+from ..engine.interpreter import Shaped, Traces
 from ..engine.recorder import Operation, recorder
 from ..engine.value import Value
 from ..numerics.windows import FULL, TAKE, put_at_layout, put_by_layout, put_slices
 from .apply import link
+from .computation import with_sizes, without_sizes
 from .lowering import Lowered
 from .moving import move, moved_value
-from .opdef import Saves
+from .opdef import STATIC, Saves
 from .pullback import MissingRule, rule_for
 
 
@@ -239,8 +241,29 @@ class Through(Operation):
         return ()
 
     def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Lowered:
-        return Lowered(self, (), lambda *arrays: (self.compute(self.steps, *arrays),), avals, avals[0].placement)
+        steps, traced = self.steps, None
+        if avals[0].placement is CPU:
+            step_args, roles = [step.args for step in steps], [STATIC] * len(steps)
+            others, sizes = without_sizes(step_args, roles, avals)
+            views = tuple([(step.op, step.number, bool(step.starts)) for step in steps])
 
+            def make(values: Sequence[Any]) -> tuple[Callable[..., tuple[Any, ...]], list[Shaped]]:
+                own_args, inputs = with_sizes(step_args, roles, avals, values)
+                own_steps = [
+                    ViewStep(step.op, step.static, args, step.number, step.starts)
+                    for step, args in zip(steps, own_args, strict=True)
+                ]
+                return self._function(tuple(own_steps)), inputs
+
+            traced, _ = _TRACES.trace((self.compute, views, others), sizes, make)
+        return Lowered(self, (), self._function(steps), avals, avals[0].placement, traced=traced)
+
+    def _function(self, steps: tuple[ViewStep, ...]) -> Callable[..., tuple[Any, ...]]:
+        return lambda *arrays: (self.compute(steps, *arrays),)
+
+
+# Of all chains of views, those that differ in sizes alone have one trace.
+_TRACES = Traces()
 
 # Operations for chains of views kept at most. When there are more, all are dropped: the program makes ever new ones.
 MAX_CHAINS = 4096

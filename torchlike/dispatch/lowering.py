@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from .._core import devices, dtypes
 from .._core.tensor_meta import tensor_meta
 from ..engine.aval import CPU, META, Aval, Placement
-from ..engine.interpreter import Traced
+from ..engine.interpreter import Shaped, Traced, Traces
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
-from ..numerics.exact_math import computed_on
-from ..numerics.half_precision import HALF
 from ..numerics.numbers import number_for
+from .computation import TENSOR as TENSOR, Computation, convert as convert, count_tensors, with_sizes, without_sizes
 from .opdef import OPERAND, Category, Op, Promote
 from .type_names import type_name
 
 
-class TensorSlot:
-    """Placeholder for a tensor in static arguments."""
+class Sized(NamedTuple):
+    """A function among those of its op that differ from it in sizes alone: the traces of the op, its key among these, and its sizes.
 
-    __slots__ = ()
+    ``make`` makes the same for other sizes: see ``Traces.trace``.
+    """
 
-    def __repr__(self) -> str:
-        return "Tensor"
-
-
-TENSOR = TensorSlot()
+    traces: Traces
+    key: tuple[object, ...]
+    sizes: tuple[int, ...]
+    make: Callable[[Sequence[Any]], tuple[Callable[..., Sequence[Array]], list[Shaped]]]
 
 
 class Lowered(Kernel):
     """A kernel of an op, with what the dispatcher needs to wrap its outputs."""
 
-    __slots__ = ("op", "args", "wrap_outputs", "rules")
+    __slots__ = ("op", "args", "wrap_outputs", "rules", "sized")
 
     def __init__(
         self,
@@ -57,6 +54,7 @@ class Lowered(Kernel):
         self.wrap_outputs = wrap_outputs  # None: the one output is the result
         # Derivative rules by the bit mask of inputs that require a gradient, filled in by ``rule_for``. None: no derivative.
         self.rules: dict[int, object] = {}
+        self.sized: Sized | None = None
 
 
 def not_bool(op: Op, number: int, kind: str) -> TypeError:
@@ -65,13 +63,14 @@ def not_bool(op: Op, number: int, kind: str) -> TypeError:
     return TypeError(f"{_public(op.name)}(): argument '{name}' (position {number + 1}) must be bool, not {kind}")
 
 
-def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Lowered:
+def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Traces) -> Lowered:
     """The kernel of ``op`` for these arguments, in which tensors are TENSOR and ``avals`` theirs in order.
+
+    ``traces`` are those of the op that hold for other sizes.
 
     Numbers that became inputs (``DynamicNumber``) take the avals after the tensors', in order.
     """
     parameters, roles = op.parameters, op.roles
-    tensor_count = sum(_count_tensors(a) for a in args)
     check_arguments(op, args)
     for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
         if wanted == "bool" and (arg.__class__ is int or isinstance(arg, np.bool_)):
@@ -86,36 +85,26 @@ def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Lowered:
     if promote.elementwise:
         check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
     placement = _placement(args, roles, avals)
-    kinds: list[
-        type
-    ] = []  # of the result; not the result itself, which is a tracer and would keep the whole trace alive
-
-    def fn(*arrays: object) -> tuple[Any, ...]:
-        tensors, numbers = iter(arrays[:tensor_count]), iter(arrays[tensor_count:])
-        arguments = [
-            _argument(arg, role, name, op, compute_dtype, tensors, numbers)
-            for arg, role, name in zip(args, roles, parameters.names, strict=True)
-        ]
-        by_position, by_name = parameters.split(arguments)
-        with computed_on("cpu" if placement is META else placement.platform):
-            result = op.compute(*by_position, **by_name)
-        kinds[:] = [type(result)]
-        outs = jax.tree.leaves(result)
-        if result_dtype is not None:
-            outs = [o.astype(result_dtype) if o.dtype != result_dtype and i == 0 else o for i, o in enumerate(outs)]
-        if make_error is not None:
-            assert check is not None
-            bad, value = check.find(*by_position, **by_name)
-            outs.append(jnp.stack([jnp.asarray(bad).astype(np.int64), jnp.asarray(value).astype(np.int64)]))
-        return tuple(outs)
-
     make_error: Callable[[int], Exception] | None = None
     if check is not None and (check.needed is None or check.needed(compute_dtype, *args)):
         build = check.make_error
         make_error = lambda value: build(value, *args, avals=avals)  # noqa: E731
 
-    kernel = Lowered(op, args, fn, avals, placement, make_error)
-    (kind,) = kinds
+    checks = make_error is not None
+    fn = Computation(op, args, compute_dtype, result_dtype, placement, checks)
+    sized = traced = None
+    if placement is CPU:
+        others, sizes = without_sizes(args, roles, avals)
+
+        def make(values: Sequence[Any]) -> tuple[Computation, list[Shaped]]:
+            own_args, inputs = with_sizes(args, roles, avals, values)
+            return Computation(op, own_args, compute_dtype, result_dtype, placement, checks), inputs
+
+        sized = Sized(traces, (others, compute_dtype, result_dtype, checks), sizes, make)
+        traced, fn.kind = traces.trace(sized.key, sizes, make)
+    kernel = Lowered(op, args, fn, avals, placement, make_error, traced=traced)
+    kernel.sized = sized
+    kind = fn.kind
     if op.several or issubclass(kind, (tuple, list)):
         kernel.wrap_outputs = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)
     return kernel
@@ -135,47 +124,8 @@ def _fitting(op: Op, args: tuple[object, ...], compute_dtype: Any) -> tuple[Any,
     return tuple(fitting)
 
 
-def _argument(arg: object, role: int, name: str, op: Op, dtype: object, tensors: Any, numbers: Any) -> Any:
-    """One argument as ``compute`` takes it: an array of the common dtype, or what the user gave."""
-    if arg is TENSOR:
-        array = next(tensors)
-        return convert(array, dtype) if role == OPERAND and dtype is not None and array.dtype != dtype else array
-    if dtype in HALF and name in op.dtype_rule.keep_float32 and isinstance(arg, (DynamicNumber, int, float)):
-        dtype = np.dtype(np.float32)
-    if isinstance(arg, DynamicNumber):
-        number = next(numbers)
-        return number.astype(dtype) if role == OPERAND and dtype is not None else number
-    if isinstance(arg, (list, tuple)) and any(a is TENSOR for a in arg):
-        return [_argument(a, role, name, op, dtype, tensors, numbers) for a in arg]
-    if role == OPERAND and isinstance(arg, (bool, int, float, complex)) and name not in op.dtype_rule.keep_scalar:
-        return _constant(arg, dtype)
-    return arg
-
-
-def convert(array: Array, dtype: Any) -> Any:
-    """The array in another dtype, as operands are promoted."""
-    if array.dtype.kind == "b" and dtype.kind not in "biu":
-        # Not `astype`: XLA makes `x * astype(mask)` a selection, in which NaN * False is 0.
-        return jnp.where(array, jnp.ones((), dtype), jnp.zeros((), dtype))
-    return array.astype(dtype)
-
-
-def _constant(number: object, dtype: Any) -> Array:
-    if dtype is None:
-        dtype = dtypes.of_number(number).numpy
-    if dtype.kind in "iu" and isinstance(number, int):  # wraps around, as C does
-        return jnp.asarray(np.asarray(number & ((1 << 8 * dtype.itemsize) - 1), f"u{dtype.itemsize}").astype(dtype))
-    return jnp.asarray(number, dtype)
-
-
-def _count_tensors(arg: object) -> int:
-    if arg is TENSOR:
-        return 1
-    return sum(a is TENSOR for a in arg) if isinstance(arg, (list, tuple)) else 0
-
-
 def _tensor_roles(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Aval, ...]) -> list[tuple[Aval, int]]:
-    flat = [role for arg, role in zip(args, roles, strict=True) for _ in range(_count_tensors(arg))]
+    flat = [role for arg, role in zip(args, roles, strict=True) for _ in range(count_tensors(arg))]
     return list(zip(avals, flat, strict=False))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from jax import Array
 
 from .._core.node import Node, node_class
 from ..engine.aval import Aval
-from ..engine.interpreter import Traced, trace, vjp
+from ..engine.interpreter import Shaped, ShapedDtype, Traced, trace, vjp
 from ..engine.kernel import Kernel
 from ..engine.meshes import lay_out
 from ..engine.places import at_places
@@ -96,22 +96,30 @@ class Rule:
     def pull(self, arrays: dict[int, object], cotangents: dict[int, object]) -> tuple[Any, ...]:
         """Gradients with respect to the wanted inputs, in PyTorch's convention."""
         kernel = self.kernel
-        inputs = [
-            arrays[i] if i in arrays else jnp.zeros(aval.shape, aval.dtype) for i, aval in enumerate(kernel.in_avals)
-        ]
+        return self._pull(kernel.fn, kernel.in_avals, dict(enumerate(kernel.out_avals)), arrays, cotangents)
+
+    def _pull(
+        self,
+        fn: Callable[..., Sequence[Any]],
+        in_avals: Sequence[ShapedDtype],
+        out_avals: Mapping[int, ShapedDtype],
+        arrays: dict[int, object],
+        cotangents: dict[int, object],
+    ) -> tuple[Any, ...]:
+        inputs = [arrays[i] if i in arrays else jnp.zeros(aval.shape, aval.dtype) for i, aval in enumerate(in_avals)]
 
         def differentiated(*differentiable_inputs: Array) -> list[Array]:
             full = list(inputs)
             for i, array in zip(self.wanted, differentiable_inputs, strict=True):
                 full[i] = array
-            outs = kernel.fn(*full)
+            outs = fn(*full)
             return [outs[i] for i in self.outputs]
 
         def arriving() -> list[Array]:
             # JAX's vjp is the transpose, PyTorch's gradient the conjugate transpose.
             return [
-                _conj(cotangents[i]) if i in cotangents else jnp.zeros(aval.shape, aval.dtype)
-                for i, aval in ((i, kernel.out_avals[i]) for i in self.outputs)
+                _conj(cotangents[i]) if i in cotangents else jnp.zeros(out_avals[i].shape, out_avals[i].dtype)
+                for i in self.outputs
             ]
 
         grads = vjp(differentiated, [inputs[i] for i in self.wanted], arriving)
@@ -121,11 +129,34 @@ class Rule:
         """The pullback for all outputs that have a gradient, as a function of all inputs and of the cotangents."""
         kernel = self.kernel
         count = len(kernel.in_avals)
+        arriving = [kernel.out_avals[i] for i in self.outputs]
 
-        def whole(*arrays: object) -> tuple[Any, ...]:
-            return self.pull(dict(enumerate(arrays[:count])), dict(zip(self.outputs, arrays[count:], strict=True)))
+        def whole(
+            fn: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedDtype], out_avals: Sequence[ShapedDtype]
+        ) -> Callable[..., tuple[Any, ...]]:
+            by_number = dict(zip(self.outputs, out_avals, strict=True))
+            return lambda *arrays: self._pull(
+                fn,
+                in_avals,
+                by_number,
+                dict(enumerate(arrays[:count])),
+                dict(zip(self.outputs, arrays[count:], strict=True)),
+            )
 
-        return trace(whole, [*kernel.in_avals, *(kernel.out_avals[i] for i in self.outputs)])
+        sized = kernel.sized
+        if sized is None:
+            return trace(whole(kernel.fn, kernel.in_avals, arriving), [*kernel.in_avals, *arriving])
+
+        def make(values: Sequence[Any]) -> tuple[Callable[..., tuple[Any, ...]], list[Shaped]]:
+            # The sizes of the cotangents come after those of the call. That they are those of its outputs is asked on the way.
+            fn, inputs = sized.make(values[: len(sized.sizes)])
+            remaining = iter(values[len(sized.sizes) :])
+            outputs = [Shaped(tuple([next(remaining) for _ in aval.shape]), aval.dtype) for aval in arriving]
+            return whole(fn, inputs, outputs), [*inputs, *outputs]
+
+        sizes = (*sized.sizes, *[n for aval in arriving for n in aval.shape])
+        shapes = tuple([(len(aval.shape), aval.dtype) for aval in arriving])
+        return sized.traces.trace((sized.key, self.wanted, self.outputs, shapes), sizes, make)[0]
 
 
 class MissingRule:

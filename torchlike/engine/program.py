@@ -328,15 +328,14 @@ class OpFailed(Exception):
         self.number, self.error = number, error
 
 
-def run_alone(kernel: Kernel, arrays: Sequence[object]) -> Sequence[Any]:
-    """Runs one op: with NumPy where it can, else by its own executable."""
+def run_alone(kernel: Kernel, arrays: Sequence[Any]) -> Sequence[Any]:
+    """Runs one op: with NumPy where it can, else by its own executable. NumPy's warnings are switched off by the caller."""
     plan = plan_to_use(kernel)
     placement = kernel.out_avals[0].placement if kernel.out_avals else kernel.in_avals[0].placement
     if plan is not None:
         start = time.perf_counter_ns() if observers else 0
         try:
-            with np.errstate(all="ignore"):
-                results = plan(*map(_on_host, arrays))
+            results = plan(*[array if array.__class__ is np.ndarray else _on_host(array) for array in arrays])
         except MemoryError:
             raise out_of_memory(placement, sum(aval.nbytes for aval in kernel.out_avals)) from None
     else:
@@ -388,14 +387,15 @@ def run_cold(path: Path, live: tuple[int, ...], arrays: Sequence[object]) -> lis
     Index checks are read here, before anything that comes after them runs.
     """
     table: dict[int, object] = dict(zip(path.leaves, arrays, strict=True))
-    for number, step, unread in path.schedule(live):
-        kernel = step.kernel
-        outs = run_alone(kernel, [table[i] for i in step.inputs])
-        if kernel.make_error is not None:
-            failed = checks.first_failed(outs[-1], [kernel.make_error])
-            if failed is not None:
-                raise OpFailed(number, failed[1])
-        table.update(zip(step.outputs, outs, strict=False))
-        for position in unread:
-            del table[position]
+    with np.errstate(all="ignore"):
+        for number, step, unread in path.schedule(live):
+            kernel = step.kernel
+            outs = run_alone(kernel, [table[i] for i in step.inputs])
+            if kernel.make_error is not None:
+                failed = checks.first_failed(outs[-1], [kernel.make_error])
+                if failed is not None:
+                    raise OpFailed(number, failed[1])
+            table.update(zip(step.outputs, outs, strict=False))
+            for position in unread:
+                del table[position]
     return [owned(table[i]) for i in live]

@@ -41,6 +41,7 @@ class Report:
     traced_by_jax: Counter[str] = field(
         default_factory=Counter
     )  # why JAX had to trace an op for NumPy, which takes longer
+    not_generic: Counter[str] = field(default_factory=Counter)  # why a trace could not be made for sizes that vary
     reasons: deque[str] = field(default_factory=lambda: deque(maxlen=100))  # why each program was compiled
     lines: dict[tuple[str, int], Counter[str]] = field(default_factory=dict)
 
@@ -53,6 +54,7 @@ class Report:
             self,
             not_interpreted=self.not_interpreted.copy(),
             traced_by_jax=self.traced_by_jax.copy(),
+            not_generic=self.not_generic.copy(),
             reasons=self.reasons.copy(),
             lines={line: times.copy() for line, times in list(self.lines.items())},
         )

@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array, lax
 
 from .._core.strided import Strided, contiguous_strides
+from ..engine.interpreter import as_constant
 
 FULL = ":"
 TAKE = "i"
@@ -55,7 +56,8 @@ def read_slices(input: Array | Strided, index: tuple[Entry, ...], starts: tuple[
 def _python_index(entry: Entry, starts: Any) -> Any:
     if entry is None or entry == FULL:
         return None if entry is None else slice(None)
-    start = int(next(starts))
+    start = next(starts)
+    start = int(start) if isinstance(start, (Array, np.ndarray, np.generic)) else start
     if entry == TAKE:
         return start
     assert isinstance(entry, tuple)
@@ -74,7 +76,7 @@ class Window(NamedTuple):
 def _window(input: Array, starts: Sequence[int], sizes: list[int], steps: list[int]) -> Array:
     if tuple(sizes) == input.shape and max(steps, default=1) == 1:
         return input
-    if all(isinstance(start, int) for start in starts):
+    if not any(isinstance(start, Array) for start in starts):
         starts = [min(start, n) for start, n in zip(starts, input.shape, strict=True)]
         ends = [a + max((n - 1) * s + 1, 0) if n else a for a, n, s in zip(starts, sizes, steps, strict=True)]
         return lax.slice(input, starts, ends, steps)
@@ -93,17 +95,18 @@ def put_slices(whole: Array, starts: Sequence[int], steps: list[int], new: Array
     """
     if new.size == 0:
         return whole
+    computed = [isinstance(start, Array) for start in starts]  # others are not negative
+    at = [start if isinstance(start, Array) else as_constant(start, np.int64) for start in starts]
     if max(steps, default=1) == 1:
-        return lax.dynamic_update_slice(whole, new, [jnp.asarray(start, np.int64) for start in starts])
+        return lax.dynamic_update_slice(whole, new, at, allow_negative_indices=computed)
     spans = [(n - 1) * s + 1 for n, s in zip(new.shape, steps, strict=True)]
     spaced = lax.pad(new, jnp.zeros((), new.dtype), [(0, 0, s - 1) for s in steps])
     here = np.ones((), np.bool_)
     for dim, (span, step) in enumerate(zip(spans, steps, strict=True)):
         line = np.arange(span) % step == 0
         here = here & line.reshape([-1 if d == dim else 1 for d in range(new.ndim)])
-    at = [jnp.asarray(start, np.int64) for start in starts]
-    window = jnp.where(here, spaced, lax.dynamic_slice(whole, at, spans))
-    return lax.dynamic_update_slice(whole, window, at)
+    window = jnp.where(here, spaced, lax.dynamic_slice(whole, at, spans, allow_negative_indices=computed))
+    return lax.dynamic_update_slice(whole, window, at, allow_negative_indices=computed)
 
 
 def put_by_layout(whole: Array, layout: Strided, new: Array) -> Array | None:

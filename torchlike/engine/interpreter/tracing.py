@@ -9,7 +9,8 @@ missing, or a function cannot be traced in this way (its loops depend on values)
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -137,8 +138,16 @@ def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 def _ones(avals: list[ShapedArray]) -> tuple[tuple[bool, ...], ...] | None:
     """Which dimensions have size 1, where shapes differ in nothing else; None where they do."""
     sizes = [aval.shape for aval in avals if aval.shape]
-    if len({len(shape) for shape in sizes}) > 1 or any(len({*column} - {1}) > 1 for column in zip(*sizes, strict=True)):
+    if len({len(shape) for shape in sizes}) > 1:
         return None
+    for column in zip(*sizes, strict=True):
+        common = 1
+        for n in column:
+            if n != 1:
+                if common == 1:
+                    common = n
+                elif n != common:
+                    return None
     return tuple([tuple([n == 1 for n in aval.shape]) for aval in avals])
 
 
@@ -438,14 +447,21 @@ def for_numpy() -> bool:
     return _state.for_numpy
 
 
-def trace(fn: Callable[..., Sequence[Array]], avals: Sequence[ShapedDtype]) -> Traced:
-    """Traces a function that takes arrays of these shapes and dtypes, for NumPy."""
+@contextmanager
+def computing_by_numpy() -> Iterator[None]:
+    """Within the context ``for_numpy`` is true."""
     before = _state.for_numpy
     try:
         _state.for_numpy = True
-        return _trace_either_way(fn, avals)
+        yield
     finally:
         _state.for_numpy = before
+
+
+def trace(fn: Callable[..., Sequence[Array]], avals: Sequence[ShapedDtype]) -> Traced:
+    """Traces a function that takes arrays of these shapes and dtypes, for NumPy."""
+    with computing_by_numpy():
+        return _trace_either_way(fn, avals)
 
 
 @in_jax
@@ -467,7 +483,15 @@ def _trace_either_way(fn: Callable[..., Sequence[Array]], avals: Sequence[Shaped
 
 
 def _trace(fn: Callable[..., Sequence[Array]], avals: Sequence[ShapedDtype]) -> Traced:
-    tracing = PlanTrace(Builder(len(avals)))
+    builder = Builder(len(avals))
+    return Traced(builder, *append(fn, avals, builder))
+
+
+def append(
+    fn: Callable[..., Sequence[Array]], avals: Sequence[ShapedDtype], builder: Any
+) -> tuple[list[Reference], list[ShapedArray]]:
+    """Appends the primitives of a function of the inputs to a builder; returns references to its results, and their avals."""
+    tracing = PlanTrace(builder)
     tracers = [PlanTracer(tracing, ShapedArray(aval.shape, aval.dtype), ("i", n)) for n, aval in enumerate(avals)]
     try:
         with jax.disable_jit(), set_current_trace(tracing):
@@ -475,4 +499,4 @@ def _trace(fn: Callable[..., Sequence[Array]], avals: Sequence[ShapedDtype]) -> 
         outputs = [tracing.reference(r) for r in results]
     finally:
         tracing.invalidate()
-    return Traced(tracing.builder, outputs, [core.typeof(r) for r in results])
+    return outputs, [core.typeof(r) for r in results]

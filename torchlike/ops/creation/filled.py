@@ -42,7 +42,7 @@ def filled(size: Sequence[int], value: Number, dtype: Dtype, placement: Placemen
 def arange_values(start: Number, step: Number, count: int, dtype: Dtype, placement: Placement) -> Array:
     """``start + i * step``, computed in 64 bits and rounded once, as PyTorch does."""
     wide = jnp.int64 if dtype.category == dtypes.INTEGER else jnp.float64
-    return (jnp.asarray(start, wide) + jnp.asarray(step, wide) * jnp.arange(count, dtype=wide)).astype(dtype.numpy)
+    return (jnp.asarray(start, wide) + jnp.asarray(step, wide) * lax.iota(wide, count)).astype(dtype.numpy)
 
 
 def _rounding(dtype: Dtype) -> Callable[[Array], Array]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike, Dtype, IntOrInts, Layout
@@ -19,6 +19,7 @@ from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
+from ...engine.interpreter import for_numpy
 from ...engine.value import Value
 from ..shape.joining import stack
 from ..shape.reshape import expand, flatten, reshape, unsqueeze, view
@@ -255,9 +256,10 @@ def _triangle(name: str, input: Array, diagonal: int, upper: bool) -> Array:
     if input.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     rows, columns = input.shape[-2:]
-    # A small result comes from NumPy: then it is a constant of the program, and nothing is computed.
-    xp = np if rows * columns <= _SMALL else jnp
-    below = xp.arange(columns)[None, :] - xp.arange(rows)[:, None]
+    if not for_numpy() and rows * columns <= _SMALL:  # then it is a constant of the program, and nothing is computed
+        below: Any = np.arange(columns)[None, :] - np.arange(rows)[:, None]
+    else:
+        below = lax.broadcasted_iota(np.int64, (rows, columns), 1) - lax.broadcasted_iota(np.int64, (rows, columns), 0)
     inside = below >= diagonal if upper else below <= diagonal
     return jnp.where(inside, input, jnp.zeros((), input.dtype))
 

@@ -1,0 +1,186 @@
+"""Traces that hold for other sizes: what may differ is noticed, and results are those of a trace for the sizes themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import torchlike as torch
+from torchlike.engine.interpreter import generic
+from torchlike.engine.interpreter.generic import Shaped, Traces, as_constant
+from torchlike.engine.interpreter.sizes import Sizes
+from torchlike.engine.report import report
+from torchlike.ops.settings.defaults import forget_compiled
+
+pytestmark = pytest.mark.composed
+
+
+class Counted:
+    """Traces of a function ``compute(size, array)`` of vectors; ``calls`` counts how often it was traced."""
+
+    def __init__(self, compute: Callable[[Any, Any], Any]) -> None:
+        self.compute, self.calls, self.traces = compute, 0, Traces()
+
+    def __call__(self, size: int) -> tuple[np.ndarray, tuple[int, ...]]:
+        def make(sizes: Sequence[Any]) -> tuple[Callable[..., Any], list[Shaped]]:
+            def function(array: Any) -> Any:
+                self.calls += 1
+                return (self.compute(sizes[0], array),)
+
+            return function, [Shaped((sizes[0],), np.dtype(np.float32))]
+
+        traced, _ = self.traces.trace("key", (size,), make)
+        (result,) = traced.plan()(np.arange(size, dtype=np.float32))
+        return result, traced.outs[0].shape
+
+
+def doubled_below_five(size: Any, array: Any) -> Any:
+    return array * 2 if size < 5 else array + 1
+
+
+def test_a_function_is_traced_for_few_of_its_sizes() -> None:
+    count = Counted(lambda size, array: jnp.concatenate([array, lax.squeeze(array.reshape(1, size), [0]) + 1]))
+    for size in range(2, 12):
+        result, shape = count(size)
+        expected = np.arange(size, dtype=np.float32)
+        np.testing.assert_array_equal(result, np.concatenate([expected, expected + 1]))
+        assert shape == (2 * size,)
+    assert count.calls == 4  # two sizes, one that stands for all, and the same for the numbers of that call
+
+
+def test_what_was_not_called_for_long_is_dropped() -> None:
+    traces = Traces()
+    for number in range(10 * generic.MAX_KEYS):
+        traces.trace(number, (3,), lambda sizes: (lambda array: (array,), [Shaped((sizes[0],), np.dtype(np.float32))]))
+    assert len(traces) == generic.MAX_KEYS
+
+
+def test_a_comparison_divides_the_sizes() -> None:
+    count = Counted(doubled_below_five)
+    for size in (2, 3, 4, 9, 4, 12, 3, 7, 5, 2, 8, 4, 6):
+        array = np.arange(size, dtype=np.float32)
+        np.testing.assert_array_equal(count(size)[0], array * 2 if size < 5 else array + 1)
+
+
+@pytest.mark.parametrize(
+    "decides",
+    [
+        lambda size: size in {3, 7, 9},
+        lambda size: size in (7, 9),
+        lambda size: size % 4 == 3,
+        lambda size: (size - 7) * (size - 9) == 0,
+        lambda size: {7: True}.get(size, False),
+        lambda size: not size - 7,
+        lambda size: size == 7,
+        lambda size: np.int64(7) == size,
+        lambda size: size != np.asarray(9) and size == 7,
+        lambda size: sum(range(size)) == 21,
+        lambda size: str(size) == "7",
+        lambda size: float(size) == 7.0,
+        lambda size: size == 7.0,
+        lambda size: max(size, 7) == 7,
+        lambda size: divmod(size, 7)[1] == 0,
+        lambda size: isinstance(size, int) and size == 7,
+        lambda size: 20 // (8 - size) == 20,
+    ],
+)
+def test_no_decision_goes_unnoticed(decides: Callable[[Any], bool]) -> None:
+    """Whatever the function reads of a size: 7 and 9 are the sizes for which some of these decide in another way."""
+    count = Counted(lambda size, array: array * 2 if decides(size) else array + 1)
+    for size in (2, 4, 5, 6, 10, 7, 9, 3, 11, 12):
+        array = np.arange(size, dtype=np.float32)
+        if size == 8:
+            continue
+        np.testing.assert_array_equal(count(size)[0], array * 2 if decides(size) else array + 1)
+
+
+def test_what_depends_on_the_type_of_a_size_is_found_out() -> None:
+    """The function asks for the type itself; the comparison with the trace for numbers finds that."""
+    before = report.not_generic.total()
+    count = Counted(lambda size, array: array + 1 if type(size) is int else array * 3)
+    for size in range(2, 9):
+        np.testing.assert_array_equal(count(size)[0], np.arange(size, dtype=np.float32) + 1)
+    assert report.not_generic.total() > before
+
+
+def test_without_that_comparison_it_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The invariant is broken on purpose, so that the test above is known to be able to fail."""
+    monkeypatch.setattr(generic.Recorded, "equals", lambda self, other: True)
+    count = Counted(lambda size, array: array + 1 if type(size) is int else array * 3)
+    results = [count(size)[0][1] for size in range(2, 9)]
+    assert results[-1] == 3.0
+
+
+def test_a_size_may_be_a_constant_of_the_function() -> None:
+    def last_two(size: Any, array: Any) -> Any:
+        start = as_constant(size - 2, np.int64)
+        return lax.dynamic_slice(array, [start], [2], allow_negative_indices=False)
+
+    count = Counted(last_two)
+    for size in range(2, 10):
+        np.testing.assert_array_equal(count(size)[0], [size - 2, size - 1])
+    assert count.calls == 4
+
+
+def test_sizes_that_are_read_as_numbers_raise() -> None:
+    size: Any = Sizes([5]).sizes[0]
+    readers: list[Callable[[Any], object]] = [
+        range, int, float, np.zeros, np.asarray(1).__getitem__, lambda n: [0] * n, lambda n: [1, 2][n], lambda n: {n},
+        lambda n: n / 2, lambda n: n == "5", lambda n: n < 2.5, str,
+    ]  # fmt: skip
+    for reads in readers:
+        with pytest.raises((TypeError, IndexError)):
+            reads(size)
+
+
+def test_after_its_trace_nothing_is_asked_of_a_size() -> None:
+    sizes = Sizes([5])
+    sizes.traced = True
+    with pytest.raises(TypeError, match="after the trace"):
+        bool(sizes.sizes[0] == 5)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda x: torch.nn.functional.softmax(x @ x.T, -1),
+        lambda x: torch.tril(torch.ones(x.shape[0], x.shape[0])) @ x,
+        lambda x: x.view(x.shape[0], 2, 2).transpose(0, 1).reshape(-1),
+        lambda x: torch.cat((x, x[:1] * 2)),
+        lambda x: x[-3:].mean() + x.sum(0),
+        lambda x: x.flip(0).cumsum(0),
+        lambda x: torch.arange(x.shape[0]) + x[:, 0],
+        lambda x: x.unfold(0, 2, 1).sum(-1),
+        lambda x: torch.nn.functional.conv1d(x.T[None], torch.ones(1, 4, 2), padding=1),
+        lambda x: torch.nn.functional.pad(x, (0, 0, 1, x.shape[0] % 3)),
+        lambda x: x.std(0, correction=0) + x.var(correction=0),
+        lambda x: torch.nn.functional.interpolate(x.T[None], scale_factor=2),
+        lambda x: torch.nn.functional.max_pool1d(x.T[None], 2),
+        lambda x: x.roll(1, 0).chunk(3)[0],
+        lambda x: x.repeat(2, 1).sort(0).values,
+    ],
+)
+def test_results_are_those_of_traces_for_the_sizes_themselves(compute: Callable[[Any], Any]) -> None:
+    inputs = [torch.linspace(-1.0, 2.0, size * 4).reshape(size, 4) ** 2 for size in (2, 3, 4, 5, 6, 1, 8, 9, 7, 12)]
+
+    def result(x: torch.Tensor) -> tuple[object, object]:
+        """The result and the gradient of the sum of its squares; or the error."""
+        try:
+            x = x.clone().requires_grad_()
+            out = compute(x)
+            (out**2).sum().backward()
+            return out.detach().numpy().copy(), x.grad.numpy().copy()
+        except RuntimeError as error:
+            return str(error), None
+
+    varied = [result(x) for x in inputs]
+    for x, several in zip(inputs, varied, strict=True):
+        forget_compiled()
+        for mine, other in zip(result(x), several, strict=True):
+            assert type(mine) is type(other)
+            np.testing.assert_array_equal(mine, other)

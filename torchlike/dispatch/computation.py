@@ -1,0 +1,165 @@
+"""What an op computes for one call, as a function of arrays; and the sizes in a call, apart from everything else in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .._core import dtypes
+from ..engine.aval import META, Aval, Placement
+from ..engine.interpreter import Shaped
+from ..engine.recorder import DynamicNumber
+from ..numerics.exact_math import computed_on
+from ..numerics.half_precision import HALF
+from .opdef import OPERAND, STATIC, Op
+
+
+class TensorSlot:
+    """Placeholder for a tensor in static arguments."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Tensor"
+
+
+TENSOR = TensorSlot()
+
+
+class Computation:
+    """The function of arrays that an op computes for these arguments. ``kind``: the class of its result, once it has run."""
+
+    __slots__ = ("kind", "_op", "_args", "_dtype", "_result_dtype", "_platform", "_checks", "_tensors")
+
+    kind: type
+    __name__ = "fn"  # JAX reads the name of what it traces
+
+    def __init__(
+        self,
+        op: Op,
+        args: Sequence[object],
+        dtype: np.dtype | None,
+        result_dtype: np.dtype | None,
+        placement: Placement,
+        checks: bool,
+    ) -> None:
+        """``dtype``: of the operands; ``result_dtype``: of the first output; None: as they are. ``checks``: with the op's index check."""
+        self._op = op
+        self._args = args
+        self._dtype, self._result_dtype = dtype, result_dtype
+        self._platform = "cpu" if placement is META else placement.platform
+        self._checks = checks
+        self._tensors = sum(map(count_tensors, args))
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        op, result_dtype = self._op, self._result_dtype
+        tensors, numbers = iter(arrays[: self._tensors]), iter(arrays[self._tensors :])
+        arguments = [
+            self._argument(arg, role, name, tensors, numbers)
+            for arg, role, name in zip(self._args, op.roles, op.parameters.names, strict=True)
+        ]
+        by_position, by_name = op.parameters.split(arguments)
+        with computed_on(self._platform):
+            result = op.compute(*by_position, **by_name)
+        self.kind = type(result)  # not the result itself, which is a tracer and would keep the whole trace alive
+        outs = [result] if isinstance(result, jax.Array) else jax.tree.leaves(result)
+        if result_dtype is not None:
+            outs = [o.astype(result_dtype) if o.dtype != result_dtype and i == 0 else o for i, o in enumerate(outs)]
+        if self._checks:
+            assert op.check is not None
+            bad, value = op.check.find(*by_position, **by_name)
+            outs.append(jnp.stack([jnp.asarray(bad).astype(np.int64), jnp.asarray(value).astype(np.int64)]))
+        return tuple(outs)
+
+    def _argument(self, arg: object, role: int, name: str, tensors: Iterator[Array], numbers: Iterator[Array]) -> Any:
+        """One argument as ``compute`` takes it: an array of the common dtype, or what the user gave."""
+        dtype = self._dtype
+        if arg is TENSOR:
+            array = next(tensors)
+            return convert(array, dtype) if role == OPERAND and dtype is not None and array.dtype != dtype else array
+        if role == STATIC and not isinstance(arg, (list, tuple)):
+            return arg
+        if dtype in HALF and name in self._op.dtype_rule.keep_float32 and isinstance(arg, (DynamicNumber, int, float)):
+            dtype = np.dtype(np.float32)
+        if isinstance(arg, DynamicNumber):
+            number = next(numbers)
+            return number.astype(dtype) if role == OPERAND and dtype is not None else number
+        if isinstance(arg, (list, tuple)) and any(a is TENSOR for a in arg):
+            return [self._argument(a, role, name, tensors, numbers) for a in arg]
+        if (
+            role == OPERAND
+            and isinstance(arg, (bool, int, float, complex))
+            and name not in self._op.dtype_rule.keep_scalar
+        ):
+            return _constant(arg, dtype)
+        return arg
+
+
+def convert(array: Array, dtype: Any) -> Any:
+    """The array in another dtype, as operands are promoted."""
+    if array.dtype.kind == "b" and dtype.kind not in "biu":
+        # Not `astype`: XLA makes `x * astype(mask)` a selection, in which NaN * False is 0.
+        return jnp.where(array, jnp.ones((), dtype), jnp.zeros((), dtype))
+    return array.astype(dtype)
+
+
+def _constant(number: object, dtype: Any) -> Array:
+    if dtype is None:
+        dtype = dtypes.of_number(number).numpy
+    if dtype.kind in "iu" and isinstance(number, int):  # wraps around, as C does
+        return jnp.asarray(np.asarray(number & ((1 << 8 * dtype.itemsize) - 1), f"u{dtype.itemsize}").astype(dtype))
+    return jnp.asarray(number, dtype)
+
+
+def count_tensors(arg: object) -> int:
+    """How many tensors an argument holds."""
+    if arg is TENSOR:
+        return 1
+    return sum(a is TENSOR for a in arg) if isinstance(arg, (list, tuple)) else 0
+
+
+# ---- sizes: of the inputs, and whole numbers among the arguments that no tensor could replace
+
+
+def without_sizes(
+    args: Sequence[object], roles: Sequence[int], avals: Sequence[Aval]
+) -> tuple[tuple[object, ...], tuple[int, ...]]:
+    """Everything that a call is made of but sizes, as a key; and its sizes in order."""
+    sizes: list[int] = []
+
+    def described(arg: object, role: int) -> object:
+        kind = arg.__class__
+        if kind is int and role == STATIC:
+            sizes.append(arg)  # pyright: ignore[reportArgumentType]
+            return int
+        if kind is tuple or kind is list:
+            return kind, *[described(element, role) for element in arg]  # pyright: ignore[reportGeneralTypeIssues]
+        # 0.0 and -0.0 are equal but not the same, NaN is the same but not equal; and 1, 1.0 and True are equal.
+        return kind, repr(arg) if kind is float or kind is complex else arg
+
+    key = [described(arg, role) for arg, role in zip(args, roles, strict=True)]
+    for aval in avals:
+        sizes += aval.shape
+        key.append((len(aval.shape), aval.dtype, aval.placement))
+    return tuple(key), tuple(sizes)
+
+
+def with_sizes(
+    args: Sequence[object], roles: Sequence[int], avals: Sequence[Aval], sizes: Sequence[Any]
+) -> tuple[list[Any], list[Shaped]]:
+    """The arguments and the inputs of a call with other sizes, in the order of ``without_sizes``."""
+    remaining = iter(sizes)
+
+    def replaced(arg: Any, role: int) -> Any:
+        kind = arg.__class__
+        if kind is int and role == STATIC:
+            return next(remaining)
+        return kind([replaced(element, role) for element in arg]) if kind is tuple or kind is list else arg
+
+    own_args = [replaced(arg, role) for arg, role in zip(args, roles, strict=True)]
+    return own_args, [Shaped(tuple([next(remaining) for _ in aval.shape]), aval.dtype) for aval in avals]
