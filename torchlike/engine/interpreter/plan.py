@@ -10,6 +10,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
 
 from ..jax_settings import tracing
+from ..places import at_places
 from .rules import RULES, Compute, Parameters, Reference, ShapedDtype, Unsupported
 
 # Primitives that stand for the jaxpr among their parameters: it is inlined.
@@ -29,8 +30,8 @@ MAX_CONSTANT_BYTES = 4096
 # Results of this size and more are written over inputs that nothing reads any more: new memory costs as much as the computation.
 MIN_REUSED_BYTES = 65536
 
-# A call: the function, the slots of its inputs, and the slot of its output or the slots of its outputs.
-_Call = tuple[Compute, tuple[int, ...], Any]
+# A call: the function, the slot of its input or what picks its inputs from the slots, and the slot of its output or of its outputs.
+_Call = tuple[Compute, Any, Any]
 # The same before the slots are numbered, with the seconds that it takes. Its function is None if the primitive has no rule.
 _Step = tuple[Any, list[Reference], Reference | list[Reference], float]
 
@@ -65,10 +66,10 @@ class Plan:
         first = self._first_input
         slots[first : first + len(arrays)] = arrays
         for function, inputs, output in self._calls:
+            results: Any = function(slots[inputs]) if inputs.__class__ is int else function(*inputs(slots))
             if output.__class__ is int:
-                slots[output] = function(*[slots[i] for i in inputs])
+                slots[output] = results
             else:
-                results: Any = function(*[slots[i] for i in inputs])
                 for slot, result in zip(output, results, strict=True):
                     slots[slot] = result
         return [slots[i] for i in self._outputs]
@@ -274,7 +275,7 @@ class Builder:
         calls: list[_Call] = [
             (
                 function,
-                tuple(map(slot, inputs)),
+                slot(inputs[0]) if len(inputs) == 1 else at_places([*map(slot, inputs)]),
                 tuple(map(slot, output)) if isinstance(output, list) else slot(output),
             )
             for function, inputs, output in self._with_memory_reused(needed, set(outputs))
