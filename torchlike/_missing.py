@@ -53,6 +53,7 @@ LATER: dict[str, frozenset[str]] = {
             "library",
             "mps",
             "mtia",
+            "nested",
             "onnx",
             "functional",
             "overrides",

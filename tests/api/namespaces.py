@@ -28,6 +28,7 @@ NAMESPACES = {
     "torchlike.library": ["library"],
     "torchlike.linalg": ["linalg"],
     "torchlike.masked": ["masked"],
+    "torchlike.nested": ["nested"],
     "torchlike.multiprocessing": ["multiprocessing"],
     "torchlike.nn": ["nn"],
     "torchlike.nn.attention": ["functional"],

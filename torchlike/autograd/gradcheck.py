@@ -192,7 +192,7 @@ def _uniform_like(output: Tensor) -> Tensor:
     zeros = np.zeros(tuple(output.shape), output.dtype.numpy)
     if not output.is_complex():
         return from_host(zeros).uniform_(-1, 1)
-    parts = from_host(zeros.reshape(-1).view(zeros.real.dtype)).uniform_(-1, 1)
+    parts = from_host(zeros.reshape(-1).view(output.dtype.to_real().numpy)).uniform_(-1, 1)
     return from_host(parts.numpy().view(zeros.dtype).reshape(zeros.shape))
 
 

@@ -283,3 +283,16 @@ def as_strided_scatter(
         raise NotImplementedError("as_strided_scatter of a tensor that does not lie in order is not supported yet")
     as_strided(input, size, stride, storage_offset)  # for its checks
     return strided_scatter(input, src, tuple(size), tuple(stride), storage_offset or 0)
+
+
+@composite(forms=Form.METHOD)
+def to_padded_tensor(self: Tensor, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
+    """Raises: only nested tensors, which have a method of this name, are padded.
+
+    >>> torch.nested.nested_tensor([[1, 2], [3]]).to_padded_tensor(0)
+    tensor([[1, 2],
+            [3, 0]])
+    """
+    raise NotImplementedError(
+        "Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend: it is for nested tensors alone"
+    )
