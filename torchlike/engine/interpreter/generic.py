@@ -66,13 +66,13 @@ class _SizeConstant(NamedTuple):
 
 def as_constant(number: Any, dtype: Any) -> Any:
     """A number that may be computed from sizes, as a constant array of the function that is being traced."""
-    if not isinstance(number, Size):
-        return np.asarray(number, dtype)
     trace = tracing.current_trace()
-    if not isinstance(trace, tracing.PlanTrace):
-        raise TypeError("a size is read where nothing is traced")
-    constant: Any = _SizeConstant(number, np.dtype(dtype))
-    return tracing.PlanTracer(trace, tracing.ShapedArray((), constant.dtype), trace.builder.constant(constant))
+    plan = getattr(trace, "plan", trace)  # that of a trace that differentiates
+    if not isinstance(plan, tracing.PlanTrace):
+        return np.asarray(number, dtype)
+    # In both cases a value of the trace, with which JAX does the same.
+    constant: Any = _SizeConstant(number, np.dtype(dtype)) if isinstance(number, Size) else np.asarray(number, dtype)
+    return tracing.PlanTracer(plan, tracing.ShapedArray((), constant.dtype), plan.builder.constant(constant))
 
 
 class Recorded:

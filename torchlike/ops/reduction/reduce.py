@@ -22,6 +22,7 @@ from ...dispatch.options import is_integer
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
+from ...engine.interpreter import as_constant
 from ...numerics.denormals import nonzero, order
 from ...numerics.exact_math import accumulator, exact_quotient
 
@@ -105,7 +106,7 @@ def mean(input: Array, dim: IntOrInts | None = None, keepdim: bool = False, *, d
     count = math.prod(input.shape[d] for d in dims)
     wide = jnp.float32 if input.dtype.itemsize < 4 else input.dtype  # half types are summed in float32 and rounded once
     total = jnp.sum(input.astype(wide), axis=dims, keepdims=keepdim)
-    return exact_quotient(total, jnp.asarray(count, wide)).astype(input.dtype)
+    return exact_quotient(total, as_constant(count, wide)).astype(input.dtype)
 
 
 @op(
@@ -494,14 +495,14 @@ def _variance(input: Array, axes: tuple[int, ...], correction: float, keepdim: b
     x = input.astype(accumulator(input.dtype))
     count = math.prod(input.shape[d] for d in axes)
     real = jnp.zeros((), x.dtype).real.dtype
-    middle = exact_quotient(jnp.sum(x, axis=axes, keepdims=True), jnp.asarray(count, x.dtype))
+    middle = exact_quotient(jnp.sum(x, axis=axes, keepdims=True), as_constant(count, x.dtype))
     away = x - middle
     squares = (away.real**2 + away.imag**2) if x.dtype.kind == "c" else jnp.square(away)
     total = jnp.sum(squares, axis=axes, keepdims=keepdim)
     degrees = builtins.max(count - correction, 0)
     if not keepdim:
         middle = jnp.squeeze(middle, axes)
-    return exact_quotient(total, jnp.asarray(degrees, real)), middle
+    return exact_quotient(total, as_constant(degrees, real)), middle
 
 
 def _root(variance: Array) -> Array:
