@@ -68,6 +68,7 @@ def optim_words(torch: ModuleType) -> dict[str, Any]:
     return {
         "repr": {name: repr(algorithms.make(torch, name, [torch.ones(1, 1)])) for name in algorithms.ALGORITHMS},
         "averages": averages.everything(torch),
+        "other_dtypes": algorithms.in_other_dtypes(torch),
         "schedules": schedules.everything(torch),
     }
 

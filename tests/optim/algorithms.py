@@ -99,6 +99,48 @@ def run(torch: Any, name: str, dtype: str, numpy: Callable[[Any], Any]) -> dict[
     return found
 
 
+# State keeps its dtype where the parameter's changes between two steps, or PyTorch refuses the step.
+OTHER_DTYPES = ("double", "half")
+FUSED: dict[str, tuple[str, dict[str, Any]]] = {
+    "fused Adam": ("Adam", {"fused": True}),
+    "fused SGD": ("SGD", {"fused": True, "momentum": 0.9}),
+    "fused SGD without state": ("SGD", {"fused": True}),
+    "fused Adagrad": ("Adagrad", {"fused": True}),
+    "LBFGS": ("LBFGS", {}),
+}
+
+
+def run_in_other_dtype(torch: Any, name: str, change: str) -> Any:
+    """Dtypes and numbers of a parameter and its state, two steps in float32 and two in another dtype; or the error."""
+    kind, arguments = (ALGORITHMS | FUSED)[name]
+    layer = torch.nn.Linear(3, 2, bias=False)
+    with torch.no_grad():
+        layer.weight.copy_(torch.linspace(-1, 1, 6).view(2, 3))
+    optimizer = getattr(torch.optim, kind)(layer.parameters(), **arguments)
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = layer(torch.linspace(-1, 1, 12).view(4, 3).to(layer.weight.dtype)).pow(2).mean()
+        loss.backward()
+        return loss
+
+    try:
+        for number in range(4):
+            if number == 2:
+                getattr(layer, change)()
+            optimizer.step(closure)
+    except RuntimeError as error:
+        return str(error)
+    state = optimizer.state[layer.weight]
+    tensors = {"param": layer.weight, **{name: x for name, x in state.items() if isinstance(x, torch.Tensor)}}
+    return {key: [str(x.dtype)[6:], x.detach().double().flatten().tolist()] for key, x in tensors.items()}
+
+
+def in_other_dtypes(torch: Any) -> dict[str, Any]:
+    names = [*ALGORITHMS, *FUSED]
+    return {f"{name}/{change}": run_in_other_dtype(torch, name, change) for name in names for change in OTHER_DTYPES}
+
+
 # LBFGS asks for a closure: name of the row -> arguments.
 SEARCHES: dict[str, dict[str, Any]] = {
     "fixed": {"lr": 0.3},

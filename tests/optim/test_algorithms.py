@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from tests.optim.algorithms import ALGORITHMS, DTYPES, bowl, make, run, train
+from tests.optim.algorithms import ALGORITHMS, DTYPES, FUSED, OTHER_DTYPES, bowl, make, run, run_in_other_dtype, train
 
 pytestmark = pytest.mark.composed
 
@@ -31,6 +31,20 @@ def test_twenty_steps_are_pytorchs(golden, pytestconfig, name: str, dtype: str):
     for key, array in found.items():
         assert array.dtype == expected[key].dtype, key
         np.testing.assert_allclose(array, expected[key], rtol=tolerance, atol=tolerance, err_msg=key)
+
+
+@pytest.mark.parametrize("name", [*ALGORITHMS, *FUSED])
+@pytest.mark.parametrize("change", OTHER_DTYPES)
+def test_state_keeps_its_dtype_when_the_parameter_gets_another(golden, name: str, change: str):
+    expected = golden("optim_words")["other_dtypes"][f"{name}/{change}"]
+    found = run_in_other_dtype(torch, name, change)
+    if isinstance(found, str) or isinstance(expected, str):
+        assert found == expected
+        return
+    assert {key: dtype for key, (dtype, _) in found.items()} == {key: dtype for key, (dtype, _) in expected.items()}
+    tolerance = {"double": 1e-6, "half": 4e-3}[change]  # state in float32 has rounding of its own
+    for key, (_, numbers) in found.items():
+        np.testing.assert_allclose(numbers, expected[key][1], rtol=tolerance, atol=tolerance, err_msg=key)
 
 
 @every_algorithm

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 from .._core.sparse import SparseValue, is_sparse
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad, no_grad
-from ._update import Hyperparameters, Numbers, Update, replace_all, scalar_state_value, step_group, step_with_history
+from ._update import (
+    SCALAR_STATES,
+    Hyperparameters,
+    Numbers,
+    Update,
+    replace_all,
+    scalar_state_value,
+    step_group,
+    step_with_history,
+)
 from .optimizer import Optimizer, loss_of
 
 if TYPE_CHECKING:
@@ -56,7 +65,7 @@ class OptaxOptimizer(Optimizer):
         for param, own in self.state.items():
             if not isinstance(param, Tensor):  # a number from a file, for which there is no parameter here
                 continue
-            for name in _SCALAR_STATES:
+            for name in SCALAR_STATES:
                 if not isinstance(own.get(name, param), Tensor):  # older files have Python numbers
                     own[name] = scalar_state(own[name], param)
         self._look_for_kernel_options()
@@ -90,6 +99,7 @@ class OptaxOptimizer(Optimizer):
                     if not self.state[param]:
                         self.state[param].update(self._initial_state(group, param))
             update = self._update_function(group, params) if self._has_kernel_options else step_group
+            op = self._op.fused if group.get("fused") else self._op
             for part in self._partition(params):
                 for turn, apart in enumerate(_rounds(part, tensors)):
                     if turn:
@@ -97,7 +107,7 @@ class OptaxOptimizer(Optimizer):
                         tensors, values = [], []
                     if apart:
                         hyperparameters = self._hyperparameters(group, apart)
-                        stepped, outs = update(self._op, apart, self.state, hyperparameters, known_numbers)
+                        stepped, outs = update(op, apart, self.state, hyperparameters, known_numbers)
                         tensors += stepped
                         values += outs
         replace_all(tensors, values)
@@ -184,9 +194,6 @@ def _memory(tensor: Any) -> tuple[object, ...]:
 
 # Devices on which PyTorch captures graphs of kernels.
 _GRAPH_DEVICES = ("cuda", "xpu", "hpu", "privateuseone")
-
-# State that is one number, a tensor of no dimension.
-_SCALAR_STATES = ("step", "mu_product", "eta", "mu")
 
 
 def scalar_state(number: float, param: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .._core.dtypes import float64, get_default_dtype
+from .._core.dtypes import C_NAMES, float64, from_numpy_dtype, get_default_dtype, promote_types
 from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
@@ -21,6 +21,9 @@ from ..dispatch.opdef import Category
 from ..engine import Aval, Kernel, Placement, Value
 from ..engine.recorder import Operation, recorder
 from ._chain import Transformation, apply_to
+
+# State that is one number, a tensor of no dimension.
+SCALAR_STATES = ("step", "mu_product", "eta", "mu")
 
 # Tensors, and the value that each of them gets.
 Replacements = tuple[list[Tensor], list[Value]]
@@ -43,14 +46,19 @@ class Update(Operation):
     Args:
         name: the name that the engine's reports show.
         make: returns the chain.
+        interpolated: the state that PyTorch writes by ``lerp_``, which refuses two dtypes. They differ after ``model.double()``.
+        fused: whether state of another dtype than the parameter's is refused altogether, as PyTorch's fused kernels do.
     """
 
     ends_step = True
 
-    def __init__(self, name: str, make: MakeChain) -> None:
+    def __init__(self, name: str, make: MakeChain, interpolated: tuple[str, ...] = (), fused: bool = False) -> None:
         super().__init__()
         self.name = name
         self.make = make
+        self.interpolated = interpolated
+        self.is_fused = fused
+        self.fused = self if fused else Update(name, make, interpolated, fused=True)
 
     def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         replaces = self._replaces(args)
@@ -110,12 +118,36 @@ class Update(Operation):
         if is_complex:  # PyTorch steps real and imaginary parts as two parameters
             param, grad = _as_real(param), _as_real(grad)
             state = {n: _as_real(s) if jnp.iscomplexobj(s) else s for n, s in state.items()}
-        chain = self.make(param.dtype, first, **numbers, **flags)
-        new_param, new_state = apply_to(chain, param, grad, state, leaves)
+        dtypes = {name: array.dtype for name, array in state.items()}
+        wide = self._dtype_of_step(param, state)
+        state = {n: s if n in SCALAR_STATES else s.astype(wide) for n, s in state.items()}
+        chain = self.make(wide, first, **numbers, **flags)
+        new_param, new_state = apply_to(chain, param.astype(wide), grad.astype(wide), state, leaves)
+        new_param = new_param.astype(param.dtype)
+        new_state = {name: array.astype(dtypes[name]) for name, array in new_state.items()}  # it is written in place
         if is_complex:
             new_param = _as_complex(new_param)
             new_state = {n: _as_complex(s) if s.ndim else s for n, s in new_state.items()}
         return new_param, new_state
+
+    def _dtype_of_step(self, param: Array, state: dict[str, Array]) -> np.dtype:
+        """The dtype that holds the parameter and its state, which keeps its own where the program gives the parameter another.
+
+        Raises:
+            RuntimeError: PyTorch refuses such a step.
+        """
+        wide = expected = from_numpy_dtype(param.dtype)
+        for name in sorted(state, key=self.interpolated.count, reverse=True):
+            own = from_numpy_dtype(state[name].dtype)
+            if name in SCALAR_STATES or own is expected:
+                continue
+            if self.is_fused:
+                raise RuntimeError(f"expected scalar type {expected.scalar_name} but found {own.scalar_name}")
+            if name in self.interpolated:
+                names = C_NAMES[own.name], C_NAMES[expected.name]
+                raise RuntimeError(f"expected dtype {names[0]} for `end` but got dtype {names[1]}")
+            wide = promote_types(wide, own)
+        return wide.numpy
 
 
 def _as_real(array: Array) -> Array:

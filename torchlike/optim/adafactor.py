@@ -124,7 +124,7 @@ class Adafactor(OptaxOptimizer):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adafactor.html; https://arxiv.org/abs/1804.04235
     """
 
-    _op = Update("Adafactor", _adafactor)
+    _op = Update("Adafactor", _adafactor, interpolated=("row_var", "variance"))
     _defaults_of_old_files = {"foreach": None}
 
     def __init__(

@@ -70,7 +70,7 @@ class Adam(OptaxOptimizer):
     """
 
     _instead_for_sparse = ", please consider SparseAdam instead"
-    _op = Update("Adam", _adam)
+    _op = Update("Adam", _adam, interpolated=("exp_avg",))
     _defaults_of_old_files = {
         "amsgrad": False, "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
         "decoupled_weight_decay": False, "fused": None,

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from .._core.dtypes import from_numpy_dtype
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..engine import Aval, Kernel, Value
@@ -214,6 +215,10 @@ class _TwoLoops(Operation):
 
     def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         count = (len(avals) - 2) // 3
+        for aval in avals[2 + count : 2 + 2 * count]:  # the steps: of another dtype after ``model.half()``
+            if aval.dtype != avals[0].dtype:
+                found = " and ".join(from_numpy_dtype(each.dtype).scalar_name for each in (aval, avals[0]))
+                raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {found}")
 
         def fn(grad: Array, scale: Array, *history: Array) -> tuple[Array, ...]:
             # A scan over stacked pairs, since XLA takes ten seconds to compile a hundred pairs written out one by one.

@@ -105,7 +105,7 @@ class Muon(OptaxOptimizer):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Muon.html; https://kellerjordan.github.io/posts/muon
     """
 
-    _op = Update("Muon", _muon)
+    _op = Update("Muon", _muon, interpolated=("momentum_buffer",))
 
     def __init__(
         self,

@@ -73,7 +73,7 @@ class NAdam(OptaxOptimizer):
     https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ
     """
 
-    _op = Update("NAdam", _nadam)
+    _op = Update("NAdam", _nadam, interpolated=("exp_avg",))
     _capturable_words = "params, mu_products and state_steps"
     _capturable_words_foreach = "params, mu_products, and state_steps"
     _defaults_of_old_files = {

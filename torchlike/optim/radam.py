@@ -73,7 +73,7 @@ class RAdam(OptaxOptimizer):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.RAdam.html; https://arxiv.org/abs/1908.03265
     """
 
-    _op = Update("RAdam", _radam)
+    _op = Update("RAdam", _radam, interpolated=("exp_avg",))
     _defaults_of_old_files = {
         "foreach": None, "maximize": False, "differentiable": False, "decoupled_weight_decay": False, "capturable": False,
     }  # fmt: skip

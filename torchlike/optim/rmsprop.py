@@ -68,7 +68,7 @@ class RMSprop(OptaxOptimizer):
     https://www.cs.toronto.edu/~tijmen/csc321/slides/lecture_slides_lec6.pdf
     """
 
-    _op = Update("RMSprop", _rmsprop)
+    _op = Update("RMSprop", _rmsprop, interpolated=("grad_avg",))
     _capturable_devices = ("xla", "xla")
     _defaults_of_old_files = {
         "momentum": 0, "centered": False, "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
