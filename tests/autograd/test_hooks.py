@@ -145,6 +145,91 @@ def test_retain_grad_follows_an_in_place_write():
     assert (middle.grad.item(), w.grad.item()) == (5.0, 30.0)
 
 
+def run_with_hook(write, use, hook="see"):
+    """The gradients that a hook of a view has seen, and those of the leaf and of the view, whose base or which is written to."""
+    w, seen = leaf(1.0, 2.0, 3.0, 4.0), []
+    b = w * 2
+    v = b[1:3]
+    v.register_hook({"see": lambda g: seen.append(g.tolist()), "scale": lambda g: g * 100}[hook])
+    v.retain_grad()
+    before = v.sum()
+    write(w, b, v)
+    use(b, v, before).backward()
+    return seen, w.grad.tolist(), v.grad if v.grad is None else v.grad.tolist()
+
+
+WRITES = {
+    "base": lambda w, b, v: b.mul_(3),
+    "view": lambda w, b, v: v.mul_(3),
+    "other view": lambda w, b, v: b[2:].mul_(3),
+    "zeros": lambda w, b, v: v.zero_(),
+}
+
+
+# What PyTorch gives.
+@pytest.mark.parametrize(
+    ("write", "after", "before", "hook", "expected"),
+    [
+        ("base", 1, 0, "see", ([[0.0, 0.0]], [6.0, 48.0, 48.0, 6.0], [7.0, 7.0])),
+        ("base", 0, 1, "see", ([[1.0, 1.0]], [6.0, 8.0, 8.0, 6.0], [0.0, 0.0])),
+        ("base", 1, 1, "see", ([[1.0, 1.0]], [6.0, 50.0, 50.0, 6.0], [7.0, 7.0])),
+        ("base", 0, 0, "see", ([[0.0, 0.0]], [6.0, 6.0, 6.0, 6.0], [0.0, 0.0])),
+        ("base", 1, 1, "scale", ([], [6.0, 248.0, 248.0, 6.0], [7.0, 7.0])),
+        ("view", 1, 0, "see", ([[0.0, 0.0]], [2.0, 48.0, 48.0, 2.0], [7.0, 7.0])),
+        ("view", 0, 1, "see", ([[1.0, 1.0]], [2.0, 8.0, 8.0, 2.0], [0.0, 0.0])),
+        ("view", 1, 1, "see", ([[1.0, 1.0]], [2.0, 50.0, 50.0, 2.0], [7.0, 7.0])),
+        ("view", 0, 0, "see", ([[0.0, 0.0]], [2.0, 6.0, 6.0, 2.0], [0.0, 0.0])),
+        ("view", 1, 1, "scale", ([], [2.0, 248.0, 248.0, 2.0], [7.0, 7.0])),
+        ("other view", 1, 0, "see", ([[0.0, 0.0]], [2.0, 16.0, 48.0, 6.0], [7.0, 7.0])),
+        ("other view", 0, 1, "see", ([[1.0, 1.0]], [2.0, 4.0, 8.0, 6.0], [0.0, 0.0])),
+        ("other view", 1, 1, "see", ([[1.0, 1.0]], [2.0, 18.0, 50.0, 6.0], [7.0, 7.0])),
+        ("other view", 0, 0, "see", ([[0.0, 0.0]], [2.0, 2.0, 6.0, 6.0], [0.0, 0.0])),
+        ("other view", 1, 1, "scale", ([], [2.0, 216.0, 248.0, 6.0], [7.0, 7.0])),
+        ("zeros", 1, 0, "see", ([[0.0, 0.0]], [2.0, 0.0, 0.0, 2.0], [7.0, 7.0])),
+        ("zeros", 0, 1, "see", ([[1.0, 1.0]], [2.0, 2.0, 2.0, 2.0], [0.0, 0.0])),
+        ("zeros", 1, 1, "see", ([[1.0, 1.0]], [2.0, 2.0, 2.0, 2.0], [7.0, 7.0])),
+        ("zeros", 0, 0, "see", ([[0.0, 0.0]], [2.0, 0.0, 0.0, 2.0], [0.0, 0.0])),
+        ("zeros", 1, 1, "scale", ([], [2.0, 200.0, 200.0, 2.0], [7.0, 7.0])),
+    ],
+)  # fmt: skip
+def test_a_hook_of_a_view_stays_with_what_was_before_a_write_and_the_gradient_kept_is_of_what_is_after(
+    write, after, before, hook, expected
+):
+    """The hook belongs to the node that the view had; ``retain_grad`` follows the tensor."""
+
+    def use(b, v, first):
+        return b.sum() + (v * 7).sum() * after + first * before
+
+    seen, of_leaf, kept = run_with_hook(WRITES[write], use, hook)
+    assert (seen, of_leaf, kept) == expected
+
+
+def test_a_write_that_is_not_recorded_takes_the_hooks_of_a_view_too():
+    w, seen = leaf(1.0, 2.0, 3.0), []
+    v = w[1:]
+    v.register_hook(lambda g: seen.append(g.tolist()))
+    v.retain_grad()
+    w.data.mul_(2)  # this is not noticed
+    v.sum().backward()
+    assert (seen, v.grad.tolist()) == ([[1.0, 1.0]], [1.0, 1.0])
+    with torch.no_grad():
+        w.mul_(2)
+    (v * 3).sum().backward()
+    assert (seen, v.grad.tolist()) == ([[1.0, 1.0]], [4.0, 4.0])
+    assert w.grad.tolist() == [0.0, 4.0, 4.0]
+
+
+def test_hooks_of_the_views_node_do_not_run_for_a_write_through_the_view():
+    w, seen = leaf(1.0, 2.0, 3.0), []
+    b = w * 2
+    v = b[1:]
+    v.grad_fn.register_hook(lambda *grads: seen.append(grads))
+    v.grad_fn.register_prehook(lambda *grads: seen.append(grads))
+    v.mul_(3)
+    v.sum().backward()
+    assert (seen, w.grad.tolist()) == ([], [0.0, 6.0, 6.0])
+
+
 def test_grad_fills_retained_ones_on_its_way():
     w = leaf(1.0)
     middle, aside = w * 2, w * 3
@@ -321,6 +406,13 @@ def test_a_hook_after_accumulation_returns_nothing(returned, kind, words):
         w.sum().backward()
     assert str(caught.value) == words
     assert w.grad.tolist() == [1.0, 1.0]  # it was there before the hook
+
+
+def test_a_hook_after_accumulation_may_return_the_leaf_itself():
+    w = leaf(1.0)
+    w.register_post_accumulate_grad_hook(lambda t: t)
+    (w * 2).backward()
+    assert w.grad.tolist() == [2.0]
 
 
 def test_the_next_hook_after_accumulation_sees_what_was_returned_before_the_error_comes():

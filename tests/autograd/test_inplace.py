@@ -264,6 +264,59 @@ def test_a_view_made_in_no_grad_is_not_written_to_outside():
     assert y.tolist() == [2.0, 2.0]
 
 
+SEVERAL = (
+    "Output 0 of {} is a view and its base or another view of its base has been modified inplace. This view is the output of a "
+    "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace "
+    "the inplace operation by an out-of-place one."
+)
+
+
+@pytest.mark.parametrize(
+    ("take", "name"),
+    [(lambda y: y.chunk(2)[0], "Split"), (lambda y: y.unbind()[0], "Unbind"), (lambda y: y.chunk(2)[0][:1], "Slice")],
+)
+@pytest.mark.parametrize("recorded", [True, False])
+def test_one_of_several_views_has_no_history_once_the_base_was_written_to(take, name, recorded):
+    w = leaf(1.0, 2.0, 3.0, 4.0)
+    y = w * 1
+    part = take(y)
+    before = part.sum()
+    with torch.set_grad_enabled(recorded):
+        y.mul_(2)
+    for use in (lambda: part * 2, lambda: part.grad_fn, lambda: part.is_leaf, lambda: part.register_hook(print)):
+        with pytest.raises(RuntimeError) as caught:
+            use()
+        assert str(caught.value) == SEVERAL.format(name)
+    with pytest.raises(RuntimeError, match=f"^Output 0 of {name} is a view and is being modified inplace"):
+        part.mul_(2)
+    assert part.requires_grad
+    assert part.detach().flatten()[0] == 2.0
+    assert "grad_fn=<Invalid>" in repr(part)
+    with torch.no_grad():
+        assert (part * 2).flatten()[0] == 4.0
+    before.backward()  # it was made before
+    assert w.grad.sum().item() == part.numel()
+
+
+def test_views_made_in_no_grad_have_no_history_once_the_base_was_written_to():
+    w = leaf(1.0, 2.0)
+    with torch.no_grad():
+        part = w[:1]
+        w.mul_(2)
+    with pytest.raises(RuntimeError) as caught:
+        part * 2
+    assert str(caught.value) == (
+        "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode "
+        "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+        "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
+        "(if you want the inplace to be tracked)."
+    )
+    with torch.no_grad():
+        part = w[:1]
+    w.data.mul_(2)  # this is not noticed
+    assert (part * 2).tolist() == [8.0]
+
+
 def test_views_that_take_no_history_along():
     """Of a plain tensor: as long as nothing that requires grad is written, all is well."""
     w, x = leaf(1.0), torch.zeros(2)
@@ -397,13 +450,13 @@ def test_a_view_without_history_requires_a_gradient_as_its_base_does(view, mode)
         assert seen.requires_grad and seen.is_leaf and seen.grad_fn is None and seen._base is p
         assert seen.numpy().shape == seen.shape
         seen.add_(1)
-    assert p.tolist()[0] == 2.0 and repr(seen).endswith("requires_grad=True)")
+    assert p.tolist()[0] == 2.0 and repr(seen).endswith("grad_fn=<Invalid>)")
     with pytest.raises(
         RuntimeError, match="^A view was created in (no_grad|inference) mode and is being modified inplace"
     ):
         seen.add_(1)
     p.requires_grad_(False)
-    assert not seen.requires_grad
+    assert not seen.requires_grad and not (seen * 1).requires_grad
     p.requires_grad_(True)
     assert seen.requires_grad
     assert not seen.detach().requires_grad and not seen.data.requires_grad

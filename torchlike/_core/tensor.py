@@ -270,7 +270,9 @@ class Tensor(TensorMethods):
         if view is None:
             return self._storage.read()
         base = view.base
-        if base is not None and view.written != base._writes:
+        if base is not None and (
+            view.written != base._writes or (view.version is not None and view.version != self._storage.version)
+        ):
             self._refresh_history()
         return view.read(self._storage)
 
@@ -333,6 +335,8 @@ class Tensor(TensorMethods):
         """The node that made this tensor, or None for a leaf."""
         if self._view is not None:
             self._value()
+            if self._view.refused is not None:
+                raise RuntimeError(self._view.refused)
         return self._grad_fn
 
     @property
@@ -424,21 +428,30 @@ class Tensor(TensorMethods):
         """Where gradients for this tensor go: the node that made it, or the accumulator of a leaf."""
         if self._grad_fn is not None:
             return self._grad_fn, self._output_nr
+        if self._view is not None and self._view.refused is not None:
+            raise RuntimeError(self._view.refused)
         if self._accumulator is None:
             self._accumulator = AccumulateGrad.of(self, self._aval)
         return self._accumulator, 0
+
+    def _note_version(self) -> None:
+        """Lets any write give a view another node, as in PyTorch, which shows once the present one has hooks."""
+        if self._view is not None and self._grad_fn is not None:
+            self._view.version = self._storage.version
 
     def retain_grad(self) -> None:
         """Makes ``backward`` keep this tensor's gradient in ``grad``, although it is not a leaf."""
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if self._grad_fn is not None and not self._retains_grad:
+        node = self.grad_fn
+        if node is not None and not self._retains_grad:
             import weakref
 
             self._retains_grad = True
-            self._grad_fn.retained = self._grad_fn.retained or {}
-            self._grad_fn.hooked = True
-            self._grad_fn.retained[self._output_nr] = weakref.ref(self)
+            self._note_version()
+            node.retained = node.retained or {}
+            node.hooked = True
+            node.retained[self._output_nr] = weakref.ref(self)
 
     def register_hook(self, hook: object) -> RemovableHandle:
         """Calls ``hook(grad)`` whenever this tensor's gradient is computed; what it returns, if not None, replaces the gradient.
@@ -449,10 +462,17 @@ class Tensor(TensorMethods):
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         node, number = self._edge()
+        self._note_version()
         if node.tensor_hooks is None:
             node.tensor_hooks = {}
             node.hooked = True
         return RemovableHandle(node.tensor_hooks.setdefault(number, {}), hook)
+
+    @property
+    def _backward_hooks(self) -> dict[int, Callable[..., object]] | None:
+        """The hooks by handle, or None if there are none."""
+        node = self._accumulator if self.grad_fn is None else self._grad_fn
+        return node.tensor_hooks.get(self._output_nr) if node is not None and node.tensor_hooks else None
 
     def register_post_accumulate_grad_hook(self, hook: object) -> RemovableHandle:
         """Calls ``hook(tensor)`` each time after a gradient was added to this leaf's ``grad``."""
@@ -664,14 +684,18 @@ class Tensor(TensorMethods):
     def _shown(self, plain: bool | None = None) -> str:
         """The text of the tensor. ``plain``: whether it begins as that of a tensor, and not of a subclass."""
         meta = tensor_meta(self._aval)
-        grad_fn = self.grad_fn
+        try:
+            node = self.grad_fn
+            grad_fn = None if node is None else node.label
+        except RuntimeError:  # a view that has lost its history
+            grad_fn = "Invalid"
         if on_meta(self):
             return format_without_data(
                 meta.size,
                 dtype_name=meta.dtype.name,
                 default_dtype_name=dtypes.get_default_dtype().name,
                 requires_grad=self.requires_grad,
-                grad_fn=None if grad_fn is None else grad_fn.label,
+                grad_fn=grad_fn,
             )
         kind = type(self)
         if plain is None:
@@ -689,7 +713,7 @@ class Tensor(TensorMethods):
             default_complex_name=dtypes.get_default_dtype().to_complex().name,
             device=str(meta.device),
             requires_grad=self.requires_grad,
-            grad_fn=None if grad_fn is None else grad_fn.label,
+            grad_fn=grad_fn,
         )
         return f"Parameter({text})" if self._is_param and not plain else text
 

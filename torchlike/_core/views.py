@@ -58,9 +58,11 @@ class View:
     """Where a tensor lies in its storage.
 
     ``content_version`` is the storage's when ``value`` was read; ``base`` is the tensor whose gradient history this one follows, if any.
+    ``version`` is the storage's when the view got its history, where writes that are not recorded matter too, else None. ``refused``
+    says why the view has no history any more.
     """
 
-    __slots__ = ("steps", "value", "content_version", "base", "origin", "written")
+    __slots__ = ("steps", "value", "content_version", "base", "origin", "written", "version", "refused")
 
     def __init__(self, steps: tuple[ViewStep, ...], value: Value, content_version: int, base: Any, origin: int) -> None:
         self.steps = steps
@@ -69,6 +71,8 @@ class View:
         self.base = base
         self.origin = origin
         self.written = 0 if base is None else base._writes  # ``_writes`` of the base when grad_fn was made
+        self.version: int | None = None
+        self.refused: str | None = None
 
     def rebased(self, base: object, origin: int | None = None) -> View:
         """The same view, following the history of another base (None: of none). ``origin``: another one than its own."""

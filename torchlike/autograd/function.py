@@ -349,6 +349,7 @@ def _output(
     if differentiable:
         if output._view is not None:  # a write through it would go around ``backward``
             output._view = output._view.rebased(base, ONE_OF_SEVERAL if several else IN_FUNCTION)
+            output._view.version = output._storage.version
         output._set_history(ctx, number)
     return output
 

@@ -54,7 +54,7 @@ def post_accumulate_hooks(leaf: Tensor) -> None:
     """Runs the hooks of a leaf that has got its gradient.
 
     Raises:
-        RuntimeError: one of them returned a tensor. The ones after it have seen that tensor in place of the leaf.
+        RuntimeError: one of them returned another tensor. The ones after it have seen that tensor in place of the leaf.
     """
     hooks = leaf._post_accumulate_hooks
     if hooks and _call_hooks(hooks, leaf)[1]:
@@ -62,13 +62,13 @@ def post_accumulate_hooks(leaf: Tensor) -> None:
 
 
 def _call_hooks(hooks: dict[int, Callable[..., Any]], tensor: Tensor | None) -> tuple[Tensor | None, bool]:
-    """Calls hooks one after the other. Returns what the last one left, and whether any of them returned a tensor."""
+    """Calls hooks one after the other. Returns what the last one left, and whether any of them returned another tensor."""
     replaced = False
     for hook in list(hooks.values()):
         result = hook(tensor)
         if result is not None:
             _check(tensor, result, hook)
-            tensor, replaced = result, True
+            tensor, replaced = result, replaced or result is not tensor
     return tensor, replaced
 
 

@@ -299,7 +299,9 @@ def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False)
         origin = IN_INFERENCE if modes.inference else IN_NO_GRAD
     result = _new(Tensor)
     result._storage = storage
-    result._view = View((*before, step), value, storage.content_version, base, origin)
+    result._view = view = View((*before, step), value, storage.content_version, base, origin)
+    if origin != DEFAULT:
+        view.version = storage.version
     return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,27 +38,33 @@ def check_writable(tensor: Tensor) -> None:
     if not modes.grad_enabled:
         return
     if tensor._tracked and tensor._grad_fn is None:
+        if view is not None and view.refused is not None:
+            raise RuntimeError(view.refused.replace(_BY_ANOTHER, _BY_ITSELF))
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if view is None or view.base is None:
         return
     base = view.base
     if view.origin != DEFAULT and (base._requires_grad or (view.origin == IN_FUNCTION and tensor._requires_grad)):
-        raise refusal(tensor, view.origin)
+        raise RuntimeError(refusal(tensor, view.origin))
     if base._requires_grad and base._grad_fn is None:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
 
 
-def refusal(tensor: Tensor, origin: int, written: str = "is being modified inplace") -> RuntimeError:
-    """The error for a view that must not be written to while gradients are recorded. ``written``: what happens to it."""
+_BY_ITSELF, _BY_ANOTHER = "is being", "its base or another view of its base has been"
+
+
+def refusal(tensor: Tensor, origin: int, by_another: bool = False) -> str:
+    """Why a view must not be written to while gradients are recorded, or have a history after ``by_another`` tensor was written to."""
     block, where = ("inference", "in normal mode") if origin == IN_INFERENCE else ("no_grad", "with grad mode enabled")
     node = tensor._grad_fn
+    what = _BY_ANOTHER if by_another else _BY_ITSELF
     if node is None:
-        reason = f"A view was created in {block} mode and is being modified inplace {where}."
+        reason = f"A view was created in {block} mode and {what} modified inplace {where}."
     elif origin in (ONE_OF_SEVERAL, IN_FUNCTION):
-        reason = f"Output {tensor._output_nr} of {node.operation} is a view and {written}."
+        reason = f"Output {tensor._output_nr} of {node.operation} is a view and {what} modified inplace."
     else:
         reason = (
-            f"Output {tensor._output_nr} of {node.operation} is a view of a view which was created in {block} mode and is being "
+            f"Output {tensor._output_nr} of {node.operation} is a view of a view which was created in {block} mode and {what} "
             f"modified inplace {where}."
         )
     if origin == ONE_OF_SEVERAL:
@@ -78,7 +85,7 @@ def refusal(tensor: Tensor, origin: int, written: str = "is being modified inpla
             f"view and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both "
             "outside (if you want the inplace to be tracked)."
         )
-    return RuntimeError(f"{reason} {why}")
+    return f"{reason} {why}"
 
 
 def write(tensor: Tensor, result: Tensor, keeps_history: bool = False) -> Tensor:
@@ -136,12 +143,28 @@ def write(tensor: Tensor, result: Tensor, keeps_history: bool = False) -> Tensor
     base_steps = () if base._view is None else base._view.steps  # a detached view may be the base of views itself
     steps = _steps_below(base, view.steps)
     if view.origin != DEFAULT:
-        raise refusal(tensor, view.origin)
+        raise RuntimeError(refusal(tensor, view.origin))
+    _go_round_hooks(tensor, result)
     new_base = _write_with_history(steps, base, result)
     value = new_base._value()
     _adopt_history(base, new_base)
     storage.write(write_through(base_steps, storage.read(), value) if base_steps else value)
+    if tensor._retains_grad:
+        tensor._value()  # it keeps the gradient of what it holds now, even if nobody uses it again
     return tensor
+
+
+def _go_round_hooks(tensor: Tensor, result: Tensor) -> None:
+    """Lets the gradient of what a view held before a write pass by the hooks of the view's node.
+
+    In PyTorch the node of the write is part of the base's history: it reads the view from there, and not by the view's own node.
+    """
+    node, writer = tensor._grad_fn, result._grad_fn
+    if node is None or not node.hooked or writer is None or writer.edges[:1] != ((node, tensor._output_nr),):
+        return
+    bare = type(node).made(node.rule, node.edges, tuple(node.saved or ()), tuple(node.watched), node.avals)  # pyright: ignore[reportArgumentType]
+    bare.sequence = node.sequence - 0.5  # it lies between the same nodes
+    writer.edges = ((bare, tensor._output_nr), *writer.edges[1:])
 
 
 def _beside(tensor: Tensor, result: Tensor) -> Tensor:
@@ -199,11 +222,15 @@ def into(input: Tensor, inplace: bool, result: Tensor) -> Tensor:
 def _adopt_history(tensor: Tensor, result: Tensor) -> None:
     """Gives the tensor the history of what was written into it."""
     if tensor._retains_grad and tensor._grad_fn is not None and tensor._grad_fn.retained:
-        retained = tensor._grad_fn.retained.pop(tensor._output_nr, None)
-        assert result._grad_fn is not None
-        result._grad_fn.retained, result._grad_fn.hooked = {result._output_nr: retained}, True
+        _keep_gradient(tensor._grad_fn.retained.pop(tensor._output_nr, None), result)
     tensor._rewrite_history(result._grad_fn, result._output_nr)
     tensor._storage.writer = result._grad_fn
+
+
+def _keep_gradient(retained: weakref.ref[Any] | None, result: Tensor) -> None:
+    """Lets the tensor that keeps its gradient keep that of this result."""
+    assert result._grad_fn is not None
+    result._grad_fn.retained, result._grad_fn.hooked = {result._output_nr: retained}, True
 
 
 def refresh_history(tensor: Tensor) -> None:
@@ -211,17 +238,25 @@ def refresh_history(tensor: Tensor) -> None:
     view = tensor._view
     assert view is not None
     base: Tensor = view.base
-    if view.origin == IN_FUNCTION and tensor._grad_fn is not None:
-        if modes.grad_enabled:
-            raise refusal(tensor, IN_FUNCTION, "its base or another view of its base has been modified inplace")
-        return
     view.written = base._writes
-    if not base._requires_grad:
+    if view.refused is None and view.version is not None:
+        view.version = tensor._storage.version
+    if not base._requires_grad and not (view.origin == IN_FUNCTION and tensor._requires_grad):
+        if view.refused is not None:
+            view.refused, tensor._requires_grad = None, False
+        return
+    if view.origin != DEFAULT:
+        view.version = -1  # so this runs whenever the view is used, since the base may want no gradients any more
+        view.refused = view.refused or refusal(tensor, view.origin, by_another=True)
+        tensor._grad_fn, tensor._output_nr, tensor._requires_grad = None, 0, True
         return
     steps = _steps_below(base, view.steps)
     values = [base._value(), *_starts(steps)]
     kernel, outs = recorder().record(_reader(steps), (), values, ())
+    former, number = tensor._grad_fn, tensor._output_nr
     tensor._set_history(link(rule_for(kernel, 1), kernel, values, [base], None))
+    if tensor._retains_grad and former is not None and former.retained:
+        _keep_gradient(former.retained.pop(number, None), tensor)
     view.value, view.content_version = outs[0], tensor._storage.content_version
 
 
