@@ -54,6 +54,31 @@ CASES = {
         [[[1.0, 0.0, 1.0]]],
         [[[-1 / 3, 0.0, 1 / 3]]],
     ),
+    "a target without probability": (
+        lambda x, y: F.kl_div(x, y, reduction="sum"),
+        [[-1.0, -2.0, -1.0], [0.0, 0.5, -1.0]],
+        [[-0.0, -0.5, 1.0], [NAN, 3.0 - math.log(2.0), NAN]],
+    ),
+    "a running sum after infinity": (
+        lambda x: torch.logcumsumexp(x, 0),
+        [[1.0, INF, 2.0, 3.0]],
+        [[1.0, NAN, 0.0, 0.0]],
+    ),
+    "a running sum of nothing": (
+        lambda x: torch.logcumsumexp(x, 0) * torch.tensor([0.0, 1.0, 2.0]),
+        [[-INF, -INF, 1.0]],
+        [[NAN, NAN, 2.0]],
+    ),
+    "a running sum of both infinities": (
+        lambda x: torch.logcumsumexp(x.flip(0).view(1, -1), 1),
+        [[INF, -INF, 1.0]],
+        [[NAN, 0.0, 2.0]],
+    ),
+    "a running sum with nothing within": (
+        lambda x: torch.logcumsumexp(x, 0),
+        [[0.0, -INF, 0.0]],
+        [[2.5, 0.0, 0.5]],
+    ),
     "digamma of infinity": (torch.digamma, [[INF, 1.0]], [[0.0, math.pi**2 / 6]]),
 }
 

@@ -410,11 +410,8 @@ def kl_div(input: Tensor, target: Tensor, reduction: str, log_target: bool) -> T
     samples=[Sample(values=([0.5, 1.0, 2.0],))],
 )
 def xlogx(input: Array) -> Array:
-    """``input * log(input)``, 0 at 0."""
-    zero = input == 0
-    return jnp.where(
-        zero, jnp.zeros((), input.dtype), input * jnp.log(jnp.where(zero, jnp.ones((), input.dtype), input))
-    )
+    """``input * log(input)``, 0 at 0, where the derivative is NaN, as PyTorch's."""
+    return jnp.where(input == 0, jnp.zeros((), input.dtype), input * jnp.log(input))
 
 
 @op(

@@ -83,7 +83,27 @@ def logcumsumexp(input: Array, dim: int) -> Array:
         return input
     if jnp.issubdtype(input.dtype, np.complexfloating):
         return _complex_logcumsumexp(input, dim)
-    return lax.cumlogsumexp(input.astype(accumulator(input.dtype)), axis=dim).astype(input.dtype)
+    return _real_logcumsumexp(input.astype(accumulator(input.dtype)), dim).astype(input.dtype)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _real_logcumsumexp(x: Array, dim: int) -> Array:
+    return lax.cumlogsumexp(x, axis=dim)
+
+
+@_real_logcumsumexp.defjvp
+def _real_logcumsumexp_jvp(dim: int, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """The share of an input in a result is ``exp(input - result)``: NaN where both are the same infinity, as in PyTorch.
+
+    JAX's own derivative has a number there, and beside it numbers that are no shares.
+    """
+    (x,), (tangent,) = primals, tangents
+    result = _real_logcumsumexp(x, dim)
+    zero, limits = jnp.zeros((), x.dtype), jnp.finfo(x.dtype)
+    finite = jnp.where(x == jnp.inf, zero, jnp.maximum(x, jnp.asarray(limits.min / 2, x.dtype)))
+    _, shares = jax.jvp(lambda x: lax.cumlogsumexp(x, axis=dim), (finite,), (tangent,))
+    undefined = jnp.where(jnp.isinf(x) & (x == result), jnp.asarray(jnp.nan, x.dtype), zero)
+    return result, jnp.where(jnp.isinf(result), jnp.cumsum(undefined * tangent, axis=dim), shares)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
