@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from .._core.tensor import Tensor
 from .type_names import type_name
 
@@ -124,6 +126,18 @@ def check_call(name: str, function: Callable[..., object], args: tuple[object, .
             place = "" if parameter in kwargs else f" (position {i + (names[0] != 'self')})"
             kind = type(value).__name__
             raise TypeError(f"{name}(): argument '{parameter}'{place} must be Tensor, not {kind}") from None
+
+
+def refuse_numpy_flags(
+    name: str, function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+) -> None:
+    """Raises PyTorch's error if a flag of a plain function is NumPy's bool, which Python takes for one."""
+    parameters = Parameters(function)
+    annotations = dict(zip(parameters.names, parameters.annotations, strict=False))
+    for i, (parameter, value) in enumerate([*zip(parameters.names, args, strict=False), *kwargs.items()]):
+        if isinstance(value, np.bool_) and annotations.get(parameter) == "bool":
+            place = "" if parameter in kwargs else f" (position {i + (parameters.names[0] != 'self')})"
+            raise TypeError(f"{name}(): argument '{parameter}'{place} must be bool, not {type_name(value)}")
 
 
 _KINDS = {

@@ -37,7 +37,7 @@ def stft(
     hop_length: int | None = None,
     win_length: int | None = None,
     window: Tensor | None = None,
-    center: bool = True,
+    center: bool | np.bool_ = True,
     pad_mode: str = "reflect",
     normalized: bool = False,
     onesided: object = None,
