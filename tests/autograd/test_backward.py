@@ -562,3 +562,35 @@ def test_a_derivative_that_pytorch_does_not_have_is_refused_in_the_backward_pass
     with torch.no_grad():
         assert not function(x).requires_grad
     assert not function(x.detach()).requires_grad
+
+
+# ---- what is looked at first
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda grad, w, x: grad(x.sum(), x), RuntimeError,
+         "element 0 of tensors does not require grad and does not have a grad_fn"),
+        (lambda grad, w, x: grad(w * 2, x), RuntimeError, "grad can be implicitly created only for scalar outputs"),
+        (lambda grad, w, x: grad(w.sum(), []), RuntimeError, "`inputs` argument to `grad()` cannot be empty."),
+        (lambda grad, w, x: x.sum().backward(inputs=[x]), RuntimeError,
+         "element 0 of tensors does not require grad and does not have a grad_fn"),
+        (lambda grad, w, x: w.sum().backward(inputs=[x]), RuntimeError,
+         "can't retain_grad on Tensor that has requires_grad=False"),
+        (lambda grad, w, x: grad(w.sum(), 3), TypeError, "'int' object is not iterable"),
+        (lambda grad, w, x: torch.autograd.backward(w.sum(), inputs=iter([])), RuntimeError,
+         "`inputs` argument to `backward()` cannot be empty."),
+    ],
+)  # fmt: skip
+def test_the_first_error_is_pytorchs(call, kind, words):
+    with pytest.raises(kind) as caught:
+        call(torch.autograd.grad, torch.ones(2, requires_grad=True), torch.ones(2))
+    assert str(caught.value) == words
+
+
+def test_tensors_may_come_from_any_iterable():
+    w = torch.ones(2, requires_grad=True)
+    (gradient,) = torch.autograd.grad({"loss": (w * 2).sum()}.values(), iter([w]))
+    torch.autograd.backward(iter([w * 3]), iter([torch.ones(2)]), inputs=iter([w]))
+    assert (gradient.tolist(), w.grad.tolist()) == ([2.0, 2.0], [3.0, 3.0])

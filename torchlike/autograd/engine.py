@@ -31,7 +31,7 @@ _new = object.__new__
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
-    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+    return (x,) if isinstance(x, Tensor) else tuple(x)
 
 
 def backward(
@@ -92,8 +92,6 @@ def _add_gradients(tensors: Any, grad_tensors: Any, retain_graph: bool | None, c
         inputs = _as_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-        for tensor in inputs:
-            tensor.retain_grad()
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which "
@@ -104,6 +102,8 @@ def _add_gradients(tensors: Any, grad_tensors: Any, retain_graph: bool | None, c
             stacklevel=3,
         )
     seeds = _seeds(roots, grad_tensors)
+    for tensor in inputs or ():
+        tensor.retain_grad()
     _run(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, inputs, accumulate=True)
 
 
@@ -181,8 +181,10 @@ def grad(
             )
         allow_unused = True
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
-    _check_wanted(wanted)
     seeds = _seeds(roots, grad_outputs)
+    if not wanted:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    _check_wanted(wanted)
     gradients = _run(
         roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulate=False
     )
