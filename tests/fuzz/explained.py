@@ -21,6 +21,13 @@ EXPLAINED = {
         "PyTorch refuses a second backward pass once anything saved was freed; torchlike refuses where what was freed is needed.",
         lambda text, difference: refused_a_second_time(difference),
     ),
+    "write through an unfolded view": Explained(
+        "PyTorch looks for shared elements only where a stride is 0; it writes to those of unfold several times, in an order of its own. "
+        "torchlike refuses such a write.",
+        lambda text, difference: (
+            mentions(r"(?m)^ *v\d = .*\.unfold\(0, 2, 1\)$")(text, difference) and difference[2][1:] == ["RuntimeError"]
+        ),
+    ),
 }
 
 # Where the same program in float64 gives the same rows, and no integer or exception came first, the difference is rounding: XLA fuses
