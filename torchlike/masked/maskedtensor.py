@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import ops
 from .._core import dtypes
+from .._core.annotations import Dtype
 from .._core.overridable import route_of
 from .._core.signatures import Kwargs
 from .._core.subclasses import as_class
@@ -89,7 +90,7 @@ class MaskedTensor(Tensor):
 
     _mask: Tensor
 
-    def __new__(cls, data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
+    def __new__(cls, data: Tensor, mask: Tensor, requires_grad: bool = False) -> MaskedTensor:
         _check(data, mask)
         warnings.warn(
             "The PyTorch API of MaskedTensors is in prototype stage and will change in the near future. Please open a Github issue for "
@@ -230,7 +231,7 @@ def _common_mask(args: Iterable[object]) -> Tensor:
     return first
 
 
-def _move_masked(func: Any, args: tuple[object, ...], named: Kwargs) -> Any:
+def _move_masked(func: Callable[..., Tensor], args: tuple[object, ...], named: Kwargs) -> Any:
     def masks(value: object) -> Any:
         if isinstance(value, MaskedTensor):
             return value._mask
@@ -241,7 +242,7 @@ def _move_masked(func: Any, args: tuple[object, ...], named: Kwargs) -> Any:
     return _masked_tensor(data, mask) if isinstance(data, Tensor) else type(data)(map(_masked_tensor, data, mask))
 
 
-def _reduced(name: str, input: Any, dim: Any = None, keepdim: bool = False, **named: object) -> MaskedTensor:
+def _reduced(name: str, input: MaskedTensor, dim: Any = None, keepdim: bool = False, **named: object) -> MaskedTensor:
     mask = input._mask
     if name == "all":
         filled = ops.masked_fill(input, ~mask, True)
@@ -254,17 +255,17 @@ def _reduced(name: str, input: Any, dim: Any = None, keepdim: bool = False, **na
     return _masked_tensor(result, result_mask.any() if dim is None else result_mask.any(dim, keepdim))
 
 
-def _softmax(input: Any, dim: int, dtype: Any = None, **named: object) -> MaskedTensor:
+def _softmax(input: MaskedTensor, dim: int, dtype: Dtype | None = None, **named: object) -> MaskedTensor:
     return _masked_tensor(masked.softmax(input, dim, dtype=dtype, mask=input._mask), input._mask)
 
 
-def _where_masked(func: Any, condition: Tensor, *sides: Any) -> Any:
+def _where_masked(func: Callable[..., Tensor], condition: Tensor, *sides: Any) -> Any:
     if isinstance(condition, MaskedTensor) or not all(isinstance(side, MaskedTensor) for side in sides):
         return NotImplemented
     return _masked_tensor(func(condition, *sides), func(condition, *(side._mask for side in sides)))
 
 
-def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
+def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> MaskedTensor:
     """A masked tensor of copies of elements and mask, a leaf.
 
     Args, raises: as ``MaskedTensor``.
@@ -272,7 +273,7 @@ def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTe
     return MaskedTensor(data, mask, requires_grad)
 
 
-def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
+def as_masked_tensor(data: Tensor, mask: Tensor) -> MaskedTensor:
     """A tensor with a mask, its history included.
 
     >>> from torchlike.masked import as_masked_tensor

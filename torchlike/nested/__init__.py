@@ -120,7 +120,7 @@ def nested_tensor_from_jagged(
     jagged_dim: int | None = None,
     min_seqlen: int | None = None,
     max_seqlen: int | None = None,
-) -> Any:
+) -> NestedTensor:
     """A jagged nested tensor over the memory of ``values``, where its parts lie one after the other.
 
     Args:
@@ -144,7 +144,7 @@ def nested_tensor_from_jagged(
 
 def narrow(
     tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: layouts.layout = layouts.strided
-) -> Any:
+) -> NestedTensor:
     """A nested tensor of the piece of each row of a tensor that begins at ``start`` and has ``length`` elements along ``dim``.
 
     Args:
@@ -158,7 +158,7 @@ def narrow(
     if layout is layouts.strided:
         if not (isinstance(start, int) and isinstance(length, int)):
             raise RuntimeError("start and length must be integers for the strided layout NT impl")
-        return as_nested_tensor(tensor.narrow(dim, start, length))
+        return as_nested_tensor(tensor.narrow(dim, start, length))  # pyright: ignore[reportReturnType]
     if layout is not layouts.jagged:
         raise RuntimeError(f"Specified layout is unsupported for nested narrow: {layout}")
     if dim != 1:
@@ -168,7 +168,7 @@ def narrow(
     return _jagged([row.narrow(0, s, n) for row, s, n in zip(tensor, starts, lengths, strict=True)])
 
 
-def masked_select(tensor: Tensor, mask: Tensor) -> Any:
+def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
     """A jagged nested tensor of the elements of each row where a mask is True.
 
     >>> torch.nested.masked_select(torch.arange(4).view(2, 2), torch.tensor([[True, False], [True, True]])).unbind()

@@ -182,7 +182,7 @@ class Nested(Tensor):
 
     @classmethod
     def __torch_function__(
-        cls, func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: Kwargs | None = None
+        cls, func: Compute, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: Kwargs | None = None
     ) -> Any:
         named: Kwargs = kwargs or {}
         name = name_of(func)

@@ -106,17 +106,17 @@ class NestedTensor(Nested):
     @property
     def shape(self) -> Size:
         """The sizes, with the name of the ragged length in its place."""
-        inner: list[Any] = list(self._packed.shape)
+        inner: list[object] = list(self._packed.shape)
         inner[self._arrangement.at - 1] = self._arrangement.length
         return tuple.__new__(Size, (len(self), *inner))
 
-    def size(self, dim: int | None = None) -> Any:
+    def size(self, dim: int | None = None) -> Size | int | RaggedLength:
         """The shape, or the length along a dimension."""
         return self.shape if dim is None else tuple(self.shape)[within(dim, self.dim())]
 
-    def stride(self, dim: int | None = None) -> Any:
-        strides: list[Any] = list(self._packed.stride())
-        whole: Any = self._arrangement.length * strides[self._arrangement.at - 1]
+    def stride(self, dim: int | None = None) -> tuple[int | RaggedLength, ...] | int | RaggedLength:
+        strides: list[int] = list(self._packed.stride())
+        whole = self._arrangement.length * strides[self._arrangement.at - 1]
         for length in self._packed.shape[: self._arrangement.at - 1]:
             whole = whole * length
         found = (whole, *strides)
@@ -225,10 +225,11 @@ def _inner(input: Nested, dim: int, name: str, extra: int = 0) -> int:
 def _along(name: str, position: int = 1) -> Callable[..., Nested | tuple[Nested, ...]]:
     """A function along one dimension, which must not be the ragged one."""
 
-    def along(func: Compute, input: Any, *args: object, **kwargs: Any) -> Any:
-        several = isinstance(input, (list, tuple))
-        first: Nested = next(each for each in input if isinstance(each, Nested)) if several else input
-        values: list[Any] = list(args)
+    def along(
+        func: Compute, input: Nested | Sequence[Nested], *args: int, **kwargs: int
+    ) -> Nested | tuple[Nested, ...]:
+        first = input if isinstance(input, Nested) else next(each for each in input if isinstance(each, Nested))
+        values = list(args)
         if "dim" in kwargs:
             dim = kwargs.pop("dim")
         elif len(values) >= position:
@@ -253,7 +254,7 @@ def _softmax(func: Compute, input: Nested, dim: int, *args: object, **kwargs: ob
 
 def _reduced(
     func: Compute, input: Nested, dim: IntOrInts | None = None, keepdim: bool = False, **kwargs: object
-) -> Any:
+) -> Tensor:
     if dim is None:
         return func(input._packed, **kwargs)
     if (name := name_of(func)) in ("max", "min"):  # they give indices as well
@@ -334,7 +335,7 @@ def _squeeze(func: Compute, input: Nested, dim: int) -> Nested:
     return hold(NestedTensor, func(input._packed, inner), input._arrangement.along(at - (inner < at - 1)))
 
 
-def _view(func: Compute, input: Nested, *shape: Any) -> Nested:
+def _view(func: Compute, input: Nested, *shape: int) -> Nested:
     asked = list(shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape)
     at = input._arrangement.at
     ragged = asked[at] if at < len(asked) else None
@@ -350,7 +351,7 @@ def _view(func: Compute, input: Nested, *shape: Any) -> Nested:
     return input._like(func(input._packed, inner))
 
 
-def _expand(func: Compute, input: Nested, *shape: Any) -> Nested:
+def _expand(func: Compute, input: Nested, *shape: int) -> Nested:
     asked = list(shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape)
     at = input._arrangement.at
     if (
@@ -384,7 +385,7 @@ def _unflatten(func: Compute, input: Nested, dim: int, sizes: Sequence[int]) -> 
     return hold(NestedTensor, func(input._packed, inner, sizes), input._arrangement.along(moved))
 
 
-def _item(func: Compute, input: Nested, index: object) -> Any:
+def _item(func: Compute, input: Nested, index: object) -> Tensor:
     first, *rest = index if isinstance(index, tuple) else (index,)
     if isinstance(first, int):
         if not -len(input) <= first < len(input):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from .. import ops
 from .._core.annotations import IntOrInts
@@ -178,7 +178,7 @@ def _item(func: Compute, input: Nested, index: object) -> Tensor:
     return parts[first][tuple(rest)] if rest else parts[first]
 
 
-def _view(func: Compute, input: Nested, *shape: Any) -> Nested:
+def _view(func: Compute, input: Nested, *shape: int) -> Nested:
     (first, *rest) = shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
     if first != input.size(0):
         raise RuntimeError("view: For now nested view cannot change or infer the implicit batch dimension")

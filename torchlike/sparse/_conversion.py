@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import ops
 from .._core import dtypes
-from .._core.annotations import Dtype, IntOrInts, Layout
+from .._core.annotations import DeviceLike, Dtype, IntOrInts, Layout
 from .._core.layouts import sparse_coo, sparse_csr, strided
 from .._core.sparse import Pattern, SparseValue, is_sparse, sparse_form, unsupported
 from .._core.tensor import Tensor, alias, from_host
@@ -318,7 +318,7 @@ def _move_sparse(sparse: Tensor, placement: Placement) -> Tensor:
 
 
 @sparse_form("zeros_like", "empty_like")
-def _empty(sparse: Tensor, dtype: Dtype, device: Any, requires_grad: bool) -> Tensor:
+def _empty(sparse: Tensor, dtype: Dtype, device: DeviceLike | None, requires_grad: bool) -> Tensor:
     """A sparse tensor of the same shape without elements."""
     content = parts(sparse)
     device = sparse.device if device is None else device
@@ -337,7 +337,9 @@ def _empty(sparse: Tensor, dtype: Dtype, device: Any, requires_grad: bool) -> Te
 
 
 @sparse_form("new_zeros", "new_empty")
-def _new_empty(sparse: Tensor, shape: tuple[int, ...], dtype: Dtype, device: Any, requires_grad: bool) -> Tensor:
+def _new_empty(
+    sparse: Tensor, shape: tuple[int, ...], dtype: Dtype, device: DeviceLike | None, requires_grad: bool
+) -> Tensor:
     """A sparse tensor of another shape without elements."""
     if not is_coo(sparse):
         raise unsupported("new_zeros", (sparse,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ...dispatch.bindings import FUNCTIONS, inplace_form  # needs those above: they declare what the rows name
 from ..creation import cast as cast
@@ -117,11 +118,11 @@ def _pow(self: Any, /, *exponent: Any, **options: Any) -> Any:
     return tuple([FUNCTIONS["pow"](self, power) for power in exponents])
 
 
-def _norm(input: Tensor, ord: object = 2, dtype: Any = None) -> Tensor:
+def _norm(input: Tensor, ord: object = 2, dtype: Dtype | None = None) -> Tensor:
     return FUNCTIONS["linalg_vector_norm"](input, ord, dtype=dtype)
 
 
-def _powsum(input: Tensor, ord: object = 2, dtype: Any = None) -> Tensor:
+def _powsum(input: Tensor, ord: object = 2, dtype: Dtype | None = None) -> Tensor:
     return FUNCTIONS["sum"](FUNCTIONS["pow"](FUNCTIONS["abs"](input if dtype is None else input.to(dtype)), ord))
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ..._core import dtypes
+from ..._core.annotations import Dtype
 from ..._core.layouts import per_channel_affine, per_tensor_affine
 from ..._core.overridable import route_of
 from ..._core.printing import append, format_tensor
@@ -182,7 +183,7 @@ def _check_input(input: Tensor, dtype: object) -> None:
         raise RuntimeError(f"Quantize only works on Float Tensor, got {input.dtype.scalar_name}")
 
 
-def _check_zero_points(name: str, lowest: int, highest: int, dtype: Any) -> None:
+def _check_zero_points(name: str, lowest: int, highest: int, dtype: Dtype) -> None:
     low, high = RANGES[dtype]
     if highest > high:
         raise RuntimeError(f"{name} zero_point {highest} is above upper bound.")

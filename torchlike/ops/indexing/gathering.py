@@ -294,7 +294,7 @@ def scatter_reduce(
     return total.reshape(input.shape)
 
 
-def _identity(reduce: str, dtype: Any) -> Any:
+def _identity(reduce: str, dtype: np.dtype[np.generic]) -> Any:
     if reduce == "prod":
         return 1
     if dtype == np.bool_:
