@@ -1,16 +1,14 @@
 """Traces of functions that hold for other sizes as well: what varies from call to call in its sizes alone is not traced each time.
 
-A function that has been traced for three combinations of sizes is traced once more with sizes that stand for any number (``sizes.py``).
-What comes out holds for all sizes for which each comparison has the same answer. Two things are checked before it is used: that for the
-sizes at hand, and for the next ones, it is what the function gives when it is traced for these numbers. So a function that does
-something else for what is not an ``int`` is found out.
+A function that comes with a third combination of sizes is traced once more, with sizes that stand for any number (``sizes.py``). What
+comes out holds for all sizes for which each comparison has the same answer. It is compared with traces for the numbers themselves for two
+combinations of sizes, so a function that does something else for what is not an ``int`` is found out.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +26,8 @@ from .tracing import Traced
 # Combinations of sizes that are traced one by one before sizes are taken for variable, and that are compared with later ones.
 TRACED_BEFORE = 2
 MAX_SEEN = 32
+# For so many combinations of sizes a trace that holds for all is compared with a trace for these alone.
+CONFIRMATIONS = 2
 # The most functions of one operation that are kept; those that were not called for longest are dropped first.
 MAX_KEYS = 64
 # Of one function, the most combinations of dimensions that are tried as variable.
@@ -45,8 +45,7 @@ class Shaped(NamedTuple):
 Make = Callable[[Sequence[Any]], tuple[Callable[..., Sequence[Array]], Sequence[ShapedDtype]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Equation:
+class Equation(NamedTuple):
     """A primitive that the function applies. Without a primitive: that the outputs depend on the inputs, see ``Builder.tie``."""
 
     primitive: Primitive | None
@@ -111,22 +110,6 @@ class Recorded:
         """Notes that outputs depend on inputs."""
         self.equations.append(Equation(None, {}, list(inputs), (), list(outputs), ()))
 
-    def traced(self) -> Traced:
-        """The same with the rules of the primitives, as ``trace`` would have returned it."""
-        builder = Builder(self.inputs)
-        builder.constants = list(self.constants)
-        found: dict[Reference, Reference] = {}
-        for equation in self.equations:
-            inputs = [found.get(reference, reference) for reference in equation.inputs]
-            if equation.primitive is None:
-                builder.tie([found.get(reference, reference) for reference in equation.outputs], inputs)
-                continue
-            outputs = builder.equation(
-                equation.primitive, equation.params, inputs, equation.in_avals, equation.out_avals
-            )
-            found.update(zip(equation.outputs, outputs, strict=True))
-        return Traced(builder, [found.get(reference, reference) for reference in self.outputs], self.outs)
-
     def equals(self, other: Recorded) -> bool:
         """Whether both are the same, constants and parameters included."""
         if (self.outputs, self.outs, len(self.constants)) != (other.outputs, other.outs, len(other.constants)):
@@ -180,19 +163,28 @@ class Generic:
         mixed: list[Any] = list(values)
         for place, size in zip(variable, sizes.sizes, strict=True):
             mixed[place] = size
-        self._recorded, self.kind = _record(make, mixed)
-        sizes.traced = True
+        try:
+            recorded, self.kind = _record(make, mixed)
+        finally:
+            sizes.traced = True  # tables of JAX's may keep them
         self.holds = sizes.same_answers()
+        self.inputs = recorded.inputs
         self._expressions: dict[str, int] = {}
+        self._avals: list[Any] = []  # each kind of array that occurs once, since most occur in several equations
+        self._numbers_of_avals: dict[object, int] = {}
         self._equations = [
-            (equation, self._template(tuple(equation.params.values())),
-             self._template(equation.in_avals), self._template(equation.out_avals))
-            for equation in self._recorded.equations
-        ]  # fmt: skip
-        self._outs = self._template(self._recorded.outs)
+            (
+                equation,
+                [(name, t) for name, value in equation.params.items() if (t := self._template(value)) is not value],
+                [*map(self._number, equation.in_avals)],
+                [*map(self._number, equation.out_avals)],
+            )
+            for equation in recorded.equations
+        ]
+        self._outputs, self._outs = recorded.outputs, [*map(self._number, recorded.outs)]
         self._constants = [
-            (self._template(constant.size).number, constant.dtype) if isinstance(constant, _SizeConstant) else constant
-            for constant in self._recorded.constants
+            (self._template(constant.size), constant.dtype) if isinstance(constant, _SizeConstant) else constant
+            for constant in recorded.constants
         ]
         self._numbers: Callable[[Sequence[int]], tuple[int, ...]] = eval(
             f"lambda s: ({''.join(f'{expression},' for expression in self._expressions)})"
@@ -210,44 +202,51 @@ class Generic:
         kind: Any = type(entry)
         return _Filled(kind._make if hasattr(kind, "_make") else kind, entries)
 
-    def recorded(self, values: Sequence[int]) -> Recorded:
-        """What the function applies for these sizes, of those that are variable."""
+    def _number(self, aval: Shaped) -> int:
+        """The number of this shape and dtype among those that occur."""
+        key = (aval.dtype, *[n.expression if isinstance(n, Size) else n for n in aval.shape])
+        number = self._numbers_of_avals.setdefault(key, len(self._avals))
+        if number == len(self._avals):
+            shape = self._template(aval.shape)
+            self._avals.append(aval if shape is aval.shape else (shape, aval.dtype))
+        return number
+
+    def append(self, values: Sequence[int], builder: Any) -> tuple[list[Reference], list[Shaped]]:
+        """Appends what the function applies for these sizes (of those that are variable); returns references to its results."""
         numbers = self._numbers(values)
-
-        def filled(template: Any) -> Any:
-            return template.fill(numbers) if template.__class__ is _Filled else template
-
-        result = Recorded(self._recorded.inputs)
-        result.constants = [
-            np.asarray(numbers[constant[0]], constant[1]) if constant.__class__ is tuple else constant
+        avals = [a if a.__class__ is Shaped else Shaped(a[0].fill(numbers), a[1]) for a in self._avals]
+        builder.constants = [
+            np.asarray(numbers[constant[0].number], constant[1]) if constant.__class__ is tuple else constant
             for constant in self._constants
         ]
-        result.outputs = self._recorded.outputs
-        result.equations = [
-            Equation(
-                equation.primitive,
-                dict(zip(equation.params, filled(params), strict=True)) if params.__class__ is _Filled else equation.params,
-                equation.inputs,
-                filled(in_avals),
-                equation.outputs,
-                filled(out_avals),
-            )
-            for equation, params, in_avals, out_avals in self._equations
-        ]  # fmt: skip
-        result.outs = filled(self._outs)
-        return result
+        references: dict[Reference, Reference] = {}  # of those that the builder has given another number
+        for (primitive, params, inputs, _, outputs, _), templates, ins, outs in self._equations:
+            if references:
+                inputs = [references.get(reference, reference) for reference in inputs]
+            if primitive is None:
+                builder.tie([references.get(reference, reference) for reference in outputs], inputs)
+                continue
+            if templates:
+                filled = {
+                    name: numbers[t.number] if t.__class__ is _Place else t.fill(numbers) for name, t in templates
+                }
+                params = {**params, **filled}
+            results = builder.equation(primitive, params, inputs, [avals[n] for n in ins], [avals[n] for n in outs])
+            if results != outputs:
+                references.update(zip(outputs, results, strict=True))
+        return [references.get(reference, reference) for reference in self._outputs], [avals[n] for n in self._outs]
 
 
 class _Variant:
     """A function with some of its sizes variable, and the others as they are."""
 
-    __slots__ = ("places", "fixed", "generic", "confirmed")
+    __slots__ = ("places", "fixed", "generic", "confirmations")
 
     def __init__(self, places: tuple[int, ...], values: Sequence[int]) -> None:
         self.places = places
         self.fixed = self._without_places(values)
         self.generic: Generic | None = None  # None where it could not be made, or was found to be wrong
-        self.confirmed = False
+        self.confirmations = 0
 
     def _without_places(self, values: Sequence[int]) -> list[int | None]:
         fixed: list[int | None] = list(values)
@@ -272,15 +271,16 @@ class _Variant:
         """The trace for these sizes, for which the variant holds."""
         generic = self.generic
         assert generic is not None
-        recorded = generic.recorded([values[place] for place in self.places])
-        if not self.confirmed:
+        variable = [values[place] for place in self.places]
+        if self.confirmations < CONFIRMATIONS:
             single, kind = _record(make, values)
+            recorded = Recorded(generic.inputs)
+            recorded.outputs, recorded.outs = generic.append(variable, recorded)
             if kind is not generic.kind or not single.equals(recorded):
-                self.generic = None
-                report.not_generic["what it does depends on more than sizes"] += 1
-            self.confirmed = True
-            return single.traced(), kind
-        return recorded.traced(), generic.kind
+                raise TypeError("what it does depends on more than sizes")
+            self.confirmations += 1
+        builder = Builder(generic.inputs)
+        return Traced(builder, *generic.append(variable, builder)), generic.kind
 
 
 class _Calls:
@@ -348,7 +348,7 @@ class Traces:
                         variant.generic = Generic(make, values, variant.places)
                     return variant.trace(make, values)
                 except Exception as reason:
-                    # It needs the number of a size, say. What is wrong with the function itself shows below.
+                    # It needs the number of a size, or asks for its type. What is wrong with the function itself shows below.
                     variant.generic = None
                     report.not_generic[f"{type(reason).__name__}: {str(reason)[:80]}"] += 1
             if len(calls.seen) >= MAX_SEEN:

@@ -405,7 +405,7 @@ class Traced:
         self,
         builder: Builder,
         outputs: list[Reference],
-        outs: Sequence[ShapedArray],
+        outs: Sequence[ShapedDtype],
         inputs: Sequence[int] | None = None,
     ) -> None:
         self._builder = builder
