@@ -9,15 +9,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-class layout:
-    """A way to lay out elements, printed as PyTorch prints it.
-
-    >>> torch.strided
-    torch.strided
-    """
+class _NamedConstant:
+    """A constant of ``torch`` that is printed, copied and pickled by its name."""
 
     __slots__ = ("name",)
-    __module__ = "torchlike"
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -27,6 +22,17 @@ class layout:
 
     def __reduce__(self) -> str:
         return self.name
+
+
+class layout(_NamedConstant):
+    """A way to lay out elements, printed as PyTorch prints it.
+
+    >>> torch.strided
+    torch.strided
+    """
+
+    __slots__ = ()
+    __module__ = "torchlike"
 
 
 strided = layout("strided")
@@ -38,23 +44,17 @@ sparse_bsc = layout("sparse_bsc")
 jagged = layout("jagged")
 
 
-class memory_format:
+class memory_format(_NamedConstant):
     """How a tensor's dimensions follow each other in memory.
 
     ``order``: for the formats of one rank, the dimensions from the one that varies slowest to the one that varies fastest.
     """
 
-    __slots__ = ("name", "order")
+    __slots__ = ("order",)
 
     def __init__(self, name: str, order: tuple[int, ...] | None = None) -> None:
-        self.name = name
+        super().__init__(name)
         self.order = order
-
-    def __repr__(self) -> str:
-        return f"torch.{self.name}"
-
-    def __reduce__(self) -> str:
-        return self.name
 
 
 contiguous_format = memory_format("contiguous_format")
@@ -63,19 +63,10 @@ channels_last = memory_format("channels_last", (0, 2, 3, 1))
 channels_last_3d = memory_format("channels_last_3d", (0, 2, 3, 4, 1))
 
 
-class qscheme:
+class qscheme(_NamedConstant):
     """How integers stand for the values of a quantized tensor."""
 
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"torch.{self.name}"
-
-    def __reduce__(self) -> str:
-        return self.name
+    __slots__ = ()
 
 
 per_tensor_affine = qscheme("per_tensor_affine")

@@ -7,7 +7,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import Any, Self
+from typing import Any, Self, SupportsIndex
 
 from ..._core.tensor import Tensor
 from ..parameter import Parameter
@@ -58,26 +58,22 @@ class Sequential(Module):
             input = module(input)
         return input
 
-    def _name_at(self, index: Any) -> str:
-        size = len(self)
-        index = operator.index(index)
-        if not -size <= index < size:
-            raise IndexError(f"index {index} is out of range")
-        return next(islice(self._modules, index % size, None))
+    def _name_at(self, index: SupportsIndex) -> str:
+        return next(islice(self._modules, _position(index, len(self)), None))
 
     def _renumber(self, modules: Iterable[Module]) -> None:
         self._modules.clear()
         self._modules.update((str(i), module) for i, module in enumerate(modules))
 
-    def __getitem__(self, idx: object) -> Any:
+    def __getitem__(self, idx: SupportsIndex | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
         return self._modules[self._name_at(idx)]
 
-    def __setitem__(self, idx: int, module: Module) -> None:
+    def __setitem__(self, idx: SupportsIndex, module: Module) -> None:
         setattr(self, self._name_at(idx), module)
 
-    def __delitem__(self, idx: object) -> None:
+    def __delitem__(self, idx: SupportsIndex | slice) -> None:
         for name in list(self._modules)[idx] if isinstance(idx, slice) else [self._name_at(idx)]:
             delattr(self, name)
         self._renumber(list(self._modules.values()))
@@ -121,7 +117,7 @@ class Sequential(Module):
         if other <= 0:
             raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
 
-    def pop(self, key: object) -> Module:
+    def pop(self, key: SupportsIndex | slice) -> Module:
         """Removes and returns the module at a position."""
         module = self[key]
         del self[key]
@@ -154,6 +150,14 @@ class Sequential(Module):
         return [name for name in super().__dir__() if not name.isdigit()]
 
 
+def _position(index: SupportsIndex, size: int) -> int:
+    """The position that an index of a list means: a negative one counts from the end."""
+    number = operator.index(index)
+    if not -size <= number < size:
+        raise IndexError(f"index {number} is out of range")
+    return number % size
+
+
 class ModuleList(Module):
     """A list of modules that registers them as its submodules.
 
@@ -173,22 +177,16 @@ class ModuleList(Module):
         if modules is not None:
             self += modules
 
-    def _name_at(self, index: Any) -> str:
-        index = operator.index(index)
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"index {index} is out of range")
-        return str(index + len(self) if index < 0 else index)
-
-    def __getitem__(self, idx: object) -> Any:
+    def __getitem__(self, idx: SupportsIndex | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(list(self._modules.values())[idx])
-        return self._modules[self._name_at(idx)]
+        return self._modules[str(_position(idx, len(self)))]
 
-    def __setitem__(self, idx: int, module: Module) -> None:
-        setattr(self, self._name_at(idx), module)
+    def __setitem__(self, idx: SupportsIndex, module: Module) -> None:
+        setattr(self, str(_position(idx, len(self))), module)
 
-    def __delitem__(self, idx: object) -> None:
-        for name in list(self._modules)[idx] if isinstance(idx, slice) else [self._name_at(idx)]:
+    def __delitem__(self, idx: SupportsIndex | slice) -> None:
+        for name in list(self._modules)[idx] if isinstance(idx, slice) else [str(_position(idx, len(self)))]:
             delattr(self, name)
         self._renumber(list(self._modules.values()))
 
@@ -217,7 +215,7 @@ class ModuleList(Module):
         self.add_module(str(len(self)), module)
         return self
 
-    def pop(self, key: object) -> Module:
+    def pop(self, key: SupportsIndex | slice) -> Module:
         """Removes and returns the module at a position."""
         module = self[key]
         del self[key]
@@ -352,19 +350,13 @@ class ParameterList(Module):
         if values is not None:
             self += values
 
-    def _name_at(self, idx: Any) -> str:
-        index = operator.index(idx)
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"index {index} is out of range")
-        return str(index + len(self) if index < 0 else index)
-
-    def __getitem__(self, idx: object) -> Any:
+    def __getitem__(self, idx: SupportsIndex | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(getattr(self, str(i)) for i in range(*idx.indices(len(self))))
-        return getattr(self, self._name_at(idx))
+        return getattr(self, str(_position(idx, len(self))))
 
-    def __setitem__(self, idx: int, param: Tensor) -> None:
-        setattr(self, self._name_at(idx), _as_parameter(param))
+    def __setitem__(self, idx: SupportsIndex, param: Tensor) -> None:
+        setattr(self, str(_position(idx, len(self))), _as_parameter(param))
 
     def __len__(self) -> int:
         return self._size
