@@ -133,10 +133,10 @@ _classes: weakref.WeakValueDictionary[str, type[Node]] = weakref.WeakValueDictio
 
 def node_class(name: str) -> type[Node]:
     """The class of the nodes of one name, called as in PyTorch: programs that draw graphs read ``type(loss.grad_fn).__name__``."""
-    known = _classes.get(name)
-    if known is None:
-        known = _classes[name] = type(name.rpartition("::")[2], (Node,), {"__module__": "builtins"})
-    return known
+    cls = _classes.get(name)
+    if cls is None:
+        cls = _classes[name] = type(name.rpartition("::")[2], (Node,), {"__module__": "builtins"})
+    return cls
 
 
 Edge: TypeAlias = "tuple[Node, int]"  # a node (at a leaf its AccumulateGrad), and the number of its output

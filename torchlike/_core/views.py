@@ -102,9 +102,9 @@ class View:
 
     def _read_on_host(self, memory: np.ndarray, storage: Storage) -> Value:
         """Reads only the view's own elements from memory that NumPy shares, since the storage may be a whole dataset."""
-        seen = self.geometry(storage).window(memory)
-        if not same_bits(seen, self.value.numpy()):
-            self.value = Value.on_host(seen.copy(), self.value.aval.placement)
+        window = self.geometry(storage).window(memory)
+        if not same_bits(window, self.value.numpy()):
+            self.value = Value.on_host(window.copy(), self.value.aval.placement)
         self.content_version = -1  # the storage's number does not count what was seen here
         return self.value
 

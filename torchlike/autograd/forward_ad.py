@@ -180,12 +180,12 @@ def _reaches_others(tensor: Tensor) -> bool:
     """Whether the graph of a tensor reaches leaves that are not where tangents enter."""
     seeds = _seeds or ()
     seed_ids = {id(seed) for seed, _ in seeds}
-    nodes, seen = [tensor.grad_fn, *(tangent.grad_fn for _, tangent in seeds)], set()
+    nodes, visited = [tensor.grad_fn, *(tangent.grad_fn for _, tangent in seeds)], set()
     while nodes:
         node = nodes.pop()
-        if node is None or id(node) in seen:
+        if node is None or id(node) in visited:
             continue
-        seen.add(id(node))
+        visited.add(id(node))
         if isinstance(node, AccumulateGrad) and id(node.variable) not in seed_ids:
             return True
         nodes += [following for following, _ in node.next_functions]

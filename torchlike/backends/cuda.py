@@ -106,7 +106,7 @@ def sdp_kernel(
         "EFFICIENT_ATTENTION": enable_mem_efficient,
         "CUDNN_ATTENTION": enable_cudnn,
     }
-    kernels.choose(name for name, wanted in switches.items() if wanted)
+    kernels.choose(name for name, is_enabled in switches.items() if is_enabled)
     try:
         yield
     finally:

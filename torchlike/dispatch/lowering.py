@@ -72,8 +72,8 @@ def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Tra
     """
     parameters, roles = op.parameters, op.roles
     check_arguments(op, args)
-    for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
-        if wanted == "bool" and (arg.__class__ is int or isinstance(arg, np.bool_)):
+    for i, (arg, annotation) in enumerate(zip(args, parameters.annotations, strict=True)):
+        if annotation == "bool" and (arg.__class__ is int or isinstance(arg, np.bool_)):
             raise not_bool(op, i, type_name(arg))
     rule, check = op.dtype_rule, op.check
     if op.validation.call is not None:
@@ -205,22 +205,24 @@ def result_type_of(tensors: list[Aval], numbers: Sequence[object]) -> dtypes.dty
 def check_arguments(op: Op, args: tuple[object, ...]) -> None:
     """Raises PyTorch's TypeError for the first argument that should be a tensor, or a number, and is not."""
     parameters = op.parameters
-    for i, (arg, wanted) in enumerate(zip(args, parameters.annotations, strict=True)):
+    for i, (arg, annotation) in enumerate(zip(args, parameters.annotations, strict=True)):
         if arg is TENSOR or isinstance(arg, DynamicNumber):
             continue
-        if wanted == "list[Array]" and isinstance(arg, (list, tuple)):
+        if annotation == "list[Array]" and isinstance(arg, (list, tuple)):
             for position, element in enumerate(arg):
                 if element is not TENSOR:
                     raise TypeError(
                         f"expected Tensor as element {position} in argument {i}, but got {type(element).__name__}"
                     )
             continue
-        if wanted in ("Array", "Indices") or (wanted == "Operand" and not isinstance(arg, (bool, int, float, complex))):
+        if annotation in ("Array", "Indices") or (
+            annotation == "Operand" and not isinstance(arg, (bool, int, float, complex))
+        ):
             kind = "Tensor"
-        elif wanted == "Number" and not isinstance(arg, (bool, int, float, complex)):
+        elif annotation == "Number" and not isinstance(arg, (bool, int, float, complex)):
             kind = "Number"
-        elif wanted in ("int", "float") and (arg is None or isinstance(arg, (str, list, tuple))):
-            kind = wanted
+        elif annotation in ("int", "float") and (arg is None or isinstance(arg, (str, list, tuple))):
+            kind = annotation
         else:
             continue
         raise TypeError(

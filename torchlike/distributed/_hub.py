@@ -62,15 +62,15 @@ class Round:
             peer.send({"id": message["id"], "answer": answer, "text": text})
 
 
-def verdict(asked: dict[int, dict[str, object]]) -> tuple[str, str]:
+def verdict(questions: dict[int, dict[str, object]]) -> tuple[str, str]:
     """Compares the requests of all ranks: the same program, the same collective in different programs, or an error."""
-    ranks = sorted(asked)
-    first = asked[ranks[0]]
-    if all(asked[rank]["program"] == first["program"] for rank in ranks):
+    ranks = sorted(questions)
+    first = questions[ranks[0]]
+    if all(questions[rank]["program"] == first["program"] for rank in ranks):
         return "same", ""
-    if all(asked[rank]["call"] == first["call"] for rank in ranks):
+    if all(questions[rank]["call"] == first["call"] for rank in ranks):
         return "split", ""
-    lines = [f"  rank {rank}: {asked[rank]['call']}, called at {asked[rank]['line']}" for rank in ranks]
+    lines = [f"  rank {rank}: {questions[rank]['call']}, called at {questions[rank]['line']}" for rank in ranks]
     return "error", (
         "Detected mismatch between collectives on ranks: at collective number "
         f"{first['number']} of the process group,\n" + "\n".join(lines)
@@ -172,7 +172,7 @@ class Hub:
             self._give_up(key, round_)
             return
         del self.rounds[key]
-        round_.reply(*verdict({rank: asked for rank, (_, asked) in round_.asked.items()}))
+        round_.reply(*verdict({rank: question for rank, (_, question) in round_.asked.items()}))
 
     def _look_at_clock(self) -> None:
         now = time.monotonic()

@@ -176,5 +176,5 @@ def _standing_in(tensors: list[Tensor], others: list[Tensor]) -> Iterator[None]:
     try:
         yield
     finally:
-        for tensor, (storage, view, wanted, node) in zip(tensors, states, strict=True):
-            tensor._storage, tensor._view, tensor._requires_grad, tensor._grad_fn = storage, view, wanted, node
+        for tensor, (storage, view, requires_grad, node) in zip(tensors, states, strict=True):
+            tensor._storage, tensor._view, tensor._requires_grad, tensor._grad_fn = storage, view, requires_grad, node

@@ -77,9 +77,9 @@ class Future(Generic[T]):
         """A future for what ``callback(self)`` returns, which is called when this one is done."""
         after: Future[S] = Future()
 
-        def run(done: Future[T]) -> None:
+        def run(future: Future[T]) -> None:
             try:
-                after.set_result(callback(done))
+                after.set_result(callback(future))
             except Exception as error:
                 after.set_exception(error)
 
@@ -89,9 +89,9 @@ class Future(Generic[T]):
     def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
         """Calls ``callback(self)`` when this one is done; its errors are shown and go no further."""
 
-        def run(done: Future[T]) -> None:
+        def run(future: Future[T]) -> None:
             try:
-                callback(done)
+                callback(future)
             except Exception:
                 import traceback
 

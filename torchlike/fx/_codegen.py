@@ -94,11 +94,11 @@ class _Writer:
         self.returns = ""
         # After which node each one is used no more: there the code lets go of it.
         self.last_of: dict[Node, list[Node]] = {}
-        seen: set[Node] = set()
+        visited: set[Node] = set()
 
         def note(node: Node, user: Node) -> Node:
-            if node not in seen:
-                seen.add(node)
+            if node not in visited:
+                visited.add(node)
                 self.last_of.setdefault(user, []).append(node)
             return node
 

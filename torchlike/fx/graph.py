@@ -246,24 +246,24 @@ class Graph:
         Raises:
             RuntimeError: one of this is not so.
         """
-        seen: set[Node] = set()
+        earlier_nodes: set[Node] = set()
         names: set[str] = set()
         for node in self.nodes:
             if node.graph is not self:
                 raise RuntimeError(f"Node '{node}' does not belong to this Graph!")
-            for used in node.all_input_nodes:
-                if used.graph is not self:
+            for argument in node.all_input_nodes:
+                if argument.graph is not self:
                     raise RuntimeError(
-                        f"Argument '{used}' of Node '{node}' does not belong to this Graph, but was used as an argument! If you "
+                        f"Argument '{argument}' of Node '{node}' does not belong to this Graph, but was used as an argument! If you "
                         "are copying nodes from another graph, make sure to use ``arg_transform`` on node_copy() to remap values\n"
                         f"{self}"
                     )
-                if used not in seen:
+                if argument not in earlier_nodes:
                     raise RuntimeError(
-                        f"Argument '{used}' of Node '{node}' was used before it has been defined! Please check that Nodes in the "
+                        f"Argument '{argument}' of Node '{node}' was used before it has been defined! Please check that Nodes in the "
                         f"graph are topologically ordered\n{self}"
                     )
-            seen.add(node)
+            earlier_nodes.add(node)
             if node.name in names:
                 raise RuntimeError(f"Node redefined name {node.name}!")
             names.add(node.name)

@@ -213,18 +213,18 @@ class GraphModule(Module):
 
     def delete_all_unused_submodules(self) -> None:
         """Takes the modules away that no node uses."""
-        used: set[str] = set()
+        used_names: set[str] = set()
         for node in self.graph.nodes:
             if node.op in ("call_module", "get_attr"):
                 parts = str(node.target).split(".")
-                used.update(".".join(parts[: i + 1]) for i in range(len(parts)))
+                used_names.update(".".join(parts[: i + 1]) for i in range(len(parts)))
                 if node.op == "call_module":
                     try:
                         inner = self.get_submodule(str(node.target))
                     except AttributeError:
                         continue
-                    used.update(f"{node.target}.{name}" for name, _ in inner.named_modules() if name)
-        for name in [name for name, _ in self.named_modules() if name and name not in used]:
+                    used_names.update(f"{node.target}.{name}" for name, _ in inner.named_modules() if name)
+        for name in [name for name, _ in self.named_modules() if name and name not in used_names]:
             self.delete_submodule(name)
 
     def print_readable(self, print_output: bool = True, **options: object) -> str:

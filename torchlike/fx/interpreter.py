@@ -39,12 +39,12 @@ class Interpreter:
         self.extra_traceback = True
         self.user_to_last_uses: dict[Node, list[Node]] = {}
         if garbage_collect_values:
-            seen: set[Node] = set()
+            visited: set[Node] = set()
             for user in reversed(list(self.graph.nodes)):
-                for used in user.all_input_nodes:
-                    if used not in seen:
-                        seen.add(used)
-                        self.user_to_last_uses.setdefault(user, []).append(used)
+                for argument in user.all_input_nodes:
+                    if argument not in visited:
+                        visited.add(argument)
+                        self.user_to_last_uses.setdefault(user, []).append(argument)
 
     def run(
         self, *args: object, initial_env: dict[Node, object] | None = None, enable_io_processing: bool = True
@@ -71,8 +71,8 @@ class Interpreter:
                     if not isinstance(error, KeyError):
                         error.args = (message, *error.args[1:])
                 raise
-            for used in self.user_to_last_uses.get(node, ()):
-                del self.env[used]
+            for argument in self.user_to_last_uses.get(node, ()):
+                del self.env[argument]
             if node.op == "output":
                 result = self.env[node]
                 return self.graph.process_outputs(result) if enable_io_processing else result

@@ -91,9 +91,9 @@ def replace_pattern(
 
     Source: https://docs.pytorch.org/docs/stable/fx.html#torch.fx.replace_pattern
     """
-    graph, wanted, new = gm.graph, _graph_of(pattern), _graph_of(replacement)
-    inputs = [node for node in wanted.nodes if node.op == "placeholder"]
-    matches = _find(graph, wanted)
+    graph, pattern_graph, new = gm.graph, _graph_of(pattern), _graph_of(replacement)
+    inputs = [node for node in pattern_graph.nodes if node.op == "placeholder"]
+    matches = _find(graph, pattern_graph)
     replaced: dict[Node, Node] = {}
     for match in matches:
         values: dict[Any, Any] = {}

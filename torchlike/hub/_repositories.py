@@ -94,8 +94,8 @@ def _check_trust(repository: str, owner: str, hub: str, trust_repo: bool | str |
     if trust_repo not in (True, False, None, "check"):
         raise ValueError(f"trust_repo must be True, False, None or 'check', not {trust_repo!r}")
     path = os.path.join(hub, "trusted_list")
-    known = Path(path).read_text("utf-8").split() if os.path.exists(path) else []
-    if repository in known or owner in TRUSTED_OWNERS:
+    trusted_repositories = Path(path).read_text("utf-8").split() if os.path.exists(path) else []
+    if repository in trusted_repositories or owner in TRUSTED_OWNERS:
         return
     if trust_repo is None or trust_repo is False or trust_repo == "check":
         answer = input(f"The repository {repository} does not belong to the list of trusted repositories and as such "
@@ -132,8 +132,8 @@ def entry_point(folder: str, name: str) -> Iterator[Callable[..., Any]]:
     if not isinstance(name, str):
         raise ValueError("Invalid input: model should be a string of function name")
     with _hubconf(folder) as module:
-        needed = getattr(module, "dependencies", None) or []
-        missing = [package for package in needed if not _is_there(package)]
+        dependencies = getattr(module, "dependencies", None) or []
+        missing = [package for package in dependencies if not _is_there(package)]
         if missing:
             raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
         function = getattr(module, name, None)

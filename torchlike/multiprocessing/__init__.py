@@ -105,11 +105,11 @@ def start_processes(
     context: Any = multiprocessing.get_context(start_method)
     processes, errors = [], []
     for number in range(nprocs):
-        said = context.SimpleQueue()
-        process = context.Process(target=_run, args=(fn, number, args, said), daemon=daemon)
+        error_queue = context.SimpleQueue()
+        process = context.Process(target=_run, args=(fn, number, args, error_queue), daemon=daemon)
         process.start()
         processes.append(process)
-        errors.append(said)
+        errors.append(error_queue)
     started = ProcessContext(processes, errors)
     if not join:
         return started

@@ -72,9 +72,9 @@ def _fields(op: Op) -> list[tuple[str, str]]:
     if op.check is not None:
         rows.append(("checks", "values, while the program runs"))
     for number, sample in enumerate(op.samples):
-        said = [f"shapes={sample.shapes}" * bool(sample.shapes), f"values={sample.values}" * bool(sample.values)]
-        said += [f"args={sample.args}" * bool(sample.args), f"kwargs={sample.kwargs}" * bool(sample.kwargs)]
-        rows.append((f"sample {number}", " ".join(s for s in said if s)))
+        fields = [f"shapes={sample.shapes}" * bool(sample.shapes), f"values={sample.values}" * bool(sample.values)]
+        fields += [f"args={sample.args}" * bool(sample.args), f"kwargs={sample.kwargs}" * bool(sample.kwargs)]
+        rows.append((f"sample {number}", " ".join(s for s in fields if s)))
     return rows
 
 

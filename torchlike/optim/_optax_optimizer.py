@@ -101,13 +101,13 @@ class OptaxOptimizer(Optimizer):
             update = self._update_function(group, params) if self._has_kernel_options else step_group
             op = self._op.fused if group.get("fused") else self._op
             for part in self._partition(params):
-                for turn, apart in enumerate(_rounds(part, tensors)):
+                for turn, round_tensors in enumerate(_rounds(part, tensors)):
                     if turn:
                         replace_all(tensors, values)
                         tensors, values = [], []
-                    if apart:
-                        hyperparameters = self._hyperparameters(group, apart)
-                        stepped, outs = update(op, apart, self.state, hyperparameters, known_numbers)
+                    if round_tensors:
+                        hyperparameters = self._hyperparameters(group, round_tensors)
+                        stepped, outs = update(op, round_tensors, self.state, hyperparameters, known_numbers)
                         tensors += stepped
                         values += outs
         replace_all(tensors, values)

@@ -155,10 +155,10 @@ class Writer:
         # The zip module adds a header field to records of this size.
         large = 20 if info.file_size * 1.05 > zipfile.ZIP64_LIMIT else 0
         before = self._file.written + _HEADER + len(info.filename.encode()) + large
-        missing = -before % ALIGNMENT
-        if missing:
+        gap = -before % ALIGNMENT
+        if gap:
             # Padding: a field of the header that no program reads, made of a marker, its length, and zeros.
-            padding = missing - 4 if missing >= 4 else missing + ALIGNMENT - 4
+            padding = gap - 4 if gap >= 4 else gap + ALIGNMENT - 4
             info.extra = struct.pack("<HH", 0x4246, padding) + bytes(padding)
         with self._zip.open(info, "w", force_zip64=bool(large)) as record:
             record.write(data)

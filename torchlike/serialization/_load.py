@@ -153,10 +153,10 @@ def _opened(f: object) -> Iterator[object]:
         with open(f, "rb") as file:
             yield file
         return
-    for needed in ("seek", "tell", "read"):
-        if not hasattr(f, needed):
+    for method in ("seek", "tell", "read"):
+        if not hasattr(f, method):
             raise AttributeError(
-                f"'{type(f).__name__}' object has no attribute '{needed}'. You can only torch.load from a file that is seekable. "
+                f"'{type(f).__name__}' object has no attribute '{method}'. You can only torch.load from a file that is seekable. "
                 "Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
             )
     yield f
@@ -196,11 +196,11 @@ def _from_archive(reader: Reader, unpickle: Unpickle, restore: Restore, safe: bo
         _, kind, key, location, count = mention
         dtype = storage_dtype(kind)
         if key not in memories:
-            needed = count * (1 if dtype is None else dtype.itemsize)
-            data = np.zeros(needed, np.uint8) if skipping.on else reader.array(f"data/{key}")
+            byte_count = count * (1 if dtype is None else dtype.itemsize)
+            data = np.zeros(byte_count, np.uint8) if skipping.on else reader.array(f"data/{key}")
             memory = Memory(data, devices.device("cpu"), swapped=order.decode() != sys.byteorder)
-            if data.size != needed:
-                raise damaged(f"reading file data/{key}", f"a storage of {needed} bytes has {data.size}")
+            if data.size != byte_count:
+                raise damaged(f"reading file data/{key}", f"a storage of {byte_count} bytes has {data.size}")
             memories[key] = restore(memory, location)
         return Stored(memories[key], dtype)
 

@@ -99,11 +99,11 @@ class Memory:
                 "file might be corrupted"
             )
         last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-        needed = (last + 1 if 0 not in size else 0) * dtype.itemsize
-        if needed > budget:
+        required_bytes = (last + 1 if 0 not in size else 0) * dtype.itemsize
+        if required_bytes > budget:
             raise RuntimeError(
                 f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {dtype.itemsize} "
-                f"requiring a storage size of {needed} are out of bounds for storage of size {budget}"
+                f"requiring a storage size of {required_bytes} are out of bounds for storage of size {budget}"
             )
         if math.prod(size) * dtype.itemsize > _MOST:
             raise RuntimeError(

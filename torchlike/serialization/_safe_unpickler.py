@@ -144,9 +144,9 @@ class SafeUnpickler:
         except PermissionError:
             raise _blocked(module, name) from None
         except KeyError:
-            missing = missing_kind(module, name)
-            if missing is not None:
-                raise missing from None
+            error = missing_kind(module, name)
+            if error is not None:
+                raise error from None
             raise _not_allowed(global_text(module, name)) from None
         self.by_id[id(value)] = value
         return value

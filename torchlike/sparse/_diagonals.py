@@ -54,13 +54,13 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: IntOrInts, layout: Layout
         raise unsupported_layout("spdiags", str(layout))
     height, width = (int(n) for n in shape)  # pyright: ignore[reportGeneralTypeIssues]
     columns = np.arange(min(width, rows_of.shape[1]))
-    index, taken = [np.zeros((2, 0), np.int64)], [np.zeros((2, 0), np.int64)]
+    index, sources = [np.zeros((2, 0), np.int64)], [np.zeros((2, 0), np.int64)]
     for k, offset in enumerate(numbers):
         rows = columns - offset
         inside = (rows >= 0) & (rows < height)
         index.append(np.stack([rows[inside], columns[inside]]))
-        taken.append(np.stack([np.full(inside.sum(), k), columns[inside]]))
-    values = gathered(rows_of, from_host(np.concatenate(taken, 1).astype(np.int64)), "SpdiagsBackward0")
+        sources.append(np.stack([np.full(inside.sum(), k), columns[inside]]))
+    values = gathered(rows_of, from_host(np.concatenate(sources, 1).astype(np.int64)), "SpdiagsBackward0")
     pattern = Pattern(sparse_coo, (from_host(np.concatenate(index, 1).astype(np.int64)),), (height, width))
     result = assembled(pattern, ops.clone(values), False, "SpdiagsBackward0")
     return result.to_sparse_csr() if layout is sparse_csr else result  # pyright: ignore[reportAttributeAccessIssue]

@@ -213,8 +213,8 @@ def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     if out is not None:
         raise NotImplementedError("torchlike does not support hspmm with out=")
-    used = np.unique(index_array(pattern_of(mat1))[0])
-    rows = from_host(used).to(mat1.device)
+    row_numbers = np.unique(index_array(pattern_of(mat1))[0])
+    rows = from_host(row_numbers).to(mat1.device)
     values = mm(mat1, mat2).index_select(0, rows)  # pyright: ignore[reportAttributeAccessIssue]
     return assembled(Pattern(sparse_coo, (rows.reshape(1, -1),), (mat1.shape[0], mat2.shape[1])), values, True)
 

@@ -147,11 +147,11 @@ def _structures(actual: Any, expected: Any, path: tuple[object, ...], options: _
             return f"The length of the sequences mismatch: {len(actual)} != {len(expected)}{_at(path)}"
         pairs = [(i, a, e) for i, (a, e) in enumerate(zip(actual, expected, strict=True))]
     elif isinstance(actual, Mapping) and isinstance(expected, Mapping):
-        missing, more = expected.keys() - actual.keys(), actual.keys() - expected.keys()
-        if missing or more:
+        missing_keys, more = expected.keys() - actual.keys(), actual.keys() - expected.keys()
+        if missing_keys or more:
             return (
                 "The keys of the mappings do not match:\n"
-                f"Missing keys in the actual mapping: {sorted(missing)}\n"
+                f"Missing keys in the actual mapping: {sorted(missing_keys)}\n"
                 f"Additional keys in the actual mapping: {sorted(more)}{_at(path)}"
             )
         pairs = [(key, actual[key], expected[key]) for key in _ordered(expected)]

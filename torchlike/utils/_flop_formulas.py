@@ -147,17 +147,17 @@ def _einsum(call: Call) -> Counts:
     for place in range(1, len(terms)):
         right = {letter for letter in terms[place] if letter in size}
         later = set(result).union(*terms[place + 1 :])
-        kept = (left | right) & later
+        kept_letters = (left | right) & later
         summed = (left & right) - later
         if summed:
-            flops = 2 * math.prod(size[letter] for letter in kept | summed)
+            flops = 2 * math.prod(size[letter] for letter in kept_letters | summed)
             if call.wanted is None:
                 yield "bmm", flops
             else:
                 before = any(call.gets_gradient("operands", earlier) for earlier in range(place))
                 for _ in range(before + call.gets_gradient("operands", place)):
                     yield "bmm", flops
-        left = kept
+        left = kept_letters
 
 
 def _convolution(call: Call, transposed: bool = False) -> Counts:
@@ -209,10 +209,10 @@ def _recurrent(call: Call) -> Counts:
     directions = 1 + plan.bidirectional
     with_gradient = call.gets_gradient("input")
     for number in range(layers):
-        w_ih, w_hh, *rest = weights[number * count : (number + 1) * count]
+        w_ih, w_hh, *biases_and_projection = weights[number * count : (number + 1) * count]
         into = 2 * rows * math.prod(w_ih.shape)
         along = 2 * rows * math.prod(w_hh.shape)
-        project = 2 * rows * math.prod(rest[-1].shape) if plan.projected else 0
+        project = 2 * rows * math.prod(biases_and_projection[-1].shape) if plan.projected else 0
         if call.wanted is None:
             added = "addmm" if plan.has_biases else "mm"
             in_order = number >= directions or sizes is not None or call.given["input"].is_contiguous()

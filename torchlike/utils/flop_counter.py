@@ -88,13 +88,13 @@ class FlopCounterMode:
         return _tabulate(["Module", "FLOP", "% Total"], rows or [["Global", "0", "0%"]])
 
     def _count(self, op: Any, args: tuple[Any, ...], kernel: Any, values: object) -> None:
-        wanted = None
+        outputs = None
         if op.__class__ is Pullback:
-            kernel, wanted = op.rule.kernel, op.rule.wanted
+            kernel, outputs = op.rule.kernel, op.rule.wanted
         formula = FORMULAS.get(kernel.op.name) if hasattr(kernel, "op") else None
         if formula is None or kernel.op.__class__ is Pullback:
             return
-        for name, flops in formula(Call(kernel, args, wanted)):
+        for name, flops in formula(Call(kernel, args, outputs)):
             if flops:
                 operator = packet_of("aten", name)
                 for module in self.mod_tracker.parents:

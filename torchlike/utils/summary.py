@@ -215,11 +215,11 @@ class _Watch:
 
 def _walk(module: Any, name: str, depth: int) -> Iterator[tuple[Any, str, int]]:
     """Each module within, once, with its name there and its depth."""
-    seen: set[Any] = set()
+    counted: set[Any] = set()
 
     def visit(module: Any, name: str, depth: int) -> Iterator[tuple[Any, str, int]]:
-        if module not in seen:
-            seen.add(module)
+        if module not in counted:
+            counted.add(module)
             yield module, name, depth
             for key, child in module.named_children():
                 yield from visit(child, key, depth + 1)

@@ -293,13 +293,13 @@ def draw_keypoints(
         )
     canvas = to_pil_image(convert_image_dtype(image, dtypes.uint8))
     draw = pillow("ImageDraw").Draw(canvas)
-    for points, seen in zip(keypoints.to(dtypes.int64).tolist(), visibility.bool().tolist(), strict=True):
-        for (x, y), is_seen in zip(points, seen, strict=True):
+    for points, point_visibility in zip(keypoints.to(dtypes.int64).tolist(), visibility.bool().tolist(), strict=True):
+        for (x, y), is_seen in zip(points, point_visibility, strict=True):
             if is_seen:
                 box = [x - radius, y - radius, x + radius, y + radius]
                 draw.ellipse(box, fill=colors, outline=None, width=0)
         for start, end in connectivity or []:
-            if seen[start] and seen[end]:
+            if point_visibility[start] and point_visibility[end]:
                 draw.line((*points[start], *points[end]), width=width)
     return convert_image_dtype(pil_to_tensor(canvas), image.dtype)
 

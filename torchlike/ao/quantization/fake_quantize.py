@@ -83,10 +83,14 @@ class FakeQuantize(FakeQuantizeBase):
                 raise AssertionError("quant_min must be less than or equal to quant_max")
             observer_kwargs |= {"quant_min": quant_min, "quant_max": quant_max}
         observer_kwargs["is_dynamic"] = is_dynamic
-        self.activation_post_process = made = observer(**observer_kwargs)
-        self.quant_min, self.quant_max, self.is_dynamic = made.quant_min, made.quant_max, made.is_dynamic
-        self.dtype, self.qscheme = made.dtype, made.qscheme
-        self.ch_axis = getattr(made, "ch_axis", -1)
+        self.activation_post_process = created_observer = observer(**observer_kwargs)
+        self.quant_min, self.quant_max, self.is_dynamic = (
+            created_observer.quant_min,
+            created_observer.quant_max,
+            created_observer.is_dynamic,
+        )
+        self.dtype, self.qscheme = created_observer.dtype, created_observer.qscheme
+        self.ch_axis = getattr(created_observer, "ch_axis", -1)
         self.is_per_channel = self.qscheme in _BY_CHANNEL
         kind = dtypes.float32 if self.qscheme is per_channel_affine_float_qparams else dtypes.int32
         self.register_buffer("scale", ops.tensor([1.0]))

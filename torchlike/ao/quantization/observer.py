@@ -51,8 +51,8 @@ class PartialWrapper:
 
 
 def _with_args(cls_or_self: Any, **kwargs: object) -> PartialWrapper:
-    made = cls_or_self.p if isinstance(cls_or_self, PartialWrapper) else cls_or_self
-    return PartialWrapper(partial(made, **kwargs))
+    constructor = cls_or_self.p if isinstance(cls_or_self, PartialWrapper) else cls_or_self
+    return PartialWrapper(partial(constructor, **kwargs))
 
 
 class ObserverBase(Module):
@@ -217,9 +217,9 @@ class MinMaxObserver(UniformQuantizationObserverBase):
     def forward(self, x_orig: Tensor) -> Tensor:
         if x_orig.numel() == 0:
             return x_orig
-        found = ops.aminmax(x_orig.detach().to(self.min_val.dtype))
-        self.min_val.copy_(ops.minimum(found.min, self.min_val))
-        self.max_val.copy_(ops.maximum(found.max, self.max_val))
+        extremes = ops.aminmax(x_orig.detach().to(self.min_val.dtype))
+        self.min_val.copy_(ops.minimum(extremes.min, self.min_val))
+        self.max_val.copy_(ops.maximum(extremes.max, self.max_val))
         return x_orig
 
     def reset_min_max_vals(self) -> None:
@@ -260,9 +260,9 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
     def forward(self, x_orig: Tensor) -> Tensor:
         if x_orig.numel() == 0:
             return x_orig
-        found = ops.aminmax(x_orig.detach().to(self.min_val.dtype))
+        extremes = ops.aminmax(x_orig.detach().to(self.min_val.dtype))
         first = ops.isinf(self.min_val) & ops.isinf(self.max_val)
-        for mine, new in ((self.min_val, found.min), (self.max_val, found.max)):
+        for mine, new in ((self.min_val, extremes.min), (self.max_val, extremes.max)):
             # Where nothing was observed the average is infinite, and so is the difference: ``where`` takes the other one.
             mine.copy_(ops.where(first, new, mine + self.averaging_constant * (new - mine)))
         return x_orig
@@ -306,8 +306,8 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         if x_orig.numel() == 0:
             return x_orig
         x = x_orig.detach().to(self.min_val.dtype).transpose(0, self.ch_axis).flatten(1)
-        found = ops.aminmax(x, dim=1)
-        least, greatest = found.min, found.max
+        extremes = ops.aminmax(x, dim=1)
+        least, greatest = extremes.min, extremes.max
         if self.min_val.numel():
             least, greatest = self._joined(least, greatest)
         self.min_val.resize_(least.shape).copy_(least)

@@ -79,12 +79,12 @@ def write(folder: Path, tensors: dict[str, tuple[str, tuple[int, ...], Any]], ot
     saved = {}
     with open(data, "wb") as file:
         for name, (dtype, shape, pieces) in tensors.items():
-            written = []
+            written_pieces = []
             for start, piece in pieces():
                 file.write(bytes(-file.tell() % ALIGNMENT))
-                written.append(Piece(start, piece.shape, file.tell()))
+                written_pieces.append(Piece(start, piece.shape, file.tell()))
                 file.write(np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
-            saved[name] = Saved(dtype, shape, tuple(written))
+            saved[name] = Saved(dtype, shape, tuple(written_pieces))
         file.flush()
         os.fsync(file.fileno())
     description = {"version": VERSION, "data": data.name, "tensors": saved, "others": json.loads(text)}

@@ -64,11 +64,11 @@ class _State:
 
 def _own_modules(module: Any) -> list[Any]:
     """A module and those in it, without those to which fully_shard was applied before."""
-    found = [module]
+    modules = [module]
     for child in module._modules.values():
         if child is not None and not isinstance(child, FSDPModule):
-            found += _own_modules(child)
-    return found
+            modules += _own_modules(child)
+    return modules
 
 
 def _cast(thing: object, dtype: Any) -> Any:
@@ -271,8 +271,8 @@ def _shard(parameter: Any, mesh: DeviceMesh, wish: Shard | None) -> None:
             "fully_shard doesn't support scalar parameters. Change it to a 1D tensor with numel equal to 1."
         )
     before = parameter._aval.placement
-    wanted = normalized([Replicate()] * (mesh.ndim - 1) + [placement], mesh, parameter.dim())
-    target = where(mesh, wanted, before if isinstance(before, Meshed) else None)
+    placements = normalized([Replicate()] * (mesh.ndim - 1) + [placement], mesh, parameter.dim())
+    target = where(mesh, placements, before if isinstance(before, Meshed) else None)
     if isinstance(before, Meshed) and before.mesh != target.mesh:
         raise ValueError(f"the parameter lies on another mesh: {before}")
     put_on_mesh(parameter, target)

@@ -71,8 +71,8 @@ def where(mesh: DeviceMesh, placements: Sequence[Placement], before: Meshed | No
 def mesh_of(placement: Meshed) -> DeviceMesh:
     """The mesh with all its axes."""
     mesh = placement.mesh
-    known = devices.devices_of(type_of := devices.of_placement(placement).type)
-    ids = [[known_device.id for known_device in known].index(device.id) for device in mesh.devices.flat]
+    all_devices = devices.devices_of(type_of := devices.of_placement(placement).type)
+    ids = [[known_device.id for known_device in all_devices].index(device.id) for device in mesh.devices.flat]
     names = tuple(map(str, mesh.axis_names))
     shown = None if names == tuple(f"dim_{n}" for n in range(len(names))) else names
     numbers = _nested(ids, mesh.devices.shape)

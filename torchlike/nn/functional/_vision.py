@@ -118,11 +118,11 @@ def interpolate(
         if mode in _WITHOUT_CORNERS:
             return _upsample(input, lengths_out, scales, mode, False, False)
         if mode in _MODES:
-            kind, needed = _MODES[mode]
-            if rank == needed:
+            kind, expected_rank = _MODES[mode]
+            if rank == expected_rank:
                 return _upsample(input, lengths_out, scales, kind, bool(align_corners), bool(antialias))
             if kind == "linear":
-                raise NotImplementedError(f"Got {rank}D input, but {mode} mode needs {needed}D input")
+                raise NotImplementedError(f"Got {rank}D input, but {mode} mode needs {expected_rank}D input")
     raise NotImplementedError(
         f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {rank}D) for the modes: nearest | linear | bilinear | bicubic "
         f"| trilinear | lanczos | area | nearest-exact (got {mode})"

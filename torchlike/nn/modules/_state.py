@@ -161,8 +161,8 @@ class Stateful:
             if missing:
                 errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
         if errors:
-            listed = "\n\t".join(errors)
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listed}")
+            error_list = "\n\t".join(errors)
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{error_list}")
         return _IncompatibleKeys(missing, unexpected)
 
     def _load_from_state_dict(

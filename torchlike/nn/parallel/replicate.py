@@ -20,17 +20,17 @@ def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> 
     return [_copy(network, device_(device), detach, {}) for device in devices]
 
 
-def _copy(module: Module, where: device_, detach: bool, made: dict[Module, Any]) -> Any:
-    if module in made:
-        return made[module]
+def _copy(module: Module, where: device_, detach: bool, replicas: dict[Module, Any]) -> Any:
+    if module in replicas:
+        return replicas[module]
     replica = object.__new__(type(module))
-    made[module] = replica
+    replicas[module] = replica
     attributes: dict[str, Any] = dict(module.__dict__)
     for table in ("_parameters", "_buffers", "_modules"):
         attributes[table] = dict(attributes[table])
     replica.__dict__.update(attributes)
     for name, child in module._modules.items():
-        replica._modules[name] = None if child is None else _copy(child, where, detach, made)
+        replica._modules[name] = None if child is None else _copy(child, where, detach, replicas)
     for name, parameter in module._parameters.items():
         if parameter is None:
             continue

@@ -88,8 +88,8 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         names = ("dtype", "non_blocking", "copy")
     else:
         names = ("device", "dtype", "non_blocking", "copy")
-    known = {"device", "dtype", "non_blocking", "copy", "memory_format", "other"}
-    if len(args) > len(names) or not kwargs.keys() <= known or any(n in kwargs for n in names[: len(args)]):
+    parameter_names = {"device", "dtype", "non_blocking", "copy", "memory_format", "other"}
+    if len(args) > len(names) or not kwargs.keys() <= parameter_names or any(n in kwargs for n in names[: len(args)]):
         got = [type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()]
         raise TypeError(
             f"to() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of:\n"

@@ -484,16 +484,16 @@ def empty_permuted(
             f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {len(shape)} is not "
             f"equal to len(physical_layout) = {len(order)}"
         )
-    seen = set()
+    named_dims = set()
     for d in order:
         if not 0 <= d < len(shape):
             raise RuntimeError(
                 f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at index {order.index(d)}). NB: "
                 "negative dims not currently supported; file an issue if you want it."
             )
-        if d in seen:
+        if d in named_dims:
             raise RuntimeError("Duplicate dim not allowed")
-        seen.add(d)
+        named_dims.add(d)
     strides = [0] * len(shape)
     step = 1
     for d in reversed(order):

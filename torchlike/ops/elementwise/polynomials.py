@@ -24,13 +24,15 @@ _MOST = {
 }  # the degree above which PyTorch gives NaN for Hermite's polynomials, by the size of an element
 
 
-def by_recurrence(x: Array, n: Array, first: Array, step: Callable[[Array, Array, Array], Array], done: Array) -> Array:
+def by_recurrence(
+    x: Array, n: Array, first: Array, step: Callable[[Array, Array, Array], Array], is_settled: Array
+) -> Array:
     """``p[n](x)`` from ``p[0] = 1``, ``p[1] = first`` and ``p[k + 1] = step(k, p[k], p[k - 1])``; 0 for negative degrees.
 
     Args:
-        done: the elements whose value is known without, which should not keep the others waiting.
+        is_settled: the elements whose value is known without the recurrence. They add no steps to the loop.
     """
-    last = jnp.max(jnp.where(done, 0, n), initial=0)
+    last = jnp.max(jnp.where(is_settled, 0, n), initial=0)
 
     def body(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         before, now = state
@@ -123,11 +125,11 @@ def _shifted_polynomial(compute: Callable[..., object]) -> Any:
     return lambda x, n: compute(2 * x - 1, n)
 
 
-def _declare(name: str, compute: Callable[[Array, Array], Array], said: str) -> Any:
+def _declare(name: str, compute: Callable[[Array, Array], Array], kind: str) -> Any:
     def polynomial(x: Operand, n: Operand) -> Array:
         return compute(*jnp.broadcast_arrays(x, n))
 
-    polynomial.__doc__ = f"{said} polynomial of degree ``n`` at ``x``, element by element; 0 for negative degrees."
+    polynomial.__doc__ = f"{kind} polynomial of degree ``n`` at ``x``, element by element; 0 for negative degrees."
     return op(
         name=f"special_{name}",
         promote=Promote.INT_TO_FLOAT,

@@ -141,11 +141,11 @@ def _integer_power(x: Array, exponent: Array) -> Array:
 
 def _validate_float_power_(self: Tensor, exponent: object) -> None:
     complex_ = exponent.is_complex() if isinstance(exponent, Tensor) else isinstance(exponent, complex)
-    wanted = dtypes.complex128 if complex_ or self.dtype.category == dtypes.COMPLEX else dtypes.float64
-    if self.dtype is not wanted:
+    result_dtype = dtypes.complex128 if complex_ or self.dtype.category == dtypes.COMPLEX else dtypes.float64
+    if self.dtype is not result_dtype:
         raise RuntimeError(
             f"the base given to float_power_ has dtype {self.dtype.scalar_name} but the operation's result requires dtype "
-            f"{wanted.scalar_name}"
+            f"{result_dtype.scalar_name}"
         )
 
 

@@ -606,11 +606,11 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     for index in indices:
         if index is not None and index.dtype.name not in ("int64", "int32", "uint8", "bool"):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    taken = 0
+    indexed_dims = 0
     for index in indices:
-        taken += 1 if index is None or index.dtype.name not in ("bool", "uint8") else index.dim()
-    if taken > input.dim():
-        raise IndexError(f"too many indices for tensor of dimension {input.dim()} (got {taken})")
+        indexed_dims += 1 if index is None or index.dtype.name not in ("bool", "uint8") else index.dim()
+    if indexed_dims > input.dim():
+        raise IndexError(f"too many indices for tensor of dimension {input.dim()} (got {indexed_dims})")
     return put_at(input, expand_masks(input.shape, list(indices)), values, accumulate)
 
 
@@ -672,8 +672,8 @@ def put(input: Array, index: Indices, source: Array, accumulate: bool = False) -
     flat, places, values = input.reshape(-1), index.reshape(-1), source.reshape(-1)
     if places.size == 0:
         return input
-    done = add_at(flat, places, values) if accumulate else set_at(flat, (places,), values)
-    return done.reshape(input.shape)
+    result = add_at(flat, places, values) if accumulate else set_at(flat, (places,), values)
+    return result.reshape(input.shape)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, overlap=Reading.ELSEWHERE)

@@ -36,17 +36,17 @@ def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
     dimensions, None or a tensor of indices or a mask; or None in place of that list where there is no such entry.
     """
     items = _items(index)
-    taken = 0
+    indexed_dims = 0
     for item in items:
         if isinstance(item, Tensor):
-            taken += item.dim() if item.dtype.name in ("bool", "uint8") else 1
+            indexed_dims += item.dim() if item.dtype.name in ("bool", "uint8") else 1
         elif item is not None and item is not Ellipsis and item.__class__ is not bool:
-            taken += 1
+            indexed_dims += 1
     if len(items) > 1 and all(item is Ellipsis for item in items):
         items = []
     shape = tensor.shape
     rank = len(shape)
-    if taken > rank:
+    if indexed_dims > rank:
         if rank == 0 and all(isinstance(item, (int, np.integer)) for item in items):
             raise IndexError(
                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
@@ -78,7 +78,7 @@ def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
             entries.append(None)
             advanced_items.append(None)
         elif item is Ellipsis:
-            count = rank - taken
+            count = rank - indexed_dims
             if position < len(items) - 1 or advanced:
                 entries += [FULL] * count
                 advanced_items += [None] * count
@@ -398,8 +398,8 @@ def put_indexed(view: Tensor, items: list[object], value: Tensor, accumulate: bo
 
 def _trailing(mask: Tensor, tensor: Tensor) -> Tensor:
     """A mask over the first dimensions with dimensions of size 1 after them."""
-    missing = tensor.dim() - mask.dim()
-    return mask.reshape([*mask.shape, *[1] * missing]) if missing else mask
+    extra_dims = tensor.dim() - mask.dim()
+    return mask.reshape([*mask.shape, *[1] * extra_dims]) if extra_dims else mask
 
 
 @op(

@@ -84,9 +84,9 @@ def masked_scatter(input: Array, mask: Indices, source: Array) -> Array:
             + dtypes.from_numpy_dtype(np.dtype(mask.dtype)).scalar_name
         )
     if source.dtype != input.dtype:
-        said = [dtypes.from_numpy_dtype(np.dtype(a.dtype)).scalar_name for a in (input, source)]
+        dtype_names = [dtypes.from_numpy_dtype(np.dtype(a.dtype)).scalar_name for a in (input, source)]
         raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got{said[0]} and {said[1]}"
+            f"masked_scatter: expected self and source to have same dtypes but got{dtype_names[0]} and {dtype_names[1]}"
         )
     shape = common_shape([input.shape, mask.shape])
     input, mask = jnp.broadcast_to(input, shape), jnp.broadcast_to(mask, shape)
@@ -147,14 +147,14 @@ def unique(
     axis = None if dim is None else wrap_dim(dim, input.dim())
     values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     inverse = inverse.reshape(array.shape if axis is None else -1)
-    missing = "_unique2" if dim is None else "unique_dim"
-    return _result_tuple(missing, input, values, (inverse, return_inverse), (counts, return_counts))
+    operator = "_unique2" if dim is None else "unique_dim"
+    return _result_tuple(operator, input, values, (inverse, return_inverse), (counts, return_counts))
 
 
-def _result_tuple(missing: str, input: Tensor, values: np.ndarray, *optional: tuple[np.ndarray, bool]) -> Any:
-    name = "".join(word.capitalize() for word in missing.split("_")) + "Backward0"
-    results = [without_derivative(_host(values, input), [input], missing, name)] + [
-        _host(array.astype(np.int64), input) for array, wanted in optional if wanted
+def _result_tuple(operator: str, input: Tensor, values: np.ndarray, *optional: tuple[np.ndarray, bool]) -> Any:
+    name = "".join(word.capitalize() for word in operator.split("_")) + "Backward0"
+    results = [without_derivative(_host(values, input), [input], operator, name)] + [
+        _host(array.astype(np.int64), input) for array, is_returned in optional if is_returned
     ]
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -250,8 +250,8 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
 
 
 def _common(*arrays: Array) -> list[Array]:
-    known = [dtypes.from_numpy_dtype(np.dtype(a.dtype)) for a in arrays]
-    common = dtypes.promote_types(*known).numpy
+    tensor_dtypes = [dtypes.from_numpy_dtype(np.dtype(a.dtype)) for a in arrays]
+    common = dtypes.promote_types(*tensor_dtypes).numpy
     return [a.astype(common) for a in arrays]
 
 
@@ -261,8 +261,8 @@ def _search(edges: Array, values: Array, right: bool, out_int32: bool) -> Array:
     if edges.size == 0 or values.size == 0:
         return jnp.zeros(values.shape, np.int32 if out_int32 else np.int64)
 
-    def one(line: Array, wanted: Array) -> Array:
-        return jnp.searchsorted(order(line), order(wanted), side="right" if right else "left")
+    def one(line: Array, numbers: Array) -> Array:
+        return jnp.searchsorted(order(line), order(numbers), side="right" if right else "left")
 
     if edges.ndim > 1:
         rows = jax.vmap(one)(edges.reshape(-1, edges.shape[-1]), values.reshape(-1, values.shape[-1]))

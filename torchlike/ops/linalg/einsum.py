@@ -91,8 +91,8 @@ def _expand_ellipsis(term: str, number: int, rank: int, spare: str) -> str:
                 f"einsum(): the number of subscripts in the equation ({len(plain)}) is more than the number of dimensions ({rank}) for "
                 f"operand {number}"
             )
-        missing = rank - len(plain)
-        return term.replace("...", spare[len(spare) - missing :] if missing else "", 1)
+        ellipsis_rank = rank - len(plain)
+        return term.replace("...", spare[len(spare) - ellipsis_rank :] if ellipsis_rank else "", 1)
     if len(plain) != rank:
         raise RuntimeError(
             f"einsum(): the number of subscripts in the equation ({len(plain)}) does not match the number of dimensions ({rank}) for "
@@ -134,11 +134,11 @@ def einsum(*args: Any) -> Tensor:
         raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
     if len(terms) < len(operands):
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
-    used = set(text) & set(LETTERS)
+    used_letters = set(text) & set(LETTERS)
     ranks = [
         t.dim() - len(term.replace("...", "")) if "..." in term else 0 for t, term in zip(operands, terms, strict=True)
     ]
-    spare = "".join([c for c in LETTERS if c not in used][: max([0, *ranks])])
+    spare = "".join([c for c in LETTERS if c not in used_letters][: max([0, *ranks])])
     named = [_expand_ellipsis(term, i, t.dim(), spare) for i, (term, t) in enumerate(zip(terms, operands, strict=True))]
     if arrow:
         for letter in right.replace("...", ""):
@@ -165,7 +165,7 @@ def _check_letters(equation: str) -> None:
 
 
 def _check_sizes(operands: Any, terms: list[str]) -> None:
-    seen: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for number, (operand, term) in enumerate(zip(operands, terms, strict=True)):
         term_sizes: dict[str, int] = {}
         for letter, n in zip(term, operand.shape, strict=True):
@@ -174,13 +174,13 @@ def _check_sizes(operands: Any, terms: list[str]) -> None:
                     f"einsum(): subscript {letter} is repeated for operand {number} but the sizes don't match, {n} != {term_sizes[letter]}"
                 )
             term_sizes[letter] = n
-            known = seen.get(letter, 1)
-            if known != n and 1 not in (known, n):
+            earlier_size = sizes.get(letter, 1)
+            if earlier_size != n and 1 not in (earlier_size, n):
                 raise RuntimeError(
                     f"einsum(): subscript {letter} has size {n} for operand {number} which does not broadcast with previously seen size "
-                    f"{known}"
+                    f"{earlier_size}"
                 )
-            seen[letter] = max(known, n) if n else 0
+            sizes[letter] = max(earlier_size, n) if n else 0
 
 
 @op(

@@ -44,8 +44,8 @@ def cholesky_of(x: Array, upper: bool) -> Array:
     below = jnp.tril(x, -1)
     diagonal = jnp.diagonal(x, axis1=-2, axis2=-1)
     mirrored = below + adjoint(below) + jnp.eye(x.shape[-1], dtype=x.dtype) * (diagonal.real.astype(x.dtype)[..., None])
-    read = x + lax.stop_gradient(mirrored - x)
-    factor = lax.linalg.cholesky(jnp.where(jnp.isnan(x), x, read), symmetrize_input=True)
+    symmetric = x + lax.stop_gradient(mirrored - x)
+    factor = lax.linalg.cholesky(jnp.where(jnp.isnan(x), x, symmetric), symmetrize_input=True)
     return adjoint(factor) if upper else factor
 
 
@@ -561,13 +561,13 @@ def _eliminate(x: Array, k: int) -> tuple[Array, Array]:
     """One step: the reflection that clears column ``k`` below the diagonal, applied to the columns behind it."""
     alpha, below = x[..., k, k], x[..., k + 1 :, k]
     norm = jnp.sqrt(jnp.sum(jnp.abs(below) ** 2, -1))
-    done = (norm == 0) & (jnp.imag(alpha) == 0)
+    is_eliminated = (norm == 0) & (jnp.imag(alpha) == 0)
     size = jnp.sqrt(jnp.abs(alpha) ** 2 + norm**2)
     beta = jnp.where(jnp.real(alpha) > 0, -size, size).astype(x.dtype)
     one = jnp.ones((), x.dtype)
-    tau = jnp.where(done, 0, (beta - alpha) / jnp.where(done, one, beta))
-    v = below / jnp.where(done, one, alpha - beta)[..., None]
-    x = x.at[..., k, k].set(jnp.where(done, alpha, beta)).at[..., k + 1 :, k].set(v)
+    tau = jnp.where(is_eliminated, 0, (beta - alpha) / jnp.where(is_eliminated, one, beta))
+    v = below / jnp.where(is_eliminated, one, alpha - beta)[..., None]
+    x = x.at[..., k, k].set(jnp.where(is_eliminated, alpha, beta)).at[..., k + 1 :, k].set(v)
     whole = jnp.concatenate([jnp.ones_like(alpha)[..., None], v], -1)[..., None]
     block = x[..., k:, k + 1 :]
     changed = block - jnp.conj(tau)[..., None, None] * whole * mm(adjoint(whole), block)

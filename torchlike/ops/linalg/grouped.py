@@ -70,8 +70,8 @@ _sums.defvjp(lambda a, b, sizes: (_sums(a, b, sizes), (a, b, sizes)), _sums_bwd)
 
 
 def _check_grouped(a: Array, b: Array, offs: Array | None, bias: Array | None, out_dtype: object) -> None:
-    said = [dtypes.from_numpy_dtype(x.dtype) for x in (a, b)]
-    for name, dtype in zip(("mat_a", "mat_b"), said, strict=True):
+    operand_dtypes = [dtypes.from_numpy_dtype(x.dtype) for x in (a, b)]
+    for name, dtype in zip(("mat_a", "mat_b"), operand_dtypes, strict=True):
         if dtype.name not in ("float32", "bfloat16", "float16"):
             raise RuntimeError(f"Expected {name} to be Float32, BFloat16 or Float16 matrix, got {dtype.scalar_name}")
     for name, x in (("mat_a", a), ("mat_b", b)):
@@ -88,10 +88,10 @@ def _check_grouped(a: Array, b: Array, offs: Array | None, bias: Array | None, o
         raise RuntimeError("matrix batch sizes have to match")
     if bias is not None:
         raise RuntimeError("Bias not supported yet")
-    if out_dtype is not None and out_dtype is not said[0]:
+    if out_dtype is not None and out_dtype is not operand_dtypes[0]:
         raise RuntimeError("Grouped gemm output dtype must match `mat_a` dtype")
-    if said[0] is not said[1]:
-        names = [dtypes.C_NAMES[dtype.name] for dtype in said]
+    if operand_dtypes[0] is not operand_dtypes[1]:
+        names = [dtypes.C_NAMES[dtype.name] for dtype in operand_dtypes]
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {names[0]} != {names[1]}")
 
 
@@ -136,10 +136,10 @@ def segment_reduce(
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.")
     if offsets is None:
         if not unsafe:
-            known = borders._array()
-            if (known < 0).any():
+            lengths_array = borders._array()
+            if (lengths_array < 0).any():
                 raise RuntimeError("lengths contains negative value!")
-            if (known.sum(-1) != data.shape[axis]).any():
+            if (lengths_array.sum(-1) != data.shape[axis]).any():
                 raise RuntimeError(
                     "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
                 )

@@ -336,8 +336,8 @@ def linalg_multi_dot(tensors: list[Tensor]) -> Tensor:
     for i, t in enumerate(tensors):
         allowed = (1, 2) if i in (0, count - 1) else (2,)
         if t.dim() not in allowed:
-            said_ = "1D or 2D" if len(allowed) == 2 else "2D"
-            raise RuntimeError(f"multi_dot(): tensor {i} must be {said_} but got {t.dim()}D")
+            ranks = "1D or 2D" if len(allowed) == 2 else "2D"
+            raise RuntimeError(f"multi_dot(): tensor {i} must be {ranks} but got {t.dim()}D")
     parts = [first if out_rows else first.unsqueeze(0), *tensors[1:-1], last if out_columns else last.unsqueeze(-1)]
     for i, (a, b) in enumerate(itertools.pairwise(parts)):
         if a.dtype is not b.dtype:

@@ -386,8 +386,8 @@ def triangular_solve(
         )
     batch = common_shape([A.shape[:-2], input.shape[:-2]])
     wide = jnp.broadcast_to(A, (*batch, *A.shape[-2:]))
-    used = jnp.swapaxes(wide, -1, -2) if transpose else wide
-    solution = triangular(used, input, lower=upper is transpose, unit=unitriangular)
+    triangle = jnp.swapaxes(wide, -1, -2) if transpose else wide
+    solution = triangular(triangle, input, lower=upper is transpose, unit=unitriangular)
     return return_types.triangular_solve(solution, wide)
 
 

@@ -97,9 +97,9 @@ def _gru_forward(x: Array, h: Array, state: Array, cell: Array | None) -> tuple[
 
 
 def _gru_slopes(
-    kept: tuple[Array, Array, Array, Array], new: Array, state: Array, new_cell: Array | None, cell: Array | None
+    gates: tuple[Array, Array, Array, Array], new: Array, state: Array, new_cell: Array | None, cell: Array | None
 ) -> tuple[Array, Array, Array]:
-    r, z, n, hn = kept
+    r, z, n, hn = gates
     to_n = (1 - z) * (1 - n * n)
     to_r, to_z = to_n * hn * r * (1 - r), (state - n) * z * (1 - z)
     return jnp.concatenate([to_r, to_z, to_n], axis=-1), jnp.concatenate([to_r, to_z, to_n * r], axis=-1), z
@@ -215,14 +215,14 @@ def _layer(
         hidden = contract(state, to_hidden, ((1,), (0,)))
         if w.bias_hh is not None:
             hidden = hidden + w.bias_hh
-        new, new_memory, kept = cell.forward(product, hidden, state, memory)
+        new, new_memory, gates = cell.forward(product, hidden, state, memory)
         if w.hr is not None:
             new = _rows(new, w.hr)
         new, new_memory = _where(valid, new, state), _where(valid, new_memory, memory)
-        return (new, new_memory), (new, new_memory, kept)
+        return (new, new_memory), (new, new_memory, gates)
 
-    last, (states, memories, kept) = scan(step, (state, memory), (products, valid), reverse=reverse)
-    return states, memories, last, kept
+    last, (states, memories, gates) = scan(step, (state, memory), (products, valid), reverse=reverse)
+    return states, memories, last, gates
 
 
 def _previous_states(first: Array, all_: Array, reverse: bool) -> Array:
@@ -242,10 +242,10 @@ def _layer_gradients(
     cotangents: tuple[Array | None, ...],
 ) -> Any:
     """Gradients of x, the first state, the first cell, and the weights."""
-    (states, memories, kept), (d_states, d_last, d_last_memory) = history, cotangents
+    (states, memories, gates), (d_states, d_last, d_last_memory) = history, cotangents
     before = _previous_states(state, states, reverse)
     memories_before = None if memories is None else _previous_states(memory, memories, reverse)
-    slopes = cell.slopes(kept, states, before, memories, memories_before)
+    slopes = cell.slopes(gates, states, before, memories, memories_before)
 
     def step(carry: Any, at: Any) -> Any:
         (d_state, d_memory), (d_given, slopes, valid) = carry, at
@@ -266,7 +266,7 @@ def _layer_gradients(
     d_hr = None
     if w.hr is not None:
         assert memories is not None
-        d_hr = _outer(d_out, kept[-1] * jnp.tanh(memories))  # only an LSTM is projected
+        d_hr = _outer(d_out, gates[-1] * jnp.tanh(memories))  # only an LSTM is projected
     d_weights = Weights(_outer(d_x, x), _outer(d_h, before), *biases, d_hr)
     return _back(d_x, w.ih), d_state, d_memory, d_weights
 
@@ -310,11 +310,13 @@ def run(plan: Plan, inputs: Inputs, fixed: LayerInputs) -> list[Array]:
             number = layer * directions + direction
             memory = inputs.hidden[1][number] if cell.has_cell else None
             w = plan.weights(inputs.weights, number)
-            out, all_memories, last, kept = _layer(cell, x, inputs.hidden[0][number], memory, w, valid, bool(direction))
+            out, all_memories, last, gates = _layer(
+                cell, x, inputs.hidden[0][number], memory, w, valid, bool(direction)
+            )
             outs.append(out)
             states.append(last[0])
             memories.append(last[1])
-            kept_all += [out, *([all_memories] if cell.has_cell else []), *kept]
+            kept_all += [out, *([all_memories] if cell.has_cell else []), *gates]
         x = _layer_output(plan, outs, fixed, layer, packing)
     result = x if packing is None else packing.pack(x)
     return [result, jnp.stack(states), *([jnp.stack(memories)] if cell.has_cell else []), *kept_all]
@@ -391,11 +393,11 @@ def _gradients(plan: Plan, inputs: Inputs, fixed: LayerInputs, arrays: list[Arra
 def _by_layer(plan: Plan, arrays: list[Array]) -> list[tuple[Array, Array | None, tuple[Array, ...]]]:
     """States, cells and the rest that the derivative reads, for each layer and direction."""
     count = plan.num_layers * (2 if plan.bidirectional else 1)
-    kept = arrays[plan.results :]
-    each = len(kept) // count
+    saved_arrays = arrays[plan.results :]
+    each = len(saved_arrays) // count
     return [
         (k[0], k[1] if plan.cell.has_cell else None, tuple(k[1 + plan.cell.has_cell :]))
-        for k in (kept[i * each : (i + 1) * each] for i in range(count))
+        for k in (saved_arrays[i * each : (i + 1) * each] for i in range(count))
     ]
 
 

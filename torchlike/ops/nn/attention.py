@@ -145,10 +145,10 @@ def _repeated(query: Array, array: Array) -> Array:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-x.ndim}, {x.ndim - 1}], but got -3)"
             )
-    heads, wanted = array.shape[-3], query.shape[-3]
-    if not heads or wanted % heads:
+    heads, query_heads = array.shape[-3], query.shape[-3]
+    if not heads or query_heads % heads:
         raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
-    return array if heads == wanted else jnp.repeat(array, wanted // heads, axis=-3)
+    return array if heads == query_heads else jnp.repeat(array, query_heads // heads, axis=-3)
 
 
 def attention_dropout(query: Tensor, key: Tensor, p: float, gqa: bool) -> Tensor:

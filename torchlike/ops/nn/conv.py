@@ -195,10 +195,10 @@ def _per_dimension(name: str, argument: str, value: Any, count: int) -> tuple[in
 
 
 def _check_tensors(name: str, input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
-    for position, (argument, given) in enumerate((("input", input), ("weight", weight), ("bias", bias)), 1):
-        if not isinstance(given, Tensor) and not (argument == "bias" and given is None):
+    for position, (argument, value) in enumerate((("input", input), ("weight", weight), ("bias", bias)), 1):
+        if not isinstance(value, Tensor) and not (argument == "bias" and value is None):
             raise TypeError(
-                f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type_name(given)}"
+                f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type_name(value)}"
             )
 
 
@@ -226,10 +226,10 @@ def _check_shapes(
             "instead"
         )
     head = "Given transposed=1" if transposed else f"Given groups={groups}"
-    wanted = kernel[0] if transposed else kernel[1] * groups
-    if full[1] != wanted:
+    channels = kernel[0] if transposed else kernel[1] * groups
+    if full[1] != channels:
         raise RuntimeError(
-            f"{head}, weight of size {kernel}, expected input{full} to have {wanted} channels, but got {full[1]} channels instead"
+            f"{head}, weight of size {kernel}, expected input{full} to have {channels} channels, but got {full[1]} channels instead"
         )
     outputs = kernel[1] * groups if transposed else kernel[0]
     if bias is not None and tuple(bias.shape) != (outputs,):
@@ -300,9 +300,9 @@ def _conv(
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
     padded = [n + sum(p) for n, p in zip(x.shape[2:], pads, strict=True)]
     if any(n < r for n, r in zip(padded, reach, strict=True)):
-        said = [" x ".join(map(str, sizes)) for sizes in (padded, reach)]
+        sizes = [" x ".join(map(str, lengths)) for lengths in (padded, reach)]
         raise RuntimeError(
-            f"Calculated padded input size per channel: ({said[0]}). Kernel size: ({said[1]}). Kernel size can't be greater than actual "
+            f"Calculated padded input size per channel: ({sizes[0]}). Kernel size: ({sizes[1]}). Kernel size can't be greater than actual "
             "input size"
         )
     platform = x._aval.placement.platform
@@ -334,11 +334,11 @@ def _conv_transpose(
         raise RuntimeError("negative output_padding is not supported")
     if any(e >= s and e >= d for e, s, d in zip(extra, stride, dilation, strict=True)):
         names = ("depth", "height", "width")[3 - count :] if count > 1 else ("height", "width")
-        said = []
+        sizes = []
         for what, values in (("output_padding", extra), ("stride", stride), ("dilation", dilation)):
             values = values if count > 1 else (0 if what == "output_padding" else 1, *values)
-            said += [f"{what}_{n}: {v}" for n, v in zip(names, values, strict=True)]
-        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {' '.join(said)}")
+            sizes += [f"{what}_{n}: {v}" for n, v in zip(names, values, strict=True)]
+        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {' '.join(sizes)}")
     x = input if batched else input.unsqueeze(0)
     out = convolution_transposed(x, weight, bias, stride, padding, extra, dilation, groups, "ConvolutionBackward0")
     return out if batched else out.squeeze(0)

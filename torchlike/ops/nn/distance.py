@@ -81,8 +81,8 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     squares = [(x * x).sum(dim) + tiny for x in (input1, input2)]
     cosine = dots / (squares[0] * squares[1]).sqrt()
     alike = (1 - cosine).masked_fill(target != 1, 0)
-    apart = (cosine - margin).clamp_min(0).masked_fill(target != -1, 0)
-    return reduced(alike + apart, reduction)
+    dissimilar = (cosine - margin).clamp_min(0).masked_fill(target != -1, 0)
+    return reduced(alike + dissimilar, reduction)
 
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> Tensor:

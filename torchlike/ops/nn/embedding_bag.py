@@ -87,8 +87,8 @@ class _Bags(NamedTuple):
 
     def total(self, values: Array) -> Array:
         lead = (-1,) + (1,) * (values.ndim - 1)
-        kept = jnp.where(self.counted.reshape(lead), values, jnp.zeros((), values.dtype))
-        return jax.ops.segment_sum(kept, self.of, self.count, indices_are_sorted=True)
+        counted_values = jnp.where(self.counted.reshape(lead), values, jnp.zeros((), values.dtype))
+        return jax.ops.segment_sum(counted_values, self.of, self.count, indices_are_sorted=True)
 
 
 def _bags(indices: Array, offsets: Array | None, include_last: bool, padding_idx: int) -> _Bags:
@@ -205,8 +205,8 @@ def bag_of(
             )
         padding_idx %= count
     if sparse and mode != MAX and modes.grad_enabled and weight.requires_grad:
-        rest = by_frequency, mode, per_sample_weights, include_last, padding_idx
-        return FORMS["_sparse_embedding_bag"](weight, indices, offsets, *rest)
+        options = by_frequency, mode, per_sample_weights, include_last, padding_idx
+        return FORMS["_sparse_embedding_bag"](weight, indices, offsets, *options)
     number = -1 if padding_idx is None else padding_idx
     return looked_up(weight, indices, offsets, bool(by_frequency), mode, per_sample_weights, bool(include_last), number)
 

@@ -51,18 +51,18 @@ def in_chunks(
     """
     batch = input.shape[0]
     chunks = -(-batch // rows) if batch else 0
-    missing = chunks * rows - batch
-    padded = jnp.pad(input, ((0, missing), (0, 0))).reshape(chunks, rows, input.shape[1])
-    targets = jnp.pad(target, (0, missing), constant_values=ignore_index).reshape(chunks, rows)
+    padding = chunks * rows - batch
+    padded = jnp.pad(input, ((0, padding), (0, 0))).reshape(chunks, rows, input.shape[1])
+    targets = jnp.pad(target, (0, padding), constant_values=ignore_index).reshape(chunks, rows)
     zero = jnp.zeros((), _wide(input).dtype)
 
     @jax.checkpoint
     def chunk(pair: tuple[Array, Array]) -> tuple[Array, Array]:
-        x, wanted = pair
+        x, chunk_targets = pair
         logits = contract(x, linear_weight, ((1,), (1,)))
         logits = _wide(logits if bias is None else logits + bias)
-        counted = wanted != ignore_index
-        safe = jnp.where(counted, wanted, 0)[:, None]
+        counted = chunk_targets != ignore_index
+        safe = jnp.where(counted, chunk_targets, 0)[:, None]
         picked = jnp.take_along_axis(logits, safe, axis=1, mode="clip")[:, 0]
         loss = jax.nn.logsumexp(logits, axis=1) - picked
         share = jnp.ones_like(loss) if weight is None else jnp.take(_wide(weight), safe[:, 0], mode="clip")

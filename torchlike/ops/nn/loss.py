@@ -65,29 +65,29 @@ def _no_class(
     return wrong.any(), flat[wrong.argmax()]
 
 
-def _check_targets(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+def _check_targets(shape: tuple[int, ...], target_shape: tuple[int, ...]) -> None:
     """Raises PyTorch's errors where scores and targets do not go together."""
     rank = len(shape)
     if rank < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {rank})")
-    if rank != 1 and (not wanted or shape[0] != wanted[0]):
+    if rank != 1 and (not target_shape or shape[0] != target_shape[0]):
         raise ValueError(
-            f"Expected input batch_size ({shape[0]}) to match target batch_size ({wanted[0] if wanted else 0})."
+            f"Expected input batch_size ({shape[0]}) to match target batch_size ({target_shape[0] if target_shape else 0})."
         )
     if rank <= 2:
-        if len(wanted) > 1:
+        if len(target_shape) > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        if rank == 1 and wanted not in ((), (1,)):
-            raise RuntimeError(f"size mismatch (got input: {list(shape)}, target: {list(wanted)})")
+        if rank == 1 and target_shape not in ((), (1,)):
+            raise RuntimeError(f"size mismatch (got input: {list(shape)}, target: {list(target_shape)})")
     elif rank == 4:
-        if len(wanted) != 3:
+        if len(target_shape) != 3:
             raise RuntimeError(
-                f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(wanted)}"
+                f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(target_shape)}"
             )
-        if shape[:1] + shape[2:] != wanted:
-            raise RuntimeError(f"size mismatch (got input: {list(shape)} , target: {list(wanted)}")
-    elif shape[2:] != wanted[1:]:
-        raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {list(wanted)}")
+        if shape[:1] + shape[2:] != target_shape:
+            raise RuntimeError(f"size mismatch (got input: {list(shape)} , target: {list(target_shape)}")
+    elif shape[2:] != target_shape[1:]:
+        raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {list(target_shape)}")
 
 
 @op(

@@ -43,9 +43,9 @@ def constant_pad_nd(input: Array, pad: Any, value: Number = 0) -> Array:
     for n, (before, after) in zip(input.shape, pairs, strict=True):
         if n + before + after < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
-    kept = tuple(slice(max(0, -b), n - max(0, -a)) for n, (b, a) in zip(input.shape, pairs, strict=True))
+    inner = tuple(slice(max(0, -b), n - max(0, -a)) for n, (b, a) in zip(input.shape, pairs, strict=True))
     widths = [(max(0, b), max(0, a)) for b, a in pairs]
-    return jnp.pad(input[kept], widths, constant_values=jnp.asarray(value, input.dtype))
+    return jnp.pad(input[inner], widths, constant_values=jnp.asarray(value, input.dtype))
 
 
 def _check_length(pad: tuple[int, ...], ndim: int) -> None:
@@ -101,8 +101,8 @@ def repeated(input: Array, pad: Any, mode: str) -> Array:
 def _sources(n: int, before: int, after: int, mode: str) -> np.ndarray:
     """Which element stands at each place of the padded dimension."""
     if mode == "circular":  # what is cut at one end is gone before the rest is wrapped around
-        cut, kept = max(-before, 0), n + min(before, 0) + min(after, 0)
-        return cut + np.arange(-max(before, 0), kept + max(after, 0)) % kept
+        cut, stop = max(-before, 0), n + min(before, 0) + min(after, 0)
+        return cut + np.arange(-max(before, 0), stop + max(after, 0)) % stop
     places = np.arange(-before, n + after)
     if mode == "replicate":
         return np.clip(places, 0, n - 1)

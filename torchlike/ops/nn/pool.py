@@ -296,11 +296,11 @@ def adaptive_max_pool(input: Array, output_size: Sequence[int], shown: str) -> t
 # ---- the functions behind nn.functional
 
 
-def _per_dimension(name: str, argument: str, value: Any, count: int, said: str) -> Steps:
+def _per_dimension(name: str, argument: str, value: Any, count: int, expectation: str) -> Steps:
     values = (value,) if is_integer(value) else tuple(value)
     if len(values) not in (1, count):
         words = {1: "one int", 2: "a tuple of two ints", 3: "a tuple of three ints"}[count]
-        raise RuntimeError(f"{name}: {argument} must {said}, or {words}")
+        raise RuntimeError(f"{name}: {argument} must {expectation}, or {words}")
     return tuple(int(v) for v in values) * (count // len(values) if len(values) == 1 else 1)
 
 
@@ -373,11 +373,11 @@ def pooled_by_max(
     steps = kernel if stride is None or stride == [] or stride == () else _per_dimension(
         name, "stride", stride, count, "either be omitted, a single int")  # fmt: skip
     pads = _per_dimension(name, "padding", padding, count, "either be a single int")
-    apart = _per_dimension(name, "dilation", dilation, count, "be either a single int")
+    dilations = _per_dimension(name, "dilation", dilation, count, "be either a single int")
     _check_input(name, input, count, list(getattr(input, "shape", ())))
-    _check_window(name, input, kernel, steps, pads, apart, ceil_mode)
+    _check_window(name, input, kernel, steps, pads, dilations, ceil_mode)
     shown = "SqueezeBackward1" if count == 1 else f"MaxPool{count}DWithIndicesBackward0"
-    return max_pool(input, kernel, steps, pads, apart, bool(ceil_mode), shown)
+    return max_pool(input, kernel, steps, pads, dilations, bool(ceil_mode), shown)
 
 
 def pooled_by_mean(

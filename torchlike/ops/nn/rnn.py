@@ -40,14 +40,14 @@ def _check_product(rows: int, x: Array, w: Array) -> None:
 
 def _check_stack(plan: Plan, inputs: Inputs) -> None:
     directions = 2 if plan.bidirectional else 1
-    wanted = plan.num_layers * directions
-    if any(h.shape[0] < wanted for h in inputs.hidden):
+    stack_size = plan.num_layers * directions
+    if any(h.shape[0] < stack_size for h in inputs.hidden):
         raise RuntimeError("Expected more hidden states in stacked_rnn")
     each = 2 + 2 * plan.has_biases + plan.projected
-    if len(inputs.weights) != wanted * each:
-        raise RuntimeError(f"expected {wanted * each} weights of the recurrent layers, got {len(inputs.weights)}")
+    if len(inputs.weights) != stack_size * each:
+        raise RuntimeError(f"expected {stack_size * each} weights of the recurrent layers, got {len(inputs.weights)}")
     width = inputs.data.shape[-1]
-    for number in range(wanted):
+    for number in range(stack_size):
         w = plan.weights(inputs.weights, number)
         size = (*inputs.data.shape[:-1], width)
         rows = int(np.prod(size[:-1]))

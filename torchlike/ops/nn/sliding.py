@@ -35,14 +35,14 @@ def _blocks(sizes: Sequence[int], kernel: Pair, dilation: Pair, padding: Pair, s
 
 
 def _check_window(kernel: Pair, dilation: Pair, padding: Pair, stride: Pair) -> None:
-    for said, short, least, values in (
+    for requirement, short, least, values in (
         ("kernel size should be greater than zero", "kernel", 1, kernel),
         ("dilation should be greater than zero", "dilation", 1, dilation),
         ("padding should be non-negative", "pad", 0, padding),
         ("stride should be greater than zero", "stride", 1, stride),
     ):
         if min(values) < least:
-            raise RuntimeError(f"{said}, but got {short}_height: {values[0]} {short}_width: {values[1]}")
+            raise RuntimeError(f"{requirement}, but got {short}_height: {values[0]} {short}_width: {values[1]}")
 
 
 def _refuse(kernel: str) -> Callable[[str, Dtype], NotImplementedError]:

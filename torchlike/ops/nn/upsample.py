@@ -77,15 +77,15 @@ def upsample(
     opmath = np.dtype(np.float64 if kind.name == "float64" and not nearest else np.float32)
     first = input.ndim - len(size)
     for axis in reversed(range(first, input.ndim)):
-        length, wanted, scale = input.shape[axis], size[axis - first], scales[axis - first]
+        length, new_length, scale = input.shape[axis], size[axis - first], scales[axis - first]
         if nearest:
-            if mode == "nearest" and len(size) == 2 and wanted in (length, 2 * length):
+            if mode == "nearest" and len(size) == 2 and new_length in (length, 2 * length):
                 # of images alone, and whatever the scale factor is
-                x = x if wanted == length else jnp.repeat(x, 2, axis=axis)
+                x = x if new_length == length else jnp.repeat(x, 2, axis=axis)
                 continue
-            x = _nearest(x, axis, taps_of(length, wanted, scale, mode, False, False, opmath))
+            x = _nearest(x, axis, taps_of(length, new_length, scale, mode, False, False, opmath))
         else:
-            x = resample(x, taps_of(length, wanted, scale, mode, align_corners, antialias, opmath), axis)
+            x = resample(x, taps_of(length, new_length, scale, mode, align_corners, antialias, opmath), axis)
         if small:  # PyTorch keeps 8 bits between the two passes
             x = jnp.clip(jnp.floor(x + 0.5), 0, 255)
     return x.astype(kind)
@@ -97,13 +97,13 @@ def _check(input: Array, size: tuple[int, ...], mode: str, antialias: bool) -> N
     if min(*lengths, *size) <= 0:
         names = ["D", "H", "W"][3 - count :]
         if count == 1:
-            said = f"(W: {lengths[0]}) and output (W: {size[0]})"
+            sizes_text = f"(W: {lengths[0]}) and output (W: {size[0]})"
         else:
-            given, asked = (
+            input_sizes, output_sizes = (
                 ", ".join(f"{n}: {v}" for n, v in zip(names, sizes, strict=True)) for sizes in (lengths, size)
             )
-            said = f"({given}) output ({asked})"
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {said}")
+            sizes_text = f"({input_sizes}) output ({output_sizes})"
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {sizes_text}")
     if 0 in input.shape[1:]:
         raise RuntimeError(
             f"Non-empty {input.ndim}D data tensor expected but got a tensor with sizes {list(input.shape)}"
@@ -119,54 +119,56 @@ def _check(input: Array, size: tuple[int, ...], mode: str, antialias: bool) -> N
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_numpy_dtype(input.dtype).scalar_name}'")
 
 
-def _step(length: int, wanted: int, scale: float | None, align_corners: bool, opmath: np.dtype) -> Any:
+def _step(length: int, new_length: int, scale: float | None, align_corners: bool, opmath: np.dtype) -> Any:
     """How far apart the results lie in the input."""
     of = opmath.type
     if align_corners:
-        return of(length - 1) / of(wanted - 1) if wanted > 1 else of(0)
-    return of(1.0 / scale) if scale is not None and scale > 0 else of(length) / of(wanted)
+        return of(length - 1) / of(new_length - 1) if new_length > 1 else of(0)
+    return of(1.0 / scale) if scale is not None and scale > 0 else of(length) / of(new_length)
 
 
-def _positions(wanted: int, step: Any, align_corners: bool) -> np.ndarray:
-    number = np.arange(wanted).astype(type(step))
+def _positions(new_length: int, step: Any, align_corners: bool) -> np.ndarray:
+    number = np.arange(new_length).astype(type(step))
     return number * step if align_corners else step * (number + type(step)(0.5)) - type(step)(0.5)
 
 
 def taps_of(
     length: int,
-    wanted: int,
+    new_length: int,
     scale: float | None,
     mode: str,
     align_corners: bool,
     antialias: bool,
     opmath: np.dtype[np.generic],
 ) -> Taps:
-    """The input elements that each of the ``wanted`` results along an axis is made of, and their weights."""
+    """The input elements that each of the ``new_length`` results along an axis is made of, and their weights."""
     if mode.startswith("nearest"):
-        return _nearest_taps(length, wanted, scale, mode == "nearest-exact", opmath)
+        return _nearest_taps(length, new_length, scale, mode == "nearest-exact", opmath)
     if antialias:
-        return _antialiased(length, wanted, scale, mode, align_corners, opmath)
-    return (_linear if mode == "linear" else _cubic)(length, wanted, scale, align_corners, opmath)
+        return _antialiased(length, new_length, scale, mode, align_corners, opmath)
+    return (_linear if mode == "linear" else _cubic)(length, new_length, scale, align_corners, opmath)
 
 
-def _nearest_taps(length: int, wanted: int, scale: float | None, exact: bool, opmath: np.dtype) -> Taps:
-    step = _step(length, wanted, scale, False, opmath)
-    number = np.arange(wanted).astype(opmath)
+def _nearest_taps(length: int, new_length: int, scale: float | None, exact: bool, opmath: np.dtype) -> Taps:
+    step = _step(length, new_length, scale, False, opmath)
+    number = np.arange(new_length).astype(opmath)
     places = np.floor((number + opmath.type(0.5)) * step if exact else number * step)
     return Taps(np.minimum(places.astype(np.int64), length - 1)[:, None], None)
 
 
 def _nearest(x: Array, axis: int, taps: Taps) -> Array:
-    length, wanted = x.shape[axis], len(taps.places)
-    times = wanted // length
-    if wanted == times * length and (taps.places[:, 0] == np.repeat(np.arange(length), times)).all():
+    length, new_length = x.shape[axis], len(taps.places)
+    times = new_length // length
+    if new_length == times * length and (taps.places[:, 0] == np.repeat(np.arange(length), times)).all():
         return jnp.repeat(x, times, axis=axis)  # a broadcast, whose gradient is a sum
     return resample(x, taps, axis)
 
 
-def _linear(length: int, wanted: int, scale: float | None, align_corners: bool, opmath: np.dtype[np.generic]) -> Taps:
-    step = _step(length, wanted, scale, align_corners, opmath)
-    at = np.maximum(_positions(wanted, step, align_corners), opmath.type(0))
+def _linear(
+    length: int, new_length: int, scale: float | None, align_corners: bool, opmath: np.dtype[np.generic]
+) -> Taps:
+    step = _step(length, new_length, scale, align_corners, opmath)
+    at = np.maximum(_positions(new_length, step, align_corners), opmath.type(0))
     low = np.minimum(at.astype(np.int64), length - 1)
     share = np.clip(at - low.astype(opmath), 0, 1).astype(opmath)
     return Taps(np.stack([low, np.minimum(low + 1, length - 1)], 1), np.stack([1 - share, share], 1))
@@ -180,8 +182,10 @@ def _keys(distance: np.ndarray, a: float) -> np.ndarray:
     return np.where(d <= 1, near, np.where(d < 2, far, 0)).astype(distance.dtype)
 
 
-def _cubic(length: int, wanted: int, scale: float | None, align_corners: bool, opmath: np.dtype[np.generic]) -> Taps:
-    at = _positions(wanted, _step(length, wanted, scale, align_corners, opmath), align_corners)
+def _cubic(
+    length: int, new_length: int, scale: float | None, align_corners: bool, opmath: np.dtype[np.generic]
+) -> Taps:
+    at = _positions(new_length, _step(length, new_length, scale, align_corners, opmath), align_corners)
     low = np.minimum(np.floor(at).astype(np.int64), length - 1)
     share = np.clip(at - low.astype(opmath), 0, 1).astype(opmath)
     offsets = np.arange(-1, 3)
@@ -203,13 +207,13 @@ _FILTERS = {
 
 
 def _antialiased(
-    length: int, wanted: int, scale: float | None, mode: str, align_corners: bool, opmath: np.dtype
+    length: int, new_length: int, scale: float | None, mode: str, align_corners: bool, opmath: np.dtype
 ) -> Taps:
     of = opmath.type
-    step = _step(length, wanted, scale, align_corners, opmath)
+    step = _step(length, new_length, scale, align_corners, opmath)
     reach = of(_REACH[mode])
     support, shrink = (reach * step, of(1) / step) if step >= 1 else (reach, of(1))
-    centre = step * (np.arange(wanted).astype(opmath) + of(0.5))
+    centre = step * (np.arange(new_length).astype(opmath) + of(0.5))
     begin = np.maximum((centre - support + of(0.5)).astype(np.int64), 0)
     end = np.minimum((centre + support + of(0.5)).astype(np.int64), length)
     taps = math.ceil(support) * 2 + 1

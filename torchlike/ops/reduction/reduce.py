@@ -141,8 +141,10 @@ def nansum(input: Array, dim: IntOrInts | None = None, keepdim: bool = False, *,
     >>> torch.nansum(torch.tensor([1.0, float("nan")]))
     tensor(1.)
     """
-    kept = jnp.where(jnp.isnan(input), jnp.zeros((), input.dtype), input) if input.dtype.kind not in "iub" else input
-    return jnp.sum(kept, axis=dims_of(dim, input.ndim, "nansum"), keepdims=keepdim)
+    without_nan = (
+        jnp.where(jnp.isnan(input), jnp.zeros((), input.dtype), input) if input.dtype.kind not in "iub" else input
+    )
+    return jnp.sum(without_nan, axis=dims_of(dim, input.ndim, "nansum"), keepdims=keepdim)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
@@ -254,14 +256,14 @@ def _extremum(
     return best if keepdim else best.reshape([n for d, n in enumerate(input.shape) if d not in axes])
 
 
-def _declare_extremum(name: str, reduce: Callable[..., Array], said: str) -> Callable[..., Tensor]:
+def _declare_extremum(name: str, reduce: Callable[..., Array], adjective: str) -> Callable[..., Tensor]:
     def compute(input: Array, dim: IntOrInts | None = (), keepdim: bool = False) -> Array:
         axes = dims_of(dim, input.ndim, name)
         needs_elements(name, input.shape, axes, dim is None or dim == ())
         return _extremum(reduce, input, axes, keepdim, nan_ties=False)
 
     compute.__name__ = name
-    compute.__doc__ = f"""The {said} element, or along dimensions. Its gradient is shared evenly by elements that are equal.
+    compute.__doc__ = f"""The {adjective} element, or along dimensions. Its gradient is shared evenly by elements that are equal.
 
     >>> torch.{name}(torch.tensor([[1.0, 2.0], [4.0, 3.0]]), 1)
     tensor({"[2., 4.]" if name == "amax" else "[1., 3.]"})
@@ -453,7 +455,7 @@ def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> t
     return return_types.aminmax(*(_extremum(f, input, axes, keepdim, nan_ties=False) for f in (jnp.min, jnp.max)))
 
 
-def _declare_position(name: str, find: Callable[..., Array], said: str) -> Callable[..., Tensor]:
+def _declare_position(name: str, find: Callable[..., Array], adjective: str) -> Callable[..., Tensor]:
     def compute(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
         if dim is None:
             if not input.size:
@@ -468,7 +470,7 @@ def _declare_position(name: str, find: Callable[..., Array], said: str) -> Calla
         return jnp.expand_dims(where, axis) if keepdim else where
 
     compute.__name__ = name
-    compute.__doc__ = f"""Where the {said} element lies first: in the flattened tensor, or along a dimension.
+    compute.__doc__ = f"""Where the {adjective} element lies first: in the flattened tensor, or along a dimension.
 
     >>> torch.{name}(torch.tensor([[1.0, 5.0], [4.0, 2.0]]), dim=1)
     tensor({"[1, 0]" if name == "argmax" else "[0, 1]"})

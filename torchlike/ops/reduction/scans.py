@@ -139,8 +139,8 @@ def _running_extremum(kind: type, input: Array, dim: int, scan: Callable[..., Ar
     dim = wrap_dim(dim, input.ndim)
     if input.ndim == 0:
         return kind(input, jnp.zeros((), np.int64))
-    seen = lax.stop_gradient(input)
-    ordered = seen.astype(np.int8) if seen.dtype == np.bool_ else seen
+    constant = lax.stop_gradient(input)
+    ordered = constant.astype(np.int8) if constant.dtype == np.bool_ else constant
     running = scan(ordered, axis=dim)
     here = ordered == running
     if jnp.issubdtype(input.dtype, np.floating):

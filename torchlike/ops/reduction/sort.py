@@ -161,10 +161,10 @@ def _median_place(values: Array, dim: int, skip_nan: bool) -> Array:
     count = values.shape[dim]
     if not jnp.issubdtype(values.dtype, np.floating):
         return _at((count - 1) // 2, values, dim)
-    missing = jnp.sum(jnp.isnan(values), axis=dim, keepdims=True).astype(np.int64)
+    nan_count = jnp.sum(jnp.isnan(values), axis=dim, keepdims=True).astype(np.int64)
     if skip_nan:
-        return jnp.maximum((count - missing - 1) // 2, 0)
-    return jnp.where(missing > 0, count - missing, (count - 1) // 2)  # the first NaN, if there is one
+        return jnp.maximum((count - nan_count - 1) // 2, 0)
+    return jnp.where(nan_count > 0, count - nan_count, (count - 1) // 2)  # the first NaN, if there is one
 
 
 def _median_along(kind: type, input: Array, dim: int, keepdim: bool, skip_nan: bool) -> tuple[Array, Array]:

@@ -44,11 +44,11 @@ def _quantile(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
         raise RuntimeError("quantile() q values must be in the range [0, 1]")
     shape = list(input.shape)
     if dim is None:
-        flat, wanted = input.flatten(), [1] * len(shape) * keepdim
+        flat, result_shape = input.flatten(), [1] * len(shape) * keepdim
     else:
         axis = wrap_dim(dim, len(shape))
         flat = input.movedim(axis, -1) if shape else input.unsqueeze(0)
-        wanted = [1 if d == axis else n for d, n in enumerate(shape) if keepdim or d != axis]
+        result_shape = [1 if d == axis else n for d, n in enumerate(shape) if keepdim or d != axis]
     ordered = flat.sort(-1).values  # (..., n)
     last = ordered.shape[-1] - 1
     places = q.reshape(-1).expand(*ordered.shape[:-1], q.numel())  # (..., q)
@@ -71,8 +71,8 @@ def _quantile(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
         above = ranks.ceil().to(dtypes.int64)
         numbers = numbers.lerp(ordered.gather(-1, above), weights)
     if q.dim() == 0:
-        return numbers.squeeze(-1).reshape(wanted)
-    return numbers.movedim(-1, 0).reshape(q.numel(), *wanted)
+        return numbers.squeeze(-1).reshape(result_shape)
+    return numbers.movedim(-1, 0).reshape(q.numel(), *result_shape)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})

@@ -263,8 +263,8 @@ def _forward(input: Array, src: Array, layout: Strided) -> tuple[Array, None]:
 
 def _backward(layout: Strided, _: None, grad: Array) -> tuple[Array, Array]:
     # PyTorch gives the input the gradient of the places that were written to, although the result depends on the other places.
-    written = grad.reshape(-1)[layout.positions()]
-    return _scattered(jnp.zeros_like(grad), layout, written), written
+    strided_grad = grad.reshape(-1)[layout.positions()]
+    return _scattered(jnp.zeros_like(grad), layout, strided_grad), strided_grad
 
 
 _strided_scatter.defvjp(_forward, _backward)

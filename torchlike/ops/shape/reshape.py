@@ -35,16 +35,16 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     for n in shape:
         if n < -1:
             raise RuntimeError(f"invalid shape dimension {n} at index {shape.index(n)} of shape {list(shape)}")
-    known = math.prod(n for n in shape if n != -1)
+    known_size = math.prod(n for n in shape if n != -1)
     if free:
-        if known == 0:
+        if known_size == 0:
             raise RuntimeError(
                 f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be "
                 "any value and is ambiguous"
             )
-        if numel % known == 0:
-            return tuple(numel // known if n == -1 else n for n in shape)
-    elif known == numel:
+        if numel % known_size == 0:
+            return tuple(numel // known_size if n == -1 else n for n in shape)
+    elif known_size == numel:
         return shape
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
@@ -411,9 +411,9 @@ def movedim(input: Tensor, source: IntOrInts, destination: IntOrInts) -> Tensor:
         )
     rank = input.dim()
     from_, to = ([wrap_dim(d, rank) for d in dims] for dims in pairs)
-    for name, dims, said in (("source", from_, pairs[0]), ("destination", to, pairs[1])):
+    for name, dims, dims_as_passed in (("source", from_, pairs[0]), ("destination", to, pairs[1])):
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({said})")
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({dims_as_passed})")
     order = [d for d in range(rank) if d not in from_]
     for place, dim in sorted(zip(to, from_, strict=True)):
         order.insert(place, dim)
@@ -586,14 +586,14 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 def sum_to_size(self: Tensor, *size: object) -> Tensor:
     """The sums that undo broadcasting: over the dimensions that a tensor of this shape would have been expanded along."""
     own = self
-    wanted = tuple(int(n) for n in unpack_sizes("sum_to_size", "size", size))
-    if not wanted:
+    target_shape = tuple(int(n) for n in unpack_sizes("sum_to_size", "size", size))
+    if not target_shape:
         return own.sum()  # an integer of one element is summed, too, and becomes int64
-    lead = own.dim() - len(wanted)
-    if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, own.shape[lead:], strict=True)):
-        raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(own.shape)}}}.")
-    dims = [d for d in range(own.dim()) if d < lead or (wanted[d - lead] == 1 and own.shape[d] != 1)]
-    return own.sum(dims, True).reshape(wanted) if dims else own
+    lead = own.dim() - len(target_shape)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(target_shape, own.shape[lead:], strict=True)):
+        raise RuntimeError(f"size {{{list(target_shape)}}} is not expandable to size {{{list(own.shape)}}}.")
+    dims = [d for d in range(own.dim()) if d < lead or (target_shape[d - lead] == 1 and own.shape[d] != 1)]
+    return own.sum(dims, True).reshape(target_shape) if dims else own
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)

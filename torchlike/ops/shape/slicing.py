@@ -82,8 +82,8 @@ def _window_on_host(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, 
     args = (TENSOR, index, starts)
     step = ViewStep(DISPATCHER_OF["_slice"], static_of(args), args, 0)
     piece = step.layout(Strided(memory.shape)).window(memory)
-    seen = Value.on_host(piece.copy() if shared else piece, value.aval.placement)
-    return view_of(input, step, seen)
+    window = Value.on_host(piece.copy() if shared else piece, value.aval.placement)
+    return view_of(input, step, window)
 
 
 def wrap_index(index: int, dim: int, size: int) -> int:

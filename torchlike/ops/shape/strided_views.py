@@ -139,13 +139,13 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
             f"setStorage: sizes {size}, strides {stride}, storage offset {offset}, and itemsize {item} requiring a storage size of "
             f"{(last + 1) * item} are out of bounds for storage of size {whole.numel() * item}"
         )
-    found = strided_view(whole, tuple(size), tuple(stride), offset)
-    owner, view = input if input._base is None else input._base, found._view
+    result = strided_view(whole, tuple(size), tuple(stride), offset)
+    owner, view = input if input._base is None else input._base, result._view
     origin = view.origin if input._view is None else view.origin or input._view.origin
     if owner is not whole or origin != view.origin:  # a detached part of the memory has views that lie outside of it
-        found._view = view.rebased(owner, origin)
-    found = conj_view(found) if is_conj(input) else found
-    return neg_view(found) if is_neg(input) else found
+        result._view = view.rebased(owner, origin)
+    result = conj_view(result) if is_conj(input) else result
+    return neg_view(result) if is_neg(input) else result
 
 
 def _part_with_gradient(tensor: Tensor, first: int, last: int) -> Tensor | None:
@@ -188,13 +188,13 @@ def whole_storage(tensor: Tensor) -> Tensor:
 # ---- a tensor that becomes a view of itself
 
 
-def _become(tensor: Tensor, seen: Tensor) -> Tensor:
-    """Gives ``tensor`` the shape and the history of ``seen``, a view of it."""
-    view, old = seen._view, tensor._view
+def _become(tensor: Tensor, new: Tensor) -> Tensor:
+    """Gives ``tensor`` the shape and the history of ``new``, a view of it."""
+    view, old = new._view, tensor._view
     assert view is not None
     base = None if old is None else old.base
     tensor._view = view.rebased(base, DEFAULT if old is None else old.origin)
-    tensor._share_history(seen)
+    tensor._share_history(new)
     tensor._accumulator = None
     tensor._storage.version += 1
     return tensor
@@ -252,12 +252,12 @@ def resize_(self: Tensor, *sizes: Any, memory_format: MemoryFormat | None = None
     with _without_grad():
         whole = whole_storage(self)
         flat = whole if whole.dim() == 1 else view_as_shape(whole, (whole.numel(),))
-        needed, offset = int(np.prod(size, dtype=np.int64)), self.storage_offset()
-        if offset + needed <= whole.numel():
-            part = window(flat, ((needed, 1),), (offset,))
+        element_count, offset = int(np.prod(size, dtype=np.int64)), self.storage_offset()
+        if offset + element_count <= whole.numel():
+            part = window(flat, ((element_count, 1),), (offset,))
             return _become(self, view_as_shape(part, size))
-        kept = window(flat, ((whole.numel() - offset, 1),), (offset,))
-        self._storage, self._view = Storage(zero_extended(kept, size)._value()), None
+        part_before = window(flat, ((whole.numel() - offset, 1),), (offset,))
+        self._storage, self._view = Storage(zero_extended(part_before, size)._value()), None
         return self
 
 
@@ -271,8 +271,8 @@ def resize_(self: Tensor, *sizes: Any, memory_format: MemoryFormat | None = None
 )
 def zero_extended(input: Array, size: Any) -> Array:
     """A vector filled up with zeros to the elements that a shape has."""
-    missing = int(np.prod(size, dtype=np.int64)) - input.shape[0]
-    return jnp.concatenate([input, jnp.zeros((missing,), input.dtype)]).reshape(size)
+    extra_count = int(np.prod(size, dtype=np.int64)) - input.shape[0]
+    return jnp.concatenate([input, jnp.zeros((extra_count,), input.dtype)]).reshape(size)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)

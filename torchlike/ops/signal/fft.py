@@ -161,8 +161,8 @@ def fft_hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None
 def fft_ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``hfft``: the first half of a symmetric signal."""
     if input.dtype.kind == "c":
-        said = dtypes.from_numpy_dtype(np.dtype(input.dtype)).scalar_name
-        raise RuntimeError(f"ihfft expects a real input tensor, but got {said}")
+        dtype_name = dtypes.from_numpy_dtype(np.dtype(input.dtype)).scalar_name
+        raise RuntimeError(f"ihfft expects a real input tensor, but got {dtype_name}")
     x, dim, n = _along(input, n, dim)
     return jnp.conj(jnp.fft.rfft(_resized(x, n, dim), axis=dim)) * _scale(norm, n, True)
 
@@ -214,8 +214,8 @@ def _fftn(x: Array, s: object, dim: IntOrInts | None, norm: str | None, inverse:
 
 def _rfftn(name: str, x: Array, s: object, dim: IntOrInts | None, norm: str | None) -> Array:
     if x.dtype.kind == "c":
-        said = dtypes.from_numpy_dtype(np.dtype(x.dtype)).scalar_name
-        raise RuntimeError(f"{name} expects a real-valued input tensor, but got {said}")
+        dtype_name = dtypes.from_numpy_dtype(np.dtype(x.dtype)).scalar_name
+        raise RuntimeError(f"{name} expects a real-valued input tensor, but got {dtype_name}")
     x, dims, sizes = _grid(x, s, dim)
     _needs_dims(name, dims)
     spectrum = jnp.fft.rfft(_fit(x, dims, sizes), axis=dims[-1])
@@ -238,8 +238,8 @@ def _hfftn(name: str, x: Array, s: object, dim: IntOrInts, norm: str | None) -> 
 
 def _ihfftn(name: str, x: Array, s: object, dim: IntOrInts, norm: str | None) -> Array:
     if x.dtype.kind == "c":
-        said = dtypes.from_numpy_dtype(np.dtype(x.dtype)).scalar_name
-        raise RuntimeError(f"Only supports floating-point dtypes, but found: {said}")
+        dtype_name = dtypes.from_numpy_dtype(np.dtype(x.dtype)).scalar_name
+        raise RuntimeError(f"Only supports floating-point dtypes, but found: {dtype_name}")
     x, dims, sizes = _grid(x, s, dim)
     _needs_dims(name, dims)
     spectrum = jnp.conj(jnp.fft.rfft(_fit(x, dims, sizes), axis=dims[-1]))

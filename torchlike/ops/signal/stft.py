@@ -56,7 +56,7 @@ def stft(
         return_complex: must be given for real signals: whether the result is complex, or has real and imaginary parts along a last
             dimension.
     """
-    said = (
+    call = (
         f"stft({input.dtype.scalar_name}{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, "
         f"window={'None' if window is None else window.dtype.scalar_name + str(list(window.shape))}, normalized={int(normalized)}, "
         f"onesided={onesided}, return_complex={return_complex})"
@@ -74,23 +74,23 @@ def stft(
             )
         return_complex = True
     if input.dtype.category < dtypes.FLOAT:
-        raise RuntimeError(f"{said}: expected a tensor of floating point or complex values")
+        raise RuntimeError(f"{call}: expected a tensor of floating point or complex values")
     if input.dim() not in (1, 2):
-        raise RuntimeError(f"{said}: expected a 1D or 2D tensor")
+        raise RuntimeError(f"{call}: expected a 1D or 2D tensor")
     signal = input if input.dim() == 2 else input.unsqueeze(0)
     if center:
         side = n_fft // 2
         signal = pad(signal.unsqueeze(1), (side, side), pad_mode).squeeze(1)
     length = signal.shape[1]
     if not 0 < n_fft <= length:
-        raise RuntimeError(f"{said}: expected 0 < n_fft < {length}, but got n_fft={n_fft}")
+        raise RuntimeError(f"{call}: expected 0 < n_fft < {length}, but got n_fft={n_fft}")
     if hop_length <= 0:
-        raise RuntimeError(f"{said}: expected hop_length > 0, but got hop_length={hop_length}")
+        raise RuntimeError(f"{call}: expected hop_length > 0, but got hop_length={hop_length}")
     if not 0 < win_length <= n_fft:
-        raise RuntimeError(f"{said}: expected 0 < win_length <= n_fft, but got win_length={win_length}")
+        raise RuntimeError(f"{call}: expected 0 < win_length <= n_fft, but got win_length={win_length}")
     if window is not None and (window.dim() != 1 or window.shape[0] != win_length):
         raise RuntimeError(
-            f"{said}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with size {list(window.shape)}"
+            f"{call}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with size {list(window.shape)}"
         )
     if align_to_window:
         offset = (n_fft - win_length) // 2
@@ -145,7 +145,7 @@ def istft(
         length: of the signal; None: what the frames cover, less the padding if ``center``.
         return_complex: whether the signal is complex.
     """
-    said = (
+    call = (
         f"istft({input.dtype.scalar_name}{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, "
         f"window={'None' if window is None else window.dtype.scalar_name + str(list(window.shape))}, center={int(center)}, "
         f"normalized={int(normalized)}, onesided={onesided}, length={length}, return_complex={int(return_complex)})"
@@ -157,24 +157,24 @@ def istft(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         )
     if input.numel() == 0:
-        raise RuntimeError(f"{said}: input tensor cannot be empty.")
+        raise RuntimeError(f"{call}: input tensor cannot be empty.")
     if input.dim() not in (2, 3):
-        raise RuntimeError(f"{said}: expected a tensor with 3 or 4 dimensions, but got {input.dim() + 1}")
+        raise RuntimeError(f"{call}: expected a tensor with 3 or 4 dimensions, but got {input.dim() + 1}")
     frames = (input if input.dim() == 3 else input.unsqueeze(0)).transpose(1, 2)  # (B, frames, frequencies)
     bins = frames.shape[-1]
     onesided = bins != n_fft if onesided is None else onesided
     expected = n_fft // 2 + 1 if onesided else n_fft
     if bins != expected:
         raise RuntimeError(
-            f"{said}: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft "
+            f"{call}: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft "
             f"{'/ 2 + 1 ' if onesided else ''}when onesided={'true' if onesided else 'false'}, but got {bins}"
         )
     if not 0 < hop_length <= win_length:
-        raise RuntimeError(f"{said}: expected 0 < hop_length <= win_length")
+        raise RuntimeError(f"{call}: expected 0 < hop_length <= win_length")
     if not 0 < win_length <= n_fft:
-        raise RuntimeError(f"{said}: expected 0 < win_length <= n_fft")
+        raise RuntimeError(f"{call}: expected 0 < win_length <= n_fft")
     if window is not None and (window.dim() != 1 or window.shape[0] != win_length):
-        raise RuntimeError(f"{said}: Invalid window shape. window has to be 1D and length of `win_length`")
+        raise RuntimeError(f"{call}: Invalid window shape. window has to be 1D and length of `win_length`")
     real = dtypes.float64 if input.dtype is dtypes.complex128 else dtypes.float32
     weights = _window(window, win_length, n_fft, real)
     norm = "ortho" if normalized else "backward"
@@ -192,9 +192,9 @@ def istft(
     end = start + length if length is not None else whole - start if center else whole
     signal, envelope = signal[:, start : min(end, whole)], envelope[:, start : min(end, whole)]
     if not on_meta(envelope) and not bool((envelope.abs() > 1e-11).all()):
-        raise RuntimeError(f"{said}: window overlap add min: {float(envelope.abs().min()):g}")
+        raise RuntimeError(f"{call}: window overlap add min: {float(envelope.abs().min()):g}")
     result = signal / envelope
-    missing = max(0, end - whole)
-    if missing:
-        result = cat([result, zeros(result.shape[0], missing, dtype=result.dtype)], 1)
+    padding_length = max(0, end - whole)
+    if padding_length:
+        result = cat([result, zeros(result.shape[0], padding_length, dtype=result.dtype)], 1)
     return result if input.dim() == 3 else result.squeeze(0)

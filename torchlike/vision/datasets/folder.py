@@ -69,13 +69,13 @@ def make_dataset(
         for folder, _, files in sorted(os.walk(os.path.join(directory, name), followlinks=True)):
             paths = [os.path.join(folder, file) for file in sorted(files)]
             samples += [(path, class_to_idx[name]) for path in paths if counts(path)]
-    seen = {number for _, number in samples}
-    empty = sorted(name for name, number in class_to_idx.items() if number not in seen)
+    class_numbers = {number for _, number in samples}
+    empty = sorted(name for name, number in class_to_idx.items() if number not in class_numbers)
     if empty and not allow_empty:
         message = f"Found no valid file for the classes {', '.join(empty)}. "
         if extensions is not None:
-            listed = extensions if isinstance(extensions, str) else ", ".join(extensions)
-            message += f"Supported extensions are: {listed}"
+            extension_list = extensions if isinstance(extensions, str) else ", ".join(extensions)
+            message += f"Supported extensions are: {extension_list}"
         raise FileNotFoundError(message)
     return samples
 

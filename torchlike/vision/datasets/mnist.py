@@ -74,11 +74,13 @@ class MNIST(VisionDataset):
 
     def download(self) -> None:
         """Downloads those of the four files that are not in ``raw_folder``."""
-        missing = [file for file in self.row.files if not find_idx(self.raw_folder, file.name.removesuffix(".gz"))]
-        if missing:
+        missing_files = [
+            file for file in self.row.files if not find_idx(self.raw_folder, file.name.removesuffix(".gz"))
+        ]
+        if missing_files:
             from ._tfds import fetch  # imports tensorflow-datasets
 
-            fetch(self.row, missing, Path(self.raw_folder))
+            fetch(self.row, missing_files, Path(self.raw_folder))
 
     def _names(self) -> tuple[str, str]:
         """The files of the images and of the labels."""

@@ -139,6 +139,6 @@ def verify_str_arg(value: object, arg: str | None = None, valid_values: Iterable
         where = "" if arg is None else f" for argument {arg}"
         raise ValueError(f"Expected type str{where}, but got type {type(value)}.")
     if valid_values is not None and value not in (words := list(valid_values)):
-        listed = "'" + "', '".join(words) + "'"
-        raise ValueError(f"Unknown value '{value}' for argument {arg}. Valid values are {{{listed}}}.")
+        value_list = "'" + "', '".join(words) + "'"
+        raise ValueError(f"Unknown value '{value}' for argument {arg}. Valid values are {{{value_list}}}.")
     return value

@@ -122,14 +122,14 @@ class EfficientNet(nn.Module):
             raise ValueError("The inverted_residual_setting should not be empty")
         options = {"norm_layer": norm_layer or nn.BatchNorm2d, "activation_layer": nn.SiLU}
         layers: list[nn.Module] = [Conv2dNormActivation(3, stages[0].input_channels, stride=2, **options)]
-        total, done = sum(stage.num_layers for stage in stages), 0
+        total, block_number = sum(stage.num_layers for stage in stages), 0
         for stage in stages:
             kind, blocks = FusedMBConv if stage.fused else MBConv, []
             for number in range(stage.num_layers):
                 inputs, stride = (stage.out_channels, 1) if number else (stage.input_channels, stage.stride)
-                drop = stochastic_depth_prob * float(done) / total
+                drop = stochastic_depth_prob * float(block_number) / total
                 blocks.append(kind(inputs, stage, stride, drop, options["norm_layer"]))
-                done += 1
+                block_number += 1
             layers.append(nn.Sequential(*blocks))
         width = stages[-1].out_channels
         last = 4 * width if last_channel is None else last_channel

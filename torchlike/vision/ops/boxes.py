@@ -70,18 +70,18 @@ def _boxes_to_keep(boxes: np.ndarray, scores: np.ndarray, threshold: np.float64)
     x1, y1, x2, y2 = boxes.T
     areas = (x2 - x1) * (y2 - y1)
     order = np.argsort(-scores, kind="stable")
-    suppressed, kept = np.zeros(len(boxes), bool), []
+    suppressed, kept_boxes = np.zeros(len(boxes), bool), []
     for place, box in enumerate(order):
         if suppressed[box]:
             continue
-        kept.append(box)
+        kept_boxes.append(box)
         others = order[place + 1 :]
         width = np.minimum(x2[box], x2[others]) - np.maximum(x1[box], x1[others])
         height = np.minimum(y2[box], y2[others]) - np.maximum(y1[box], y1[others])
         common = np.maximum(width, 0) * np.maximum(height, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             suppressed[others] |= common / (areas[box] + areas[others] - common) > threshold
-    return np.array(kept, np.int64)
+    return np.array(kept_boxes, np.int64)
 
 
 def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:

@@ -216,12 +216,12 @@ class PrepareModuleInput(ParallelStyle):
         def prepare(
             owner: Any, inputs: tuple[object, ...], named: dict[str, object]
         ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-            wanted = self.desired_input_layouts
-            if wanted is not None:
-                if len(inputs) != len(wanted):
+            desired_layouts = self.desired_input_layouts
+            if desired_layouts is not None:
+                if len(inputs) != len(desired_layouts):
                     raise ValueError("module inputs and input_layouts should have same length!")
                 inputs = tuple(
-                    laid_out(value, layout, device_mesh) for value, layout in zip(inputs, wanted, strict=True)
+                    laid_out(value, layout, device_mesh) for value, layout in zip(inputs, desired_layouts, strict=True)
                 )
             by_name = self.desired_input_kwarg_layouts
             return inputs, {name: laid_out(value, by_name.get(name), device_mesh) for name, value in named.items()}
@@ -251,13 +251,13 @@ class PrepareModuleOutput(ParallelStyle):
         )
 
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
-        wanted = self.desired_output_layouts or ()
+        desired_layouts = self.desired_output_layouts or ()
 
         def prepare(owner: Any, inputs: tuple[object, ...], outputs: Any) -> Any:
             each = outputs if isinstance(outputs, tuple) else (outputs,)
-            if len(each) != len(wanted):
+            if len(each) != len(desired_layouts):
                 raise ValueError("module outputs and output_layouts should have same length!")
-            laid = tuple(laid_out(one, layout, device_mesh) for one, layout in zip(each, wanted, strict=True))
+            laid = tuple(laid_out(one, layout, device_mesh) for one, layout in zip(each, desired_layouts, strict=True))
             return laid if isinstance(outputs, tuple) else laid[0]
 
         module.register_forward_hook(prepare)

@@ -62,12 +62,14 @@ class Linear(Module):
         scale, zero_point = observer.calculate_qparams()
         weight = mod.weight.detach().float()
         if observer.qscheme in (per_tensor_affine, per_tensor_symmetric):
-            made = ops.quantize_per_tensor(weight, scale.item(), int(zero_point.item()), dtypes.qint8)
+            quantized_weight = ops.quantize_per_tensor(weight, scale.item(), int(zero_point.item()), dtypes.qint8)
         elif observer.qscheme in (per_channel_affine, per_channel_symmetric):
-            made = ops.quantize_per_channel(weight, scale.double(), zero_point.long(), observer.ch_axis, dtypes.qint8)
+            quantized_weight = ops.quantize_per_channel(
+                weight, scale.double(), zero_point.long(), observer.ch_axis, dtypes.qint8
+            )
         else:
             raise ValueError(f"Unexpected qscheme {observer.qscheme}")
-        return cls(made, mod.bias)
+        return cls(quantized_weight, mod.bias)
 
     def weight(self) -> Any:
         """The quantized weight."""
