@@ -36,7 +36,7 @@ class Node:
     of what PyTorch would have saved, which must not have been written to since; of its own result the producer is ``ITSELF``.
     """
 
-    # Thousands are made a second, and few set more than the first six fields, so class attributes hold the defaults of the others.
+    # A program makes thousands of nodes a second, and few need more than the first six fields: class attributes hold the other defaults.
     rule: Any
     edges: tuple[Edge | None, ...]
     saved: Sequence[Any] | None  # None once freed
@@ -49,7 +49,7 @@ class Node:
     )
     pre_hooks: dict[int, Callable[..., object]] | None = None
     post_hooks: dict[int, Callable[..., object]] | None = None
-    hooked: bool = False  # whether one of the four above is there
+    hooked: bool = False  # whether one of the four fields above is set
     metadata_: dict[object, object] | None = None
     trace: str | None = None  # where the forward ran, under detect_anomaly
     unpack: Callable[[Any], Any] | None = None  # from what saved_tensors_hooks has packed to values
@@ -142,7 +142,8 @@ def node_class(name: str) -> type[Node]:
 Edge: TypeAlias = "tuple[Node, int]"  # a node (at a leaf its AccumulateGrad), and the number of its output
 
 
-# A node that referred to itself would live, with all that it saves, until the garbage collector runs.
+# Stands for the node in its own ``watched``: a node that referred to itself would live, with all that it saves, until the garbage
+# collector runs.
 ITSELF: Any = "the node itself"
 
 
@@ -172,7 +173,7 @@ class AccumulateGrad(Node):
         self.switch(on)
 
     def switch(self, on: bool) -> None:
-        """Notes whether the leaf wants gradients. If it wants none, the fast paths of the backward pass are off: they would give it one."""
+        """Notes whether the leaf requires a gradient. If not, it turns the fast paths of the backward pass off, which do not ask this."""
         tables = self.tensor_hooks, self.retained, self.pre_hooks, self.post_hooks
         self.hooked = not on or any(table is not None for table in tables)
 

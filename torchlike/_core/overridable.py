@@ -1,4 +1,4 @@
-"""Makes the public functions ask ``__torch_function__``, from the moment on at which somebody could override them.
+"""Makes the public functions call ``__torch_function__``, from the moment on at which a program could override them.
 
 A call of a public function is on the hot path of every program, and hardly any program overrides one. So the functions know nothing of
 overriding until the first object of a subclass of Tensor that overrides is made, a mode is entered, an operator meets another object that
@@ -72,7 +72,7 @@ def overridable_namespaces() -> Kwargs:
 
 
 def own_copy(function: FunctionType) -> FunctionType:
-    """Another function that does the same, for a second public name that PyTorch tells from the first."""
+    """A copy of a function, for a second public name that ``__torch_function__`` must be able to tell from the first."""
     copy = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
@@ -84,12 +84,12 @@ def own_copy(function: FunctionType) -> FunctionType:
 
 
 def is_active() -> bool:
-    """Whether public functions ask already."""
+    """Whether ``activate`` has been called."""
     return active
 
 
 def activate() -> None:
-    """From now on public functions ask their arguments and the active modes."""
+    """Makes public functions ask their arguments and the active modes from now on."""
     global active
     with _activating:
         if active:
@@ -100,7 +100,7 @@ def activate() -> None:
 
 
 def meet(kind: type) -> None:
-    """Told of the subclass of Tensor that an object is about to be made of."""
+    """Called before the first object of a subclass of Tensor is made: activates overriding if the subclass overrides."""
     if not active and kind not in PLAIN and overrides(kind):
         activate()
 
@@ -177,7 +177,7 @@ class Route:
         return ask(self.public, overloading, kinds, args, kwargs or None, self.unanswered)
 
     def _as_python_gives_them(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
-        """What is required by position, the rest by keyword, defaults included: so PyTorch's own Python hands its arguments over."""
+        """Required arguments by position, the others by keyword, defaults included: PyTorch's Python functions pass them on like this."""
         if self.parameters is None:
             self.parameters = inspect.signature(self.original)
         if self.name == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
@@ -256,7 +256,7 @@ def _redirect(function: FunctionType, route: Route) -> None:
 
 
 def _overridable(*args: object, _plain: Any, _call: Any, _ask: Any, **kwargs: object) -> Any:
-    # Its code runs as that of other functions, with their globals: it may name nothing but its parameters.
+    # This code becomes the code of other functions and runs with their globals, so it may name nothing but its own parameters.
     for arg in args:
         if arg.__class__ not in _plain:
             return _ask(args, kwargs)
@@ -270,7 +270,7 @@ def _overridable(*args: object, _plain: Any, _call: Any, _ask: Any, **kwargs: ob
 
 
 def route_of(function: Any) -> Route | None:
-    """How a function asks; None where it does not, or not yet."""
+    """The route by which a function asks; None where it does not ask, or not yet."""
     return _routes.get(function)
 
 

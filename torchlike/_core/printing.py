@@ -70,7 +70,7 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """Gives the printing options in force, by name, as a dictionary that ``set_printoptions(**options)`` restores."""
+    """Returns the current printing options, by name, as a dictionary that ``set_printoptions(**options)`` restores."""
     return asdict(_options)
 
 
@@ -114,7 +114,7 @@ def format_tensor(
     """
     indent = len(prefix) if indent is None else indent
     body, size = _contents(array, indent)
-    # An empty tensor does not show by its values that it holds integers or Booleans, so every other dtype is named.
+    # The values of a tensor show whether it holds integers or Booleans. An empty one has none, so its dtype is printed.
     untold = {default_dtype_name, default_complex_name, "int64", "bool"} if array.size else {default_dtype_name}
     suffixes = []
     if device != "cpu":
@@ -207,7 +207,7 @@ def _cell_format(values: np.ndarray) -> tuple[Callable[[Any], str], int]:
     if values.dtype.kind != "c":
         write, width = _number_format(values)
         return lambda value: write(value).rjust(width), width
-    # The two parts choose their notation apart; only the real part is padded.
+    # Each part chooses its own notation; only the real part is padded.
     write_real, real_width = _number_format(np.real(values))
     write_imag, imag_width = _number_format(np.imag(values))
 

@@ -13,7 +13,7 @@ from ..engine.aval import Placement
 from ..engine.value import Value
 from .storage import HostMemory, Storage
 
-_WHERE = "/dev/shm" if os.path.isdir("/dev/shm") else None  # it is not on a disk
+_WHERE = "/dev/shm" if os.path.isdir("/dev/shm") else None  # in memory, not on a disk
 _known: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
 
 

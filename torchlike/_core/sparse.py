@@ -27,7 +27,7 @@ class SparseOperand(NotImplementedError):
 
 
 class Pattern(NamedTuple):
-    """Where the elements of a sparse tensor stand that are written down.
+    """The positions of the elements that a sparse tensor stores.
 
     Args:
         layout: ``torch.sparse_coo`` or ``torch.sparse_csr``.
@@ -41,17 +41,17 @@ class Pattern(NamedTuple):
 
     @property
     def sparse_dim(self) -> int:
-        """The number of dimensions that the indices speak of; the others are those of each value."""
+        """The number of dimensions that are indexed; the others are the dimensions of each value."""
         return self.indices[0]._aval.shape[0] if self.layout is sparse_coo else 2
 
     @property
     def count(self) -> int:
-        """How many elements are written down."""
+        """How many elements are stored."""
         return self.indices[-1]._aval.shape[-1]
 
 
 class SparseAval:
-    """Shape, dtype and placement of a sparse tensor. It equals no other, so no recorded path is one of sparse tensors."""
+    """Shape, dtype and placement of a sparse tensor. Each equals only itself, so that no recorded path matches a sparse tensor."""
 
     __slots__ = ("shape", "dtype", "placement", "meta", "layout")
 
@@ -72,7 +72,7 @@ class SparseValue(Value):
     values: Any  # a tensor without history: that is the sparse tensor's
     coalesced: bool  # whether no index comes twice, and they are in order
 
-    met = False  # whether there ever was one: until then nobody has to look for sparse gradients
+    met = False  # whether this process has made one: before that, no gradient needs to be checked for being sparse
 
     @classmethod
     def made(cls, pattern: Pattern, values: Any, coalesced: bool) -> SparseValue:
@@ -83,7 +83,7 @@ class SparseValue(Value):
         return value
 
     def finish(self) -> Any:
-        recorder().segment.forget_unfinished()  # it may be asked in the middle of a record, which is given up
+        recorder().segment.forget_unfinished()  # an operation may be half recorded at this point: it is dropped
         raise SparseOperand(
             f"a tensor of layout {self.pattern.layout} has no array of all its elements: call .to_dense() first"
         )
@@ -91,11 +91,11 @@ class SparseValue(Value):
     numpy = jax = finish
 
     def fresh(self) -> SparseValue:
-        """The same elements in memory of their own: who has the values can write to them."""
+        """A copy of the elements, because a program can write to the tensor of values that it has."""
         return self.made(self.pattern, self.values.clone(), self.coalesced)
 
     def pin(self) -> None:
-        """There is nothing to pin: no program is given this value."""
+        """Does nothing: this value is never an input of a program."""
 
     @property
     def traced(self) -> bool:
@@ -132,7 +132,7 @@ def call(name: str, args: tuple[object, ...], signal: SparseOperand) -> Any:
         return apply_form(name.removeprefix("_") if name not in FORMS else name, *args)
     except Exception as error:
         if error.__context__ is signal:
-            error.__context__ = None  # that there is no array was no fault
+            error.__context__ = None  # SparseOperand is how the dispatcher finds out, and no part of the user's error
         raise
 
 

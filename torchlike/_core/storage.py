@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Token:
-    """The base of NumPy arrays that share a storage's memory: as long as it lives, the user may read and write the memory."""
+    """The base of the NumPy arrays that share a storage's memory: while it lives, a program may read and write the memory."""
 
     __slots__ = ("__array_interface__", "memory", "__weakref__")
 
@@ -35,10 +35,10 @@ class HostMemory:
 
     def __init__(self, array: np.ndarray, token: weakref.ref[Token] | None) -> None:
         self.array = array  # writable, of the shape of the storage's value
-        self.token = token  # None: the array is the user's own, and may be written to at any time
+        self.token = token  # None: the array is the program's own, which may write to it at any time
         self.seen: Value | None = None  # a value with the contents of the memory when it was last read
         self.kept: Any = (
-            None  # the token, where an address was given out: somebody may use that as long as the storage lives
+            None  # the token, if the address was given out: a program may use the address while the storage lives
         )
 
     @property
@@ -62,7 +62,7 @@ class Storage:
     content_version: int = 0
     host: HostMemory | None = None
     writes_by_index: int = (
-        0  # how often an element, a row or a window was written, up to a few: see ``ops/indexing/on_host.py``
+        0  # counts the first few writes of an element, a row or a window: see ``ops/indexing/on_host.py``
     )
     writer: Any = None  # the autograd node of the last in-place write, for error messages
 
@@ -106,7 +106,7 @@ class Storage:
         if array.shape == host.array.shape:
             np.copyto(host.array, array)
             host.seen = value
-        else:  # resized: the old memory is no longer this storage's
+        else:  # resized: the storage gives up the old memory
             self.host = None
 
     def share(self) -> tuple[np.ndarray, Any]:
@@ -122,7 +122,7 @@ class Storage:
         return memory, token
 
     def address(self) -> int:
-        """The address of the memory. From now on the elements stay there, and writes to it are seen, as long as the storage lives."""
+        """The address of the memory. While the storage lives, the elements stay at this address, and writes to it are noticed."""
         memory, token = self.share()
         host = self.host
         assert host is not None
@@ -136,7 +136,7 @@ class Storage:
 
 
 class DetachedStorage(Storage):
-    """The same memory with a version counter of its own (``Tensor.data``): no graph notices what is written through it."""
+    """The same memory with its own version counter (``Tensor.data``): autograd does not notice what is written through it."""
 
     __slots__ = ("of",)
 
@@ -176,7 +176,7 @@ _traced = _Traced()
 
 
 def without_escapes(fn: Callable[P, T]) -> Callable[P, T]:
-    """The same function, which runs on tracers. None of them may remain in a tensor that lives longer.
+    """Wraps a function that runs on JAX's tracers, and checks that no tensor which outlives the call holds a tracer.
 
     Raises:
         RuntimeError: at the end, if one did; the tensor holds again what it held before.

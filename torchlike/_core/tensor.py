@@ -48,7 +48,7 @@ class Tensor(TensorMethods):
     # Few instances set more than the first two; class attributes hold the rest, so that making a tensor stays cheap.
     _storage: Storage
     _view: View | None = None
-    _requires_grad: bool = False  # a leaf that wants a gradient, or a result that has a history
+    _requires_grad: bool = False  # a leaf that requires a gradient, or a result with a history
     _grad_fn: Node | None = None
     _output_nr: int = 0
     _grad: Tensor | None = None
@@ -65,7 +65,7 @@ class Tensor(TensorMethods):
 
     _fields = frozenset(__annotations__)
 
-    # The fields are in the dict of the instance: slots have no defaults, and would have to be filled for each tensor that is made.
+    # The fields are in the instance's dict. Slots have no defaults: each would have to be filled for every new tensor.
     @property
     def __dict__(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The attributes that a program has set on this tensor."""
@@ -80,7 +80,7 @@ class Tensor(TensorMethods):
         current.update(attributes)
 
     # A higher layer sets this one (see ``_namespace/_bind.py``).
-    _refresh_history: Callable[[], None]  # a view follows its base, which was written to
+    _refresh_history: Callable[[], None]  # gives a view its new history after its base was written to
 
     # ---- what it is
 
@@ -176,7 +176,7 @@ class Tensor(TensorMethods):
         return self.dtype.is_complex
 
     def is_distributed(self) -> bool:
-        """Whether it is spread over several processes by PyTorch's oldest means: no."""
+        """False: torchlike has no counterpart of the old distributed tensors that PyTorch means here."""
         return False
 
     def is_same_size(self, other: Tensor) -> bool:
@@ -292,7 +292,7 @@ class Tensor(TensorMethods):
 
     @property
     def _tracked(self) -> bool:
-        """Whether a gradient can come here: the tensor's own flag, which is updated first for a view."""
+        """Whether a gradient can reach this tensor: its own flag, which is updated first for a view."""
         if self._view is not None:
             self._value()
         return self._requires_grad
@@ -411,7 +411,7 @@ class Tensor(TensorMethods):
         self._grad_fn, self._output_nr, self._requires_grad = node, output_nr, True
 
     def _rewrite_history(self, node: Node | None, output_nr: int) -> None:
-        """As ``_set_history``, after a write in place: what led to this tensor before leads here no more."""
+        """As ``_set_history``, after a write in place: the old accumulator no longer leads to this tensor."""
         self._grad_fn, self._output_nr, self._requires_grad = node, output_nr, True
         self._accumulator = None
         self._writes += 1
@@ -421,7 +421,7 @@ class Tensor(TensorMethods):
         self._grad_fn, self._output_nr, self._requires_grad = other._grad_fn, other._output_nr, other._requires_grad
 
     def _drop_history(self) -> None:
-        """Makes this tensor a leaf that wants no gradient."""
+        """Makes this tensor a leaf that requires no gradient."""
         self._grad_fn, self._output_nr, self._requires_grad = None, 0, False
 
     def _edge(self) -> tuple[Node, int]:
@@ -508,7 +508,7 @@ class Tensor(TensorMethods):
         )
         after, accumulator = self._aval, self._accumulator
         if accumulator is not None and (after.dtype != before.dtype or after.placement is not before.placement):
-            # Gradients of another dtype need a node of their own. Otherwise graphs made before go on to lead to this leaf.
+            # Gradients of another dtype need another accumulator. With the same dtype, graphs made before still lead to this leaf.
             self._accumulator = AccumulateGrad.of(self, after)
             self._accumulator.take_hooks(accumulator, self._requires_grad)
 
@@ -795,7 +795,7 @@ def _rebuild_meta(
 
 
 def from_value(value: Value) -> Tensor:
-    """A fresh tensor over a value."""
+    """A new tensor with this value."""
     tensor = _new(Tensor)
     tensor._storage = Storage(value)
     return tensor
@@ -854,7 +854,7 @@ def alias(tensor: Tensor, cls: type[Tensor] = Tensor) -> Tensor:
 
 
 def _real(number: object, c_name: str) -> Any:
-    """A number that Python may turn into a float or an int: of a complex one the real part, if there is no other."""
+    """A number that Python may turn into a float or an int: of a complex number its real part, if the imaginary part is zero."""
     if isinstance(number, complex):
         if number.imag:
             raise RuntimeError(f"value cannot be converted to type {c_name} without overflow")

@@ -1,4 +1,4 @@
-"""``__torch_function__``: who takes part in it, who is asked first, and what happens where nobody answers."""
+"""``__torch_function__``: which arguments take part, in which order they are asked, and what happens if none of them answers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _active = 0
 
 
 def know_plain(*kinds: type) -> None:
-    """Tells that objects of these types override nothing."""
+    """Registers types whose objects override nothing."""
     with _lock:
         _KNOWN_PLAIN.update(kinds)
         if not _active:
@@ -139,7 +139,7 @@ def add_overloading(overloading: list[object], arg: object) -> None:
 
 
 def overloaded_arguments(args: Iterable[object], skip: set[type] | frozenset[type] = _KNOWN_PLAIN) -> list[object]:
-    """Those of the arguments, and of what the lists among them hold, that override, the first to be asked first."""
+    """The arguments that override, also those inside lists, in the order in which they are asked."""
     overloading: list[Any] = []
     for arg in args:
         kind = type(arg)
@@ -185,7 +185,7 @@ def ask(
     stack, mode = settings.stack, None
     if stack and settings.off != ALL_OFF:
         mode = stack[-1]
-        settings.stack = stack[:-1]  # what the mode itself calls, it does not see
+        settings.stack = stack[:-1]  # a mode is not asked about the functions that it calls itself
         try:
             result = mode.__torch_function__(*arguments)
         finally:

@@ -32,7 +32,7 @@ class ViewStep:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Equal for steps that the same program can read."""
+        """Equal for steps that the same program can compute."""
         return self.op, self.static, self.number
 
     @property
@@ -42,7 +42,7 @@ class ViewStep:
 
     @property
     def computes(self) -> bool:
-        """Whether it shows something else than the elements that lie in the memory: their conjugates, parts, or bits as another dtype."""
+        """Whether it shows other values than the elements in memory: conjugates, real or imaginary parts, or bits as another dtype."""
         return self.op.computes
 
     def read(self, value: Value) -> Value:
@@ -105,7 +105,7 @@ class View:
         window = self.geometry(storage).window(memory)
         if not same_bits(window, self.value.numpy()):
             self.value = Value.on_host(window.copy(), self.value.aval.placement)
-        self.content_version = -1  # the storage's number does not count what was seen here
+        self.content_version = -1  # the storage has not counted the write that was noticed here
         return self.value
 
     def geometry(self, storage: Storage) -> Strided:

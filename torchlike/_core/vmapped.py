@@ -32,7 +32,7 @@ def drawn(
     placement: Placement,
     *args: object,
 ) -> Value:
-    """Random numbers of this shape; within a vmap that wants different ones, of one more dimension, of which each example takes its part.
+    """Random numbers of this shape. In a vmap with ``randomness="different"`` they have one dimension more, one entry for each example.
 
     Raises:
         RuntimeError: within a vmap that was not told what to do with random functions.
@@ -53,7 +53,7 @@ def _own_part(array: np.ndarray, levels: list[Vmapped]) -> Value:
 
 
 def check_same() -> None:
-    """For functions that can only draw the same for all examples of a vmap.
+    """Checks a function that can only draw the same numbers for all examples of a vmap.
 
     Raises:
         RuntimeError: the vmap was not told what to do with random functions.

@@ -120,7 +120,7 @@ def write(tensor: Tensor, result: Tensor, keeps_history: bool = False) -> Tensor
     storage, view = tensor._storage, tensor._view
     if tensor._requires_grad and not (result._requires_grad or keeps_history) and modes.grad_enabled:
         if view is None or view.base is None:
-            result = _write_with_history((), tensor, result)  # what was there before has no part in what follows
+            result = _write_with_history((), tensor, result)  # the new value does not depend on the old one
     if view is None:
         storage.write(result._value())
         if result._requires_grad:
@@ -168,7 +168,10 @@ def _go_round_hooks(tensor: Tensor, result: Tensor) -> None:
 
 
 def _beside(tensor: Tensor, result: Tensor) -> Tensor:
-    """The result where the tensor lies that it is written into, in the same layout. A tensor follows a result onto a mesh."""
+    """Moves a result to the device, or the layout on a mesh, of the tensor that it is written into.
+
+    If only the result lies on a mesh, the tensor is moved to that mesh instead.
+    """
     mine, theirs = tensor._aval.placement, result._aval.placement
     if isinstance(mine, Meshed):
         return move(result, mine)
@@ -192,8 +195,10 @@ def _steps_below(base: Tensor, steps: tuple[ViewStep, ...]) -> tuple[ViewStep, .
 
 
 def watch_in_place(tensor: Tensor, result: Tensor) -> None:
-    """Corrects what the node of an in-place operation watches: not the input that it overwrites, of which PyTorch keeps a copy; and
-    if the result is saved, the tensor that it is written to. A missing derivative gets the name of the in-place form.
+    """Corrects which storages the node of an in-place operation watches for later writes.
+
+    The input is no longer watched, since the operation overwrites it and PyTorch keeps a copy. If the derivative reads the result,
+    the tensor that the result is written to is watched in its place. A rule for a missing derivative gets the name of the in-place form.
     """
     node = result._grad_fn
     if node is None:
@@ -300,7 +305,7 @@ class Through(Operation):
 # Of all chains of views, those that differ in sizes alone have one trace.
 _TRACES = Traces()
 
-# Operations for chains of views kept at most. When there are more, all are dropped: the program makes ever new ones.
+# For how many chains of views the operations are kept. A program with more keeps making new chains, so all are dropped then.
 MAX_CHAINS = 4096
 _writers: dict[tuple[object, ...], Through] = {}
 _readers: dict[tuple[object, ...], Through] = {}

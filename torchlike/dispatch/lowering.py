@@ -58,17 +58,18 @@ class Lowered(Kernel):
 
 
 def not_bool(op: Op, number: int, kind: str) -> TypeError:
-    """PyTorch's error where a flag is something else."""
+    """PyTorch's error for a flag that is not a bool."""
     name = op.parameters.names[number]
     return TypeError(f"{_public(op.name)}(): argument '{name}' (position {number + 1}) must be bool, not {kind}")
 
 
 def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Traces) -> Lowered:
-    """The kernel of ``op`` for these arguments, in which tensors are TENSOR and ``avals`` theirs in order.
+    """Makes the kernel of ``op`` for a call.
 
-    ``traces`` are those of the op that hold for other sizes.
-
-    Numbers that became inputs (``DynamicNumber``) take the avals after the tensors', in order.
+    Args:
+        args: the call's arguments, in which TENSOR stands for each tensor.
+        avals: the avals of the tensors in order, and after them those of the numbers that are inputs of the program (``DynamicNumber``).
+        traces: the op's traces that hold for other sizes too.
     """
     parameters, roles = op.parameters, op.roles
     check_arguments(op, args)
@@ -148,9 +149,9 @@ def _placement(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Av
 
 
 def _meta_placement(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Aval, ...]) -> Placement:
-    """Where an op runs of which an input is on the meta device: there, or it cannot run.
+    """Where an op runs if one of its inputs is on the meta device: on the meta device, or it raises.
 
-    Of the others only numbers and indices may be on the CPU. PyTorch lets some operations read memory that is not there.
+    Only 0-dimensional inputs and indices may be on the CPU. PyTorch lets some operations through that then read memory which is not there.
     """
     expected: Placement | None = None
     for aval, role in _tensor_roles(args, roles, avals):

@@ -57,7 +57,7 @@ def moved_value(value: Value, placement: Placement) -> Value:
 
 
 def move(self: Tensor, placement: Placement) -> Tensor:
-    """A copy on another device; gradients come back."""
+    """A copy on another device. A backward pass moves its gradient back to the device of the original."""
     if is_sparse(self):
         return FORMS["move"](self, placement)
     if isinstance(placement, Meshed) and self._aval.placement.home is placement.home:
@@ -78,7 +78,7 @@ def _laid_out(input: Array, where: Any) -> Array:
     def constrained(x: Array) -> Array:
         return lay_out(x, where)
 
-    # JAX's own derivative would bring the gradient into the same layout. It gets that of the input, where this has one.
+    # JAX's own derivative would give the gradient the layout of the result. It must have that of the input: see ``pullback.py``.
     constrained.defvjp(lambda x: (constrained(x), None), lambda _, cotangent: (cotangent,))
     return constrained(input)
 
@@ -93,7 +93,7 @@ def redistribute(tensor: Tensor, where: Meshed) -> Tensor:
 
 @dataclass(frozen=True)
 class Hint:
-    """A layout on a mesh that need not say how each dimension lies."""
+    """A layout on a mesh in which some dimensions may be left open."""
 
     mesh: jax.sharding.Mesh
     entries: tuple[Any, ...]
@@ -108,12 +108,12 @@ _HINT = internal_dispatcher(_constrained, "hinted")
 
 
 def hinted(tensor: Tensor, hint: Hint) -> Tensor:
-    """The tensor, with a word on how it is to lie. XLA decides about the rest."""
+    """The tensor in a layout that ``hint`` describes; XLA chooses the layout of the dimensions that the hint leaves open."""
     return apply(_HINT, (tensor, hint))
 
 
 def put_on_mesh(tensor: Tensor, where: Placement) -> None:
-    """Lays a tensor out over a mesh, for all who have it. What it holds stays the same."""
+    """Moves a tensor onto a mesh in place: everything that refers to it finds it there. Its elements stay the same."""
     value = tensor._value()
     if tensor._view is not None:
         tensor.data = from_value(moved_value(value, where))
@@ -124,8 +124,8 @@ def put_on_mesh(tensor: Tensor, where: Placement) -> None:
 def on_one_mesh(args: Sequence[object]) -> tuple[Any, ...]:
     """The arguments of an op of which some tensors lie on a mesh: the others are copied to each of its devices.
 
-    A leaf that wants a gradient goes to the mesh for good, so that its gradients, and the state that an optimizer keeps for it, are
-    where they are needed.
+    A leaf that requires a gradient is moved to the mesh for good, so that its gradients, and the state that an optimizer keeps for it,
+    lie on the mesh too.
 
     Raises:
         RuntimeError: tensors of several meshes.

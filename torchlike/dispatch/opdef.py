@@ -218,7 +218,7 @@ class DtypeRule:
 
 @dataclass(frozen=True, eq=False)
 class ValueCheck:
-    """A check of values that runs in the program, since only there they are known: of indices, say, or divisors."""
+    """A check of values, such as indices or divisors. It runs inside the compiled program, since the values are known only there."""
 
     find: Callable[..., Any]  # (arrays...) -> (bad, value)
     make_error: Callable[..., Exception]  # (value, *args, avals) -> the exception for a failed check
@@ -226,12 +226,12 @@ class ValueCheck:
 
 
 class Reading(enum.Enum):
-    """What PyTorch says of inputs in the memory that an operation writes to."""
+    """Whether PyTorch lets the inputs of an operation share memory with what the operation writes to."""
 
-    ANYWHERE = 0  # it does not look
+    ANYWHERE = 0  # they may: PyTorch does not check
     SAME_PLACES = 1  # an input may be the very elements that are written, but not others among them
     ELSEWHERE = 2  # no input may share an element
-    FIRST = 3  # SAME_PLACES for the first input; at the others it does not look
+    FIRST = 3  # SAME_PLACES for the first input; the others are not checked
     OTHERS_ELSEWHERE = 4  # SAME_PLACES for the first input, ELSEWHERE for the others
 
 
@@ -261,7 +261,8 @@ class Op:
     used_once: bool = False  # a second backward through PyTorch's node fails, although nothing is saved here
     # A string: PyTorch has no derivative under this name, and its backward pass says so ("aten::heaviside").
     differentiable: bool | str = True
-    missing_for: tuple[str, ...] = ()  # of that string: the parameters it is said of; (): all of them
+    # The parameters without a derivative, where ``differentiable`` is such a string; (): all.
+    missing_for: tuple[str, ...] = ()
     constant_results: tuple[int, ...] = ()  # the numbers of results that never require a gradient
     view: bool = False  # the result shares the input's memory; ``compute`` then runs on ``Strided`` as well
     several: bool = False  # returns a tuple whatever its length
@@ -276,7 +277,7 @@ class Op:
     roles: tuple[int, ...] = field(init=False)  # of the parameters
 
     def __post_init__(self) -> None:
-        """Raises for words and annotations that mean nothing: they would be ignored, or taken for others, in silence."""
+        """Raises for unknown words and annotations, which would otherwise be ignored, or mistaken for others, without an error."""
         parameters, rule = Parameters(self.compute), self.dtype_rule
         try:
             _check_forms(self.forms)

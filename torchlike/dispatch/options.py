@@ -88,7 +88,7 @@ def placement_of(device: DeviceLike | None, layout: Layout | None = None, like: 
 
 
 def require_grad(tensor: Tensor, requires_grad: bool) -> Tensor:
-    """The fresh tensor, as a leaf that wants a gradient if asked for."""
+    """Returns the new tensor, and makes it require a gradient if the flag is set."""
     if requires_grad:
         if tensor.dtype.category < dtypes.FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -97,7 +97,7 @@ def require_grad(tensor: Tensor, requires_grad: bool) -> Tensor:
 
 
 def fill(out: Tensor, result: Tensor, dtype: Dtype | None = None) -> Tensor:
-    """Writes the result of a creation function into ``out=``, which gets its shape without a warning."""
+    """Writes the result of a creation function into ``out=``, which is resized without a warning."""
     if dtype is not None and dtype is not out.dtype:
         raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
     result = result if result.dtype is out.dtype else result.to(out.dtype)  # pyright: ignore[reportAttributeAccessIssue]

@@ -12,8 +12,8 @@ __all__ = ["Reading", "reading", "reading_in_place", "refuse_overlap", "refuse_o
 
 
 def reading(declared: Op | Composite) -> Reading:
-    """The rule for an operation. Unless it is declared, those that go element by element, and those that write to places of a
-    given index, look.
+    """The rule for an operation. If none is declared, PyTorch checks the operations that work element by element, and those that
+    write to the places that an index names.
     """
     if declared.overlap is not None:
         return declared.overlap
@@ -34,7 +34,10 @@ def reading_in_place(declared: Op | Composite) -> Reading:
 
 
 def refuse_overlap_with_out(rule: Reading, out: object, inputs: Sequence[object]) -> None:
-    """The same for ``out``, where the first input is one of those that are read. (In-place forms are called too often to ask this.)"""
+    """As ``refuse_overlap``, for ``out=``: here the first input is only read, while an in-place form writes to it.
+
+    It is a function of its own because in-place forms are called too often to make this distinction at each call.
+    """
     if rule is Reading.FIRST or rule is Reading.OTHERS_ELSEWHERE:
         refuse_overlap(Reading.SAME_PLACES, out, inputs[:1])
         rule, inputs = (Reading.ELSEWHERE, inputs[1:]) if rule is Reading.OTHERS_ELSEWHERE else (Reading.ANYWHERE, ())
@@ -42,7 +45,7 @@ def refuse_overlap_with_out(rule: Reading, out: object, inputs: Sequence[object]
 
 
 def refuse_overlap(rule: Reading, written: object, inputs: Sequence[object], joined: bool = False) -> None:
-    """Looks at the inputs of an operation that is about to write to a tensor, or to each of several.
+    """Checks the inputs of an operation that is about to write to a tensor, or to each of several.
 
     Args:
         joined: the inputs are tensors of a list. There one without dimensions is a part of the result and not a number.

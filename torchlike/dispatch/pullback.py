@@ -50,7 +50,7 @@ class Rule:
         self.name = name(*_arguments_with_avals(kernel)) if callable(name) else name
         self.node_class: type[Node] = node_class(str(self.name))
         self.saved: tuple[int, ...] = ()
-        self.traced: Traced | None = None  # until the kernel of the pullback is made
+        self.traced: Traced | None = None  # dropped once the kernel of the pullback is made
         self.watches_result = op.saves is Saves.RESULT
         if self and not self.missing:
             # The pullback reads the inputs that are left when dead code is removed from it.
@@ -249,7 +249,7 @@ class Pullback(Operation):
         if any(aval.dtype in HALF for aval in avals):
             traced = traced or trace(fn, avals)  # NumPy sums in float32 in any case
             fn = with_wide_sums(fn)
-        # On a mesh the gradient of what has a layout gets that layout.
+        # On a mesh, the gradient of an input that has a layout gets the same layout.
         placement = layouts or rule.kernel.out_avals[0].placement
         return Lowered(self, (), fn, avals, placement, wrap_outputs=tuple, traced=traced)
 
