@@ -12,7 +12,7 @@ __all__ = ["detect_anomaly", "set_detect_anomaly"]
 class set_detect_anomaly:
     """Switches anomaly detection on or off: at once as a function, or for a block as a context manager.
 
-    While it is on, each forward op remembers where it was called and each backward step is looked at, so everything runs slowly.
+    While it is on, each forward op notes where it was called, and each backward step is checked, so everything runs slowly.
 
     Args:
         mode: on or off.

@@ -30,7 +30,7 @@ class UnpackedDualTensor(NamedTuple):
 
 
 def enter_dual_level() -> int:
-    """Begins a level, within which dual tensors can be made; gives its number, 0: they do not nest.
+    """Begins a level, within which dual tensors can be made. Returns its number, which is always 0, since levels do not nest.
 
     Raises:
         RuntimeError: there is one already.
@@ -78,10 +78,10 @@ class dual_level:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """The tensor, carrying a tangent: what is computed of it carries the tangent on, until ``unpack_dual``.
+    """The tensor with a tangent. Results computed from it have tangents too, which ``unpack_dual`` returns.
 
-    Other than in PyTorch it is a copy that requires a gradient, since the graph backwards is what the tangent is computed from; and what
-    is computed under ``no_grad`` carries none.
+    Unlike in PyTorch, it is a copy that requires a gradient, since tangents are computed from the graph of the backward pass. Results
+    computed under ``no_grad`` therefore have no tangent.
 
     Args:
         tangent: of the tensor's shape.
@@ -158,7 +158,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 def _tangent(tensor: Tensor) -> Tensor | None:
-    """The change of a tensor along the tangents; None where it depends on no dual tensor."""
+    """The tangent of a tensor: its derivative along the tangents of the dual tensors. None if it depends on none of them."""
     if not (_seeds and tensor.requires_grad):
         return None
     with enable_grad():
@@ -177,7 +177,7 @@ def _tangent(tensor: Tensor) -> Tensor | None:
 
 
 def _reaches_others(tensor: Tensor) -> bool:
-    """Whether the graph of a tensor reaches leaves that are not where tangents enter."""
+    """Whether the graph of a tensor reaches leaves that have no tangent."""
     seeds = _seeds or ()
     seed_ids = {id(seed) for seed, _ in seeds}
     nodes, visited = [tensor.grad_fn, *(tangent.grad_fn for _, tangent in seeds)], set()

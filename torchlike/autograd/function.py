@@ -34,7 +34,7 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors for ``backward``, which finds them in ``ctx.saved_tensors``.
 
-        What is no tensor is found out where the call becomes part of a graph, and the last call counts.
+        PyTorch checks that they are tensors only where the call becomes part of a graph. Of several calls the last one counts.
         """
         self.to_save = tensors
 
@@ -114,7 +114,7 @@ class _FunctionRule:
 
 
 def _fit(gradient: Tensor, aval: Any, name: str, position: int) -> Tensor:
-    """A gradient in the input's shape and dtype: broadcast dimensions are summed, as PyTorch does."""
+    """Converts a gradient to the input's shape and dtype; broadcast dimensions are summed, as in PyTorch."""
     if gradient._aval.shape != aval.shape:
         extra = gradient.dim() - len(aval.shape)
         lead = tuple(range(extra)) if extra > 0 else ()

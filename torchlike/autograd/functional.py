@@ -91,7 +91,7 @@ class _Call:
 
 
 def _pull(outputs: Tensors, inputs: Tensors, along: Tensors, create_graph: bool) -> Tensors:
-    """``autograd.grad``, where outputs need not require one, and None stands for no connection."""
+    """As ``autograd.grad``, but the outputs need not require a gradient; None where an output does not depend on an input."""
     pairs = [(out, v) for out, v in zip(outputs, along, strict=True) if out is not None and out.requires_grad]
     if not pairs:
         return (None,) * len(inputs)
@@ -186,7 +186,7 @@ def jacobian(
     """The derivative of each element of the output with respect to each of the input, by a backward pass for each of the former.
 
     Args:
-        vectorize, strategy: how PyTorch goes about it; here they change nothing. ``torch.func.jacrev`` and ``jacfwd`` are faster.
+        vectorize, strategy: choose PyTorch's implementation and have no effect here. ``torch.func.jacrev`` and ``jacfwd`` are faster.
 
     Shapes: that of the output followed by that of the input; in a tuple of tuples where outputs and inputs are tuples.
 

@@ -38,7 +38,7 @@ class _Switch:
     """A context manager that sets this thread's modes, and decorates functions and generator functions with itself."""
 
     grad: bool = False
-    inference: bool | None = None  # None: leave it
+    inference: bool | None = None  # None: it stays as it is
 
     def __new__(cls, function: object = None, *args: object, **kwargs: object) -> Any:
         self = super().__new__(cls)
@@ -187,7 +187,7 @@ class inference_mode(_Switch):
 class set_multithreading_enabled:
     """Whether PyTorch's backward passes may use several threads: at once as a function, or for a block as a context manager.
 
-    Here each runs in the thread that calls it, whatever is said.
+    Here each backward pass runs in the thread that calls it; the setting has no effect.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.set_multithreading_enabled.html
     """
@@ -210,5 +210,5 @@ class set_multithreading_enabled:
 
 
 def is_multithreading_enabled() -> bool:
-    """What ``set_multithreading_enabled`` was told last; True before."""
+    """The last value given to ``set_multithreading_enabled``; True at first."""
     return set_multithreading_enabled._enabled

@@ -26,8 +26,8 @@ def _differentiable_outputs(result: object) -> list[Tensor]:
     return [o for o in _tuple(result) if isinstance(o, Tensor) and o.requires_grad]
 
 
-# One op at a time: a program of many ops rounds in another way than the ops one by one, and which of the two runs depends on what
-# ran before. So two runs of a function could differ, and differences divided by ``eps`` would show it.
+# One op at a time. A program of many ops does not round as the single ops do, and which of the two runs depends on what ran before.
+# So two runs of a function could differ in their last bits, which the division by ``eps`` makes large.
 @op_by_op()
 def gradcheck(
     func: Callable[..., object],
@@ -117,7 +117,7 @@ def _check_jacobian(
 
 
 def _parts(output: Tensor) -> list[tuple[complex, str]]:
-    """The cotangents that are tried for each element of an output, and how a mismatch for them is announced."""
+    """The cotangents to try for each element of an output, each with the beginning of the error message for a mismatch."""
     if not output.is_complex():
         return [(1, "")]
     return [

@@ -63,7 +63,7 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor: Tensor) -> tuple[object, Tensor]:
-            # A copy, as in PyTorch: what is written to the tensor later is not seen.
+            # A copy, as in PyTorch: later writes to the tensor do not change it.
             return tensor.device, tensor.detach().cpu() if not tensor.is_cpu else tensor.detach().clone()
 
         def unpack(packed: Any) -> Tensor:
@@ -122,7 +122,7 @@ class _Arrivals:
         self.gradients[number] = gradient
         self.count += 1
         if self.count == self.expected:
-            self.running = None  # a pass that has ended must not be kept alive, nor be taken for a later one
+            self.running = None  # so that a finished pass is freed, and is not mistaken for a later one
 
 
 class _Several(RemovableHandle):

@@ -13,14 +13,14 @@ __all__ = ["Leaf", "in_order", "read_often"]
 def read_often(roots: Iterable[Node]) -> dict[Node, int]:
     """The leaves that more than one edge leads to in the graph of the roots, with the number of these edges.
 
-    No other node has to wait for its readers: they are newer, and newer nodes come first anyway.
+    Other nodes need no such count: whatever reads their result is newer, and the backward pass visits newer nodes first.
     """
     counts: dict[Node, int] = {}
     nodes: list[Node] = []
     met: set[Node] = set()
     for root in roots:
         _meet(root, nodes, met, counts)
-    for node in nodes:  # grows on the way
+    for node in nodes:  # the loop appends to it
         for edge in node.edges:
             if edge is None:
                 continue
@@ -48,8 +48,8 @@ Leaf = tuple[Any, dict[int, Any]]  # an AccumulateGrad, with the gradient that c
 def in_order(complete: list[Leaf], edges: Sequence[Edge | None], arrived: Iterable[Node]) -> list[Leaf]:
     """The order in which PyTorch visits leaves whose gradients one node has completed.
 
-    All leaves have the same priority in PyTorch's queue, which is above that of any other node. Among equals it is the shape of
-    the binary heap that decides, and so how many nodes there are in it.
+    In PyTorch's queue all leaves have the same priority, which is above that of any other node. The order among equals follows from
+    the shape of the binary heap, and so from the number of nodes in it.
 
     Args:
         edges: of that node; the leaves and what else is ready now are put into the queue in their order.
@@ -70,7 +70,7 @@ def _ready(nodes: list[Node]) -> set[Node]:
     """The nodes that no other node of the set leads to."""
     ready, behind = set(nodes), list(nodes)
     met: set[Node] = set()
-    for node in behind:  # grows on the way
+    for node in behind:  # the loop appends to it
         for edge in node.edges:
             if edge is not None and edge[0] not in met:
                 met.add(edge[0])

@@ -29,7 +29,7 @@ _running: list[profile] = []  # JAX makes one profile at a time
 class record_function(contextlib.ContextDecorator):
     """A range with a name, in torchlike's profiles and in those of ``jax.profiler``; also a decorator.
 
-    It takes the time that the Python lines take. Operations are recorded there and may run later: they stand beside it, under XLA's names.
+    It measures the Python code inside it. The operations recorded there may run later; they have entries of their own, under XLA's names.
 
     Args:
         name: of the range.

@@ -190,7 +190,7 @@ def log1p(x: Array, y: Array, re: Array, im: Array) -> Parts:
 
 
 def _odd_in_both(plain: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """A function that is odd in each part, by its values where neither is negative: there are no signs to lose."""
+    """Computes a function that is odd in each part from its values where neither part is negative, so that no sign of a zero is lost."""
 
     def function(z: Array) -> Array:
         w = plain(lax.complex(jnp.abs(z.real), jnp.abs(z.imag)))
@@ -314,7 +314,7 @@ def reciprocal(x: Array, y: Array, re: Array, im: Array) -> Parts:
     zero, one = jnp.zeros_like(x), jnp.ones_like(x)
     ratio = small / large
     by = large + small * ratio
-    ratio = jnp.where(ratio == 0, zero, ratio)  # it is added to a zero next, and so loses the sign of its own
+    ratio = jnp.where(ratio == 0, zero, ratio)  # the sum that follows would lose the sign of a negative zero
     real = jnp.where(across, ratio, one) / by
     imag = jnp.where(across, -one, jnp.where(ratio == 0, zero, -ratio)) / by
     nothing = (x == 0) & (y == 0)

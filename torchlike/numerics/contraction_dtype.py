@@ -1,4 +1,4 @@
-"""In which dtype a sum of products is computed: PyTorch multiplies two operands after the other, by `mul` or by `bmm`."""
+"""The dtype in which a sum of products is computed: PyTorch multiplies the operands pair by pair, by `mul` or by `bmm`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._core.annotations import Dtype
 
 
 class Part(NamedTuple):
-    """An operand, or what two of them gave: the size of each letter, and the dtype."""
+    """An operand, or the product of two of them: the size of each letter, and the dtype."""
 
     sizes: dict[str, int]
     dtype: Any
@@ -53,7 +53,7 @@ def contraction(operands: Sequence[tuple[tuple[int, ...], object]], terms: tuple
 
 
 def _path(terms: tuple[str, ...], result: str, shapes: list[tuple[int, ...]]) -> Any:
-    """Which two operands are multiplied next; the product is put behind the others."""
+    """Which two operands are multiplied at each step; their product is appended to the remaining ones."""
     if len(terms) == 2:
         return [(0, 1)]
     common: dict[str, int] = {}

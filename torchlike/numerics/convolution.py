@@ -1,7 +1,7 @@
 """A primitive of JAX for convolutions and their gradients, so that each platform computes them in the way that is fastest there.
 
 Its parameter is a ``Geometry``, which names the one of three arrays that is computed from the other two. The derivatives of each are
-the two others again, to any order. On a CPU with oneDNN, that computes; elsewhere XLA does.
+the two others again, to any order. On a CPU with oneDNN, oneDNN computes it; elsewhere XLA does.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ad.defbilinear(convolution_p, _gradient(0), _gradient(1))
 
 
 def _batched(operands: Any, places: Any, *, geometry: Geometry) -> tuple[Array, int]:
-    """Several convolutions as one. What they share decides: one image or kernel for all is read by more kernels or images."""
+    """The rule for ``vmap``: several convolutions as one, in a way that depends on whether they share the images or the kernel."""
     size = next(a.shape[p] for a, p in zip(operands, places, strict=True) if p is not None)
     several = {geometry.result}
     arrays = {}

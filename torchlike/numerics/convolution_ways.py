@@ -1,4 +1,4 @@
-"""Ways to write a convolution for XLA, and which is the fastest where: measured by ``python -m benchmarks.lowerings``."""
+"""Ways to write a convolution for XLA, and the choice of the fastest one, as measured by ``python -m benchmarks.lowerings``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..engine.geometry import Geometry
 from .half_precision import in_float32
 from .matmul_precision import precision
 
-# Kernels of more places are left to XLA where a way writes out a term for each.
+# The ways that write out one term for each place of the kernel are used up to this number of places.
 MAX_PLACES = 49
 
 
@@ -23,7 +23,7 @@ def by_xla(first: Array, second: Array, geometry: Geometry) -> Array:
 
 
 def for_processors(first: Array, second: Array, geometry: Geometry) -> Array:
-    """The same as XLA's code for CPUs computes it fastest."""
+    """As ``by_xla``, written in the way that XLA's code for CPUs computes fastest."""
     way = by_xla
     if geometry.result != "y" and not jnp.issubdtype(first.dtype, jnp.inexact):
         pass  # JAX transposes no function of integers. A transposed convolution is computed as a gradient, and may be of integers.
@@ -42,7 +42,7 @@ def _forward(x: Array, w: Array, geometry: Geometry) -> Array:
 
 
 def _image_gradient(w: Array, y: Array, geometry: Geometry) -> Array:
-    """The gradient of x: kernels turned round are moved over ``y``, the elements of which are spread by the stride."""
+    """The gradient of x: a convolution of ``y``, with zeros between its elements for the stride, with the kernels reversed."""
     outputs, inputs, *kernel = w.shape
     groups, ones = geometry.groups, (1,) * len(kernel)
     turned = jnp.flip(w, tuple(range(2, w.ndim))).reshape(groups, outputs // groups, inputs, *kernel)
@@ -59,7 +59,7 @@ def _image_gradient(w: Array, y: Array, geometry: Geometry) -> Array:
 
 
 def _kernel_gradient(x: Array, y: Array, geometry: Geometry) -> Array:
-    """The gradient of w: ``y`` is moved over ``x``, with stride and dilation exchanged, and images are summed instead of channels."""
+    """The gradient of w: a convolution of ``x`` with ``y`` as the kernel, stride and dilation exchanged, summed over images."""
     spec = (1, 0, *range(2, x.ndim))
     return lax.conv_general_dilated(
         x, y, geometry.dilation, _pads(geometry), None, geometry.stride, lax.ConvDimensionNumbers(spec, spec, spec),
@@ -134,7 +134,7 @@ def _padded(x: Array, geometry: Geometry, count: int) -> Array:
 
 
 def _met(wide: Array, geometry: Geometry, place: tuple[int, ...]) -> Array:
-    """The elements of padded images that one place of the kernel meets."""
+    """The elements of padded images that one place of the kernel is multiplied with."""
     steps = zip(place, geometry.dilation, geometry.stride, geometry.y[2:], strict=False)
     return wide[(slice(None), slice(None), *(slice(p * d, p * d + (m - 1) * s + 1, s) for p, d, s, m in steps))]
 

@@ -1,4 +1,4 @@
-"""Comparisons that see denormal numbers. XLA runs programs on CPUs with these taken for zero, and no flag turns that off.
+"""Comparisons that tell denormal numbers from zero. XLA treats them as zero in programs for CPUs, and no flag turns that off.
 
 What only compares is computed from the bits, as integers: they are exact, and cost about as much. Arithmetic stays as it is.
 """
@@ -31,20 +31,20 @@ def _bits(x: Array) -> Array:
 def _key(x: Array) -> Array:
     """Integers in the order of the numbers; the two zeros are equal, NaN lies beyond either infinity."""
     bits = _bits(x)
-    # Not a choice by `bits < 0`: LLVM knows that for a comparison of numbers, and makes one of it.
+    # Not a choice by `bits < 0`: LLVM would recognise a comparison of floats, and replace it by one.
     sign = bits >> (8 * bits.dtype.itemsize - 1)
     return ((bits & np.iinfo(bits.dtype).max) ^ sign) - sign
 
 
 def _number(x: Array) -> Array:
-    """Which elements are not NaN. Not by ``x == x``: beside a comparison of numbers LLVM makes one of those of integers too."""
+    """Which elements are not NaN. Not by ``x == x``: LLVM would then turn the comparisons of integers beside it into ones of floats."""
     bits = _bits(x)
     infinity = np.asarray(np.inf, x.dtype).view(bits.dtype)
     return (bits & np.iinfo(bits.dtype).max) <= infinity
 
 
 def _is_zero(integers: Array) -> Array:
-    """``integers == 0``, by way of numbers: from the plain form LLVM concludes that a number is compared with zero, and does that."""
+    """``integers == 0``, computed in floats: LLVM would turn the plain form into a comparison of the original float with zero."""
     wide = jnp.float64 if integers.dtype == np.int64 else jnp.float32
     return jnp.abs(integers.astype(wide) * jnp.asarray(0.7, wide)) < jnp.asarray(0.3, wide)
 

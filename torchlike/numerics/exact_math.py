@@ -1,4 +1,4 @@
-"""What PyTorch's CPU kernels round once, or have exactly, and XLA does not: quotients, roots, powers of 2, logarithms."""
+"""Quotients, roots, powers of 2 and logarithms that are exact, or rounded once, as in PyTorch's CPU kernels; XLA's are not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _traced = _Traced()
 
 @contextlib.contextmanager
 def computed_on(platform: str) -> Iterator[None]:
-    """What is traced meanwhile is for this platform: elsewhere than on a CPU the results are XLA's own."""
+    """Names the platform being traced for. On other platforms than the CPU the functions of this file are XLA's own."""
     before, _traced.platform = _traced.platform, platform
     try:
         yield
@@ -41,7 +41,7 @@ def traced_platform() -> str:
 
 
 def accumulator(dtype: np.dtype) -> np.dtype:
-    """What running results and moments are kept in: double precision on a CPU, as PyTorch does; float32 for half types."""
+    """The dtype of running results and moments: double precision on a CPU, as in PyTorch; elsewhere float32 for half types."""
     if dtype.kind in "iub":
         return dtype
     if dtype.itemsize < 4:
@@ -56,14 +56,14 @@ def exact_quotient(a: Array, b: Array) -> Array:
     """``a / b``, where XLA makes ``a * (1 / b)`` of a divisor that is constant or broadcast: 21 / 7 would be 3.0000002."""
     if _traced.platform != "cpu" or for_numpy() or not jnp.issubdtype(jnp.result_type(a, b), np.floating):
         return jnp.true_divide(a, b)
-    # Hidden both: of a / b / c it would make a / (b * c) as well.
+    # Both operands are behind the barrier: XLA would otherwise also turn a / b / c into a / (b * c).
     a, b = jnp.broadcast_arrays(a, b)
     return lax.optimization_barrier(a) / lax.optimization_barrier(b)
 
 
 @exact_quotient.defjvp
 def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
-    # Twice by the divisor, not once by its square: PyTorch's steps, which half-precision numbers can tell apart.
+    # PyTorch divides by the divisor twice and not by its square. In half precision the two results differ.
     result = exact_quotient(*primals)
     return result, exact_quotient(tangents[0], primals[1]) - tangents[1] * exact_quotient(result, primals[1])
 

@@ -1,4 +1,4 @@
-"""How exactly float32 matrices are multiplied: JAX's name for the program's setting."""
+"""The precision of products of float32 matrices: JAX's name for what ``torch.set_float32_matmul_precision`` has chosen."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ ad.defbilinear(product_p, _gradient_of_a, _gradient_of_b)
 
 
 def _batched(operands: Any, places: Any, *, sums: tuple[int, int], precision: Any) -> tuple[Array, int]:
-    """Where one matrix is the same for all, its product with the rows of all others; else as many products."""
+    """The rule for ``vmap``: if one matrix is shared, one product with the rows of all others; otherwise a product for each example."""
     (a, b), (place_a, place_b) = operands, places
     if place_b is None:
         rows = jnp.moveaxis(a, (place_a, 1 - sums[0] + (place_a <= 1 - sums[0])), (0, 1))
@@ -74,7 +74,7 @@ batching.primitive_batchers[product_p] = _batched
 
 
 def by_xla(a: Array, b: Array, *, sums: tuple[int, int], precision: Any) -> Array:
-    """As XLA multiplies by itself."""
+    """The product as XLA computes it from one ``dot_general``."""
     return lax.dot_general(a, b, (((sums[0],), (sums[1],)), ((), ())), precision=precision)
 
 

@@ -24,7 +24,7 @@ class Taps(NamedTuple):
     weights: np.ndarray | None
 
     def transposed(self, size: int) -> Taps:
-        """The map of cotangents, from the results back to the ``size`` elements."""
+        """The transposed map, which takes cotangents of the results to cotangents of the ``size`` elements."""
         rows, slots = np.nonzero(self.places >= 0)
         sources = self.places[rows, slots]
         order = np.argsort(sources, kind="stable")

@@ -13,13 +13,13 @@ def _subscript(where: Any) -> tuple[object, ...]:
     return tuple(slice(None) if index is None else index for index in where)
 
 
-# JAX finds out which of several elements written to one place has stayed, which takes three more scatters. PyTorch reads the
-# gradient at every place that was written to, and so do we.
+# If several elements are written to one place, JAX's derivative finds out which of them is there at the end, by three more scatters.
+# PyTorch's derivative reads the gradient at every place that was written to, and so does this one.
 @jax.custom_vjp
 def set_at(target: Array, where: tuple[Array, ...], values: Array) -> Array:
     """``target`` with ``values`` at the subscript ``where``: an integer array for each dimension, None for all of it.
 
-    ``values`` has the shape that the subscript selects. Where places repeat, the last one counts.
+    ``values`` has the shape that the subscript selects. Where a place is named several times, it gets the last of the values.
     """
     return target.at[_subscript(where)].set(values)
 

@@ -90,8 +90,8 @@ def _window(input: Array, starts: Sequence[int], sizes: list[int], steps: list[i
 def put_slices(whole: Array, starts: Sequence[int], steps: list[int], new: Array) -> Array:
     """``whole`` with ``new`` (of the same rank) in the window that begins at ``starts``.
 
-    A window without steps is one dynamic_update_slice; with steps the rest keeps its value by a mask. XLA's scatter, which
-    ``whole.at[...].set`` may become, takes the elements one by one on the CPU.
+    A window without steps is one dynamic_update_slice. With steps, a mask keeps the elements between. Not by ``whole.at[...].set``: that
+    may become a scatter, which XLA computes element by element on the CPU.
     """
     if new.size == 0:
         return whole
