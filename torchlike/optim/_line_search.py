@@ -10,7 +10,8 @@ from .._core.tensor import Tensor
 
 __all__ = ["Point", "strong_wolfe"]
 
-# The shares of the first slope: of the decrease that it promises, at least this much; of its steepness, at most this much.
+# The two conditions: the loss falls by at least this share of what the first slope predicts, and the slope's magnitude is at most
+# this share of the first one's.
 SUFFICIENT, FLAT = 1e-4, 0.9
 
 
@@ -74,7 +75,7 @@ def strong_wolfe(
         margin = 0.1 * (last - first)
         if min(last - t, t - first) >= margin:
             stuck = False
-        elif stuck or t >= last or t <= first:  # too near to an end for the second time, or at the end
+        elif stuck or t >= last or t <= first:  # for the second time too near to an end of the interval, or at it
             t = last - margin if abs(t - last) < abs(t - first) else first + margin
             stuck = False
         else:

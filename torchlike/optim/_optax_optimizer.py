@@ -29,7 +29,7 @@ __all__ = ["OptaxOptimizer", "scalar_state"]
 
 
 class OptaxOptimizer(Optimizer):
-    """An optimizer whose update is an optax chain. A subclass says which chain, and what it gets from a group's options."""
+    """An optimizer whose update is an optax chain. A subclass defines the chain, and which of a group's options it reads."""
 
     _op: Update
     _defaults_of_old_files: dict[
@@ -45,7 +45,7 @@ class OptaxOptimizer(Optimizer):
         return [params]
 
     def _initial_state(self, group: Mapping[str, object], param: Tensor) -> dict[str, Any]:
-        """The state of a parameter before its first step, if it is not all zeros; None for what is zeros."""
+        """The state of a parameter before its first step, for an algorithm whose state does not begin with zeros."""
         return {}
 
     def _check_params(self, params: Sequence[object]) -> None:
@@ -55,7 +55,8 @@ class OptaxOptimizer(Optimizer):
         super().__init_subclass__(**kwargs)
         cls._has_initial_state = cls._initial_state is not OptaxOptimizer._initial_state
 
-    _has_initial_state = False  # saves the call for each parameter at each step
+    # Whether a subclass defines ``_initial_state``. If not, a step need not call it for each parameter.
+    _has_initial_state = False
 
     def __setstate__(self, state: dict[str, object]) -> None:
         super().__setstate__(state)
@@ -115,7 +116,7 @@ class OptaxOptimizer(Optimizer):
 
     # ---- sparse gradients
 
-    _instead_for_sparse = ""  # what PyTorch's error says further
+    _instead_for_sparse = ""  # how PyTorch's error continues
 
     def _without_sparse(self, group: Mapping[str, object], params: list[Tensor]) -> list[Tensor]:
         """The parameters with dense gradients, after a step of those with sparse ones."""
@@ -172,7 +173,7 @@ _BASES = (*OptaxOptimizer.__mro__,)
 def _rounds(params: list[Any], stepped: list[Any]) -> list[list[Any]]:
     """The parameters in rounds, in none of which two are the same memory; before each but the first, what was stepped has to be written.
 
-    PyTorch steps one parameter after the other, so of two that are the same memory the second starts from what the first has left. Tied
+    PyTorch steps one parameter after the other, so of two that share memory the second starts from the result of the first. Tied
     weights become such parameters by ``load_state_dict(assign=True)``.
     """
     values = {id(p._storage.value) for p in params}

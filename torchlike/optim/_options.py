@@ -10,7 +10,7 @@ __all__ = ["check_adam_numbers", "check_betas", "check_fused", "check_learning_r
 
 
 def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
-    """Refuses what PyTorch's fused kernels cannot do. Here ``fused`` and ``foreach`` choose nothing: a step is one program anyway."""
+    """Refuses what PyTorch's fused kernels cannot do. Otherwise ``fused`` and ``foreach`` have no effect: a step is one program anyway."""
     if fused:
         if differentiable:
             raise RuntimeError("`fused` does not support `differentiable`")

@@ -37,7 +37,7 @@ def _adafactor(
 
 
 def _factored_descent(dtype: np.dtype, lr: Array, beta2_decay: Array, eps1: Array, *numbers: Array) -> Transformation:
-    """Unlike ``optax.adafactor`` for every matrix however small, over its last two dimensions, with PyTorch's rates."""
+    """As ``optax.adafactor``, but factored for matrices of any size, over the last two dimensions, and with PyTorch's rates."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
         step = state["step"] + 1
@@ -55,7 +55,7 @@ def _factored_descent(dtype: np.dtype, lr: Array, beta2_decay: Array, eps1: Arra
 
 
 def _whole_descent(dtype: np.dtype, lr: Array, beta2_decay: Array, eps1: Array, *numbers: Array) -> Transformation:
-    """The same for a vector, whose variance is kept whole."""
+    """As ``_factored_descent``, for a vector, whose variance is not factored."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
         step = state["step"] + 1

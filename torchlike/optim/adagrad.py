@@ -20,7 +20,7 @@ __all__ = ["Adagrad"]
 
 @descent
 def _adagrad(dtype: np.dtype, lr_decay: Array, eps: Array) -> Transformation:
-    """Unlike ``optax.scale_by_rss``, with ``eps`` added to the root, and with a rate that falls."""
+    """As ``optax.scale_by_rss``, but ``eps`` is added to the root, and the rate falls."""
     eps = eps.astype(dtype)
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:

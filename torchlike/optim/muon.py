@@ -46,7 +46,7 @@ def _averaged(momentum: Array, nesterov: bool) -> Transformation:
 
 
 def _orthogonal(a: Array, b: Array, c: Array, eps: Array, steps: int, match_rms: bool) -> Transformation:
-    """Unlike ``optax.contrib.muon`` in bfloat16, as PyTorch does it, and with PyTorch's factors for the shape."""
+    """As ``optax.contrib.muon``, but computed in bfloat16, as in PyTorch, and with PyTorch's factors for the shape."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
         rows, columns = grads.shape

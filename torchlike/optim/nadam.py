@@ -19,7 +19,7 @@ __all__ = ["NAdam"]
 
 @descent
 def _nadam(dtype: np.dtype, beta1: Array, beta2: Array, eps: Array, momentum_decay: Array) -> Transformation:
-    """Unlike ``optax.nadam``, with the paper's schedule for the momentum; the product of all momenta is part of the state."""
+    """As ``optax.nadam``, but with the paper's schedule for the momentum; the product of all momenta is part of the state."""
     eps = eps.astype(dtype)
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:

@@ -26,7 +26,7 @@ def _rprop(
 
 
 def _signed_steps(shrink: Array, grow: Array, smallest: Array, largest: Array) -> Transformation:
-    """Unlike ``optax.scale_by_rprop``, with the gradient as state; optax's has the step."""
+    """As ``optax.scale_by_rprop``, but the state has the last gradient, where optax's has the last step."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
         agreement = jnp.sign(grads * state["prev"])  # 1 where the gradient keeps its sign, -1 where the sign changes

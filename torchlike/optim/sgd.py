@@ -52,7 +52,7 @@ def _dampened_trace(decay: Array, share: Array, nesterov: bool, first: bool) -> 
     """``optax.trace`` where a gradient after the first enters with a share of less than one."""
 
     def update(grads: Array, state: State, params: Array) -> tuple[Array, State]:
-        # PyTorch's first trace is cut off from the gradient's history, which matters where the step has one.
+        # PyTorch detaches the first trace from the gradient, which matters for a differentiable step.
         trace = jax.lax.stop_gradient(grads) if first else decay * state["momentum_buffer"] + share * grads
         return (grads + decay * trace if nesterov else trace), {"momentum_buffer": trace}
 

@@ -42,7 +42,7 @@ def set_option(group: dict[str, Any], key: str, value: object) -> None:
 
 
 def check_optimizer(optimizer: Optimizer) -> None:
-    """Raises a TypeError for what is no optimizer."""
+    """Raises a TypeError unless the object is an optimizer."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
