@@ -1,4 +1,4 @@
-"""Collectives as recorded operations: in a program they run where they were called, between what was recorded around them."""
+"""Collectives as recorded operations. In a program each runs at the place where it was called."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Collective(Operation):
 
 
 def record(op: Collective, group: Group, static: tuple[object, ...], values: Sequence[Value]) -> list[Value]:
-    """Records a collective; what it gives to this process, as pending values."""
+    """Records a collective and returns the results of this process as pending values."""
     mine = recorder()
     if mine.group() not in (None, group):
         mine.flush("a collective of another group follows", hot=True)
@@ -91,7 +91,7 @@ def reduce_one(op: ReduceOp, size: int, x: Array) -> Array:
 
 
 def _all_reduce(size: int, op: ReduceOp, arrays: Sequence[Array]) -> list[Array]:
-    """Arrays of one dtype are sent as one."""
+    """Reduces each array over all processes. Arrays of one dtype are joined and sent together."""
     if len(arrays) == 1:
         return [reduce_one(op, size, arrays[0])]
     flat = reduce_one(op, size, jnp.concatenate([array.reshape(-1) for array in arrays]))
@@ -100,7 +100,7 @@ def _all_reduce(size: int, op: ReduceOp, arrays: Sequence[Array]) -> list[Array]
 
 
 def _broadcast(size: int, source: int, arrays: Sequence[Array]) -> list[Array]:
-    """A sum to which only the source adds something; by bits, so that nothing becomes another NaN or loses a sign."""
+    """A sum in which only the source's array is not zero. The bits are summed as integers, so that NaN and -0.0 stay what they are."""
     mine = lax.axis_index(AXIS) == source
     bits = [_bits(array) for array in arrays]
     results: list[Array] = list(arrays)
@@ -137,12 +137,12 @@ def _from_bits(bits: Array, like: Array) -> Array:
 
 
 def _all_gather(size: int, arrays: Sequence[Array]) -> list[Array]:
-    """Of each array, those of all processes, one after the other along a new first dimension."""
+    """Stacks the arrays of all processes along a new first dimension."""
     return [lax.all_gather(array, AXIS) for array in arrays]
 
 
 def _reduce_scatter(size: int, op: ReduceOp, arrays: Sequence[Array]) -> list[Array]:
-    """Of an array whose first dimension counts processes, each gets its row of what all give together."""
+    """Reduces an array with one row for each process; each process gets its row of the result."""
     (x,) = arrays
     wide = x.dtype.itemsize >= 4 and x.dtype != jnp.bool_
     if op is ReduceOp.SUM and wide:
@@ -153,7 +153,7 @@ def _reduce_scatter(size: int, op: ReduceOp, arrays: Sequence[Array]) -> list[Ar
 
 
 def _all_to_all(size: int, arrays: Sequence[Array]) -> list[Array]:
-    """Of an array whose first dimension counts processes, row i goes to process i."""
+    """Sends row i of an array to process i."""
     return [lax.all_to_all(array, AXIS, 0, 0) for array in arrays]
 
 

@@ -33,7 +33,7 @@ _world: list[World] = []
 
 
 def join(store: Store, rank: int, size: int) -> World:
-    """Joins the others, which meet at the store; a second time, what was joined before.
+    """Joins the other processes, which meet at the store. A second call returns the world that the first one made.
 
     Raises:
         NotImplementedError: another number of processes, or another rank, than before.
@@ -56,7 +56,7 @@ def join(store: Store, rank: int, size: int) -> World:
 
 
 def _own_host(store: Store) -> str:
-    """The address at which others reach this process: that of rank 0, where it is known."""
+    """The address of this host, which is rank 0's: the one by which the processes reach the store."""
     while hasattr(store, "underlying_store"):
         store = store.underlying_store  # type: ignore[attr-defined]
     host = getattr(store, "host", None) or os.environ.get("MASTER_ADDR")
@@ -80,8 +80,8 @@ def _see_devices(address: str, rank: int, size: int) -> list[Any]:
 
     @atexit.register
     def forget() -> None:
-        # JAX would wait at its end until all processes have come to theirs, and until devices are idle whose work may never end. So it
-        # finds nothing to take down: the end of the process does that.
+        # At exit JAX would wait until all processes exit and all devices are idle, which never happens if one process has failed. So JAX
+        # is left nothing to shut down: the operating system frees everything when the process ends.
         state.client = None
         for backend in (client, *xla_bridge._backends.values()):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(backend))

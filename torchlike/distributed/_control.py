@@ -1,4 +1,4 @@
-"""This process's connections to the hub: what it asks before a collective, and what it is told of other ranks."""
+"""This process's connections to the hub: it asks before each collective, and is told when another rank has failed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .errors import DistBackendError
 
 Message: TypeAlias = dict[str, object]
 
-# After another rank has failed, this one has so long to hear of it by an error; then it is ended.
+# Seconds after the failure of another rank within which this rank has to raise an error for it. Then its process is ended.
 GRACE_SECONDS = 4.0
 HUB = os.path.join(os.path.dirname(__file__), "_hub.py")
 
 
 def start_hub(size: int) -> tuple[int, int]:
-    """Starts the hub's process; the ports of the hub and of JAX's service."""
+    """Starts the hub's process, and returns the ports of the hub and of JAX's service."""
     environment = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "PYTHONSTARTUP")}
     process = subprocess.Popen(
         [sys.executable, "-P", HUB, str(size)],
@@ -114,7 +114,7 @@ class Control:
             while b"\n" in self._arrived:
                 line, self._arrived = self._arrived.split(b"\n", 1)
                 reply: Message = json.loads(line)
-                if reply["id"] == number:  # others were for asks that were interrupted
+                if reply["id"] == number:  # replies with other numbers are to requests that were interrupted
                     return reply
             data = self._asks.recv(1 << 16)
             if not data:
@@ -159,7 +159,7 @@ class Control:
         threading.Thread(target=self._end_soon, daemon=True).start()
 
     def _end_soon(self) -> None:
-        """Ends this process where it hears of no error: it may wait for a collective that will never be finished."""
+        """Ends this process if it has raised no error in time: it may be waiting for a collective that will never be finished."""
         time.sleep(GRACE_SECONDS)
         if not self.raised and not self._ended:
             sys.stderr.write(f"torchlike.distributed.DistBackendError: [Rank {self.rank}] {self.failure}\n")
@@ -177,10 +177,10 @@ class Control:
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
             code = 1 if not issubclass(kind, KeyboardInterrupt) else 130
-            os._exit(code)  # without what waits for the other ranks
+            os._exit(code)  # without exit handlers, which would wait for the other ranks
 
     def leave(self) -> None:
-        """Runs what is recorded, and says that this rank will not come to any collective any more."""
+        """Runs what is recorded, and tells the hub that this rank will take part in no further collective."""
         if self._ended:
             return
         try:

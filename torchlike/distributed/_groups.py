@@ -114,19 +114,19 @@ class ProcessGroup:
 
 
 class GroupMember:
-    """The default group, and what stands for a group that this process is not in."""
+    """The default group, and the object that stands for a group to which this process does not belong."""
 
     WORLD: ProcessGroup | None = None
     NON_GROUP_MEMBER: Any = -100
 
 
 group = GroupMember
-on_join: list[Callable[[Store, World], None]] = []  # what else is made when this process joins others
-_names = itertools.count()  # of groups: all processes make them in the same order
+on_join: list[Callable[[Store, World], None]] = []  # called when this process joins others
+_names = itertools.count()  # numbers in the names of groups, which all processes make in the same order
 
 
 class Backend(str):
-    """The name of what processes exchange tensors with, in small letters.
+    """The name of a backend, through which processes exchange tensors, in lower case.
 
     >>> torch.distributed.Backend("GLOO")
     'gloo'
@@ -234,7 +234,7 @@ def init_process_group(
         and world_size == 1
         and rank == 0
     ):
-        store = HashStore()  # nobody is to be met
+        store = HashStore()  # there are no other processes
     if store is None:
         store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size, timeout))
     elif world_size < 1 or rank < 0:
@@ -266,7 +266,7 @@ def _world_group() -> ProcessGroup:
 
 
 def group_of(group: object = None) -> ProcessGroup:
-    """A group that was handed to a function; without one, the default group."""
+    """The group that was passed to a function, or the default group if it was None."""
     world = _world_group()
     if group is None:
         return world
@@ -279,7 +279,7 @@ _NOT_IN_GROUP = "this process is not part of the given group"
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Forgets the default group with all others, or one of ``new_group``'s. What is recorded runs first."""
+    """Removes the default group with all others, or one group that ``new_group`` made. Recorded operations run first."""
     destroyed = group_of(group)
     flush()
     if destroyed is GroupMember.WORLD:
@@ -362,7 +362,7 @@ def split_group(
     pg_options: object = None,
     group_desc: str | None = None,
 ) -> ProcessGroup | None:
-    """The group of this process among several, which are given by numbers in the parent; None where it is in none."""
+    """Splits a group into several, given as lists of numbers in the parent. Returns the one of this process, or None if it is in none."""
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
     parent = group_of(parent_pg)
@@ -392,11 +392,12 @@ def get_world_size(group: Any = None) -> int:
     return -1 if given_group is None else given_group.size()
 
 
-sampler_world.size, sampler_world.rank = get_world_size, get_rank  # for samplers, which stand below
+# The module of the samplers is in a lower layer and cannot import this one.
+sampler_world.size, sampler_world.rank = get_world_size, get_rank
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """This process's number on its machine, as the launcher says it.
+    """This process's number on its machine, which the launcher puts into the environment.
 
     Raises:
         RuntimeError: it does not say it, and there is no ``fallback_rank``.

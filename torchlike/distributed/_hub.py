@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any
 
-# A rank that others wait for so long is told to run what it has recorded: it may hold a collective back without need.
+# Seconds after which a rank that others wait for is told to run what it has recorded, since a collective may be among it.
 NUDGE_SECONDS = 1.0
 # Seconds after which a hub without connections ends.
 ALONE_SECONDS = 300.0
@@ -37,10 +37,10 @@ class Peer:
         self.connection = connection
         self.arrived = b""
         self.rank = -1
-        self.tells = False  # whether it is the connection for what nobody asked
+        self.tells = False  # whether the hub sends messages of its own over this connection, rather than answers
 
     def send(self, message: dict[str, object]) -> None:
-        with contextlib.suppress(OSError):  # it has gone, which its end of the connection will say
+        with contextlib.suppress(OSError):  # if the rank has gone, reading from its connection will tell
             self.connection.sendall(json.dumps(message).encode() + b"\n")
 
 
@@ -201,7 +201,7 @@ def main() -> None:
     service = _jax.get_distributed_runtime_service(
         f"[::]:{service_port}" if socket.has_dualstack_ipv6() else f"0.0.0.0:{service_port}",
         size,
-        heartbeat_timeout=10_000_000,  # seconds: whether ranks live is told by their connections
+        heartbeat_timeout=10_000_000,  # seconds: the connections of the ranks tell whether they are alive
         shutdown_timeout=1,
     )
     hub = Hub(size)

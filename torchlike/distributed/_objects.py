@@ -29,7 +29,7 @@ def _store_object(group: ProcessGroup, key: str, thing: object) -> None:
 
 
 def _take(group: ProcessGroup, key: str, readers: int) -> Any:
-    """An object that another process puts there. The last of its readers removes it."""
+    """Waits for an object that another process puts into the store. The last of its readers removes it."""
     store, end = group.store, time.monotonic() + group.timeout.total_seconds()
     while True:
         try:
@@ -53,7 +53,7 @@ def objects_of_all(group: ProcessGroup, thing: object) -> list[Any]:
     """The objects of all processes, in the order of their numbers."""
     if group.size() == 1:
         return [pickle.loads(pickle.dumps(thing))]
-    flush()  # others may wait for what is recorded here
+    flush()  # other processes may wait for a collective that is only recorded here
     number = next(group.objects)
     _store_object(group, f"all/{number}/{group.rank()}", thing)
     return [_take(group, f"all/{number}/{rank}", group.size()) for rank in range(group.size())]

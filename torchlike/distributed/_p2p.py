@@ -1,4 +1,4 @@
-"""Tensors sent from one process to another, each over a connection of the two, by the host."""
+"""Tensors sent from one process to another, over a network connection between the two hosts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Mailbox:
                 try:
                     key, content = pickle.load(stream)
                 except (EOFError, OSError, pickle.UnpicklingError):
-                    return  # that process has gone, which the hub tells
+                    return  # that process has gone: the hub reports it
                 with self._control.changed:
                     self._boxes.setdefault(key, deque()).append(content)
                     self._control.changed.notify_all()
@@ -168,7 +168,7 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """Takes a tensor from another process, or from any; the number of its sender.
+    """Receives a tensor from another process, or from any, and returns the number of its sender.
 
     Raises:
         ValueError: from this process itself. DistBackendError: nothing comes.
@@ -186,7 +186,7 @@ def irecv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> Work:
-    """``recv``, which is done at ``wait()``."""
+    """``recv`` that takes place at ``wait()``."""
     mine = group_of(group)
     check_tensor(tensor, "tensor")
     number = None if src is None and group_src is None else _peer_rank(mine, src, group_src, "source")
@@ -230,7 +230,7 @@ def recv_object_list(
     device: DeviceLike | None = None,
     group_src: int | None = None,
 ) -> int:
-    """Takes objects from another process; its number."""
+    """Receives objects from another process, and returns its number."""
     mine = group_of(group)
     number = None if src is None and group_src is None else mine.number_of(src, group_src, "source")
     sender, content = mailbox(mine).take(mine, number, "objects", None)

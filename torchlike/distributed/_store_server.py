@@ -123,7 +123,7 @@ class Server:
             if data:
                 self._answer_all(client)
                 return
-        except (OSError, ValueError):  # it has gone, or does not speak this language
+        except (OSError, ValueError):  # the client has gone, or sends something else than messages of a store
             pass
         self._selector.unregister(client.connection)
         del self._clients[client.connection]

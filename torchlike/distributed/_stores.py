@@ -59,11 +59,11 @@ class Store:
         raise NotImplementedError
 
     def get(self, key: str) -> bytes:
-        """The value of a key, waited for. Raises ``DistStoreError`` where it does not come in time."""
+        """Waits for a key and returns its value. Raises ``DistStoreError`` if the key is not set in time."""
         raise NotImplementedError
 
     def add(self, key: str, amount: int) -> int:
-        """Adds to a number, which begins with 0; what it is then."""
+        """Adds to the number under a key, which begins with 0, and returns the sum."""
         raise NotImplementedError
 
     def check(self, keys: Sequence[str]) -> bool:
@@ -71,15 +71,15 @@ class Store:
         raise NotImplementedError
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
-        """Waits until all of the keys are there. Raises ``DistStoreError`` where that takes too long."""
+        """Waits until all of the keys are set. Raises ``DistStoreError`` if that takes too long."""
         raise NotImplementedError
 
     def compare_set(self, key: str, expected_value: str, desired_value: str) -> bytes:
-        """Puts a value where another one is expected, or where nothing is and nothing is expected; what is there then."""
+        """Sets a key if it has the expected value, or if it is not set and ``""`` is expected. Returns the value it has afterwards."""
         raise NotImplementedError
 
     def delete_key(self, key: str) -> bool:
-        """Removes a key; whether it was there."""
+        """Removes a key, and returns whether it was set."""
         raise NotImplementedError
 
     def num_keys(self) -> int:
@@ -91,7 +91,7 @@ class Store:
         raise NotImplementedError
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
-        """The values of several keys, waited for."""
+        """Waits for several keys and returns their values."""
         return [self.get(key) for key in keys]
 
     def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
@@ -105,7 +105,7 @@ class Store:
 
 
 class _Local(Store):
-    """Stores that are a dictionary, which ``_open`` gives for the time of one operation."""
+    """A store whose contents are a dictionary, which ``_open`` provides during one operation."""
 
     def _open(self) -> contextlib.AbstractContextManager[dict[str, bytes]]:
         raise NotImplementedError

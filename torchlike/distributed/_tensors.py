@@ -52,7 +52,7 @@ def exchange(
 
 
 def write(into: Tensor, source: Tensor) -> None:
-    """Puts a result into the caller's tensor; no graph sees it."""
+    """Writes a result into the caller's tensor; autograd does not notice."""
     with no_grad():
         into.detach().copy_(source)
 
@@ -87,7 +87,7 @@ def _count(tensors: Sequence[Tensor], group: ProcessGroup, what: str) -> None:
 def all_reduce(
     tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Makes one tensor of all processes', which each of them has then.
+    """Reduces the tensors of all processes to one, which every process gets.
 
     Args:
         tensor: what goes in, and where the result is put.
@@ -127,7 +127,7 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Makes one tensor of all processes', in process ``dst``; elsewhere the tensor stays what it is."""
+    """Reduces the tensors of all processes to one, which process ``dst`` gets. The tensors of the others do not change."""
     mine = group_of(group)
     op = checked(op, "reduce", check_tensor(tensor, "tensor"))
     number = mine.number_of(dst, group_dst, "dst")
@@ -181,7 +181,7 @@ def all_gather_coalesced(
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Puts the tensors of all processes into one, one after the other or along a new first dimension, as its shape says."""
+    """Puts the tensors of all processes into one: concatenated, or stacked along a new first dimension, depending on its shape."""
     mine = group_of(group)
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
@@ -253,7 +253,7 @@ def reduce_scatter(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Makes one list of tensors of all processes', and gives each process its part."""
+    """Reduces the lists of tensors of all processes to one list, of which each process gets its tensor."""
     mine = group_of(group)
     op = checked(op, "reduce_scatter", check_tensor(output, "output"))
     _count(check_tensors(input_list, "input_list"), mine, "reduce_scatter")
@@ -273,7 +273,7 @@ def reduce_scatter_tensor(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Makes one tensor of all processes', and gives each process its part."""
+    """Reduces the tensors of all processes to one, of which each process gets its part."""
     mine = group_of(group)
     op = checked(op, "reduce_scatter_tensor", check_tensor(output, "output"))
     check_tensor(input, "input")
@@ -306,7 +306,7 @@ def all_to_all(
 
 
 def _sent(group: ProcessGroup, parts: list[Tensor], sizes: list[int]) -> list[Tensor]:
-    """The parts that each process sends to this one, flat. Rows are padded to the longest row of any process."""
+    """The parts that the processes send to this one, flattened. Rows are padded to the longest row of any process."""
     if group.size() == 1:
         return [parts[0].detach().reshape(-1)]
     longest = max(objects_of_all(group, max(*sizes, *(piece.numel() for piece in parts))))

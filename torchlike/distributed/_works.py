@@ -12,7 +12,7 @@ __all__ = ["Work"]
 
 
 class Work:
-    """A collective that is recorded: tensors already stand for its results, and it runs with what is recorded around it.
+    """A recorded collective. Its tensors have pending values, and it runs together with the operations recorded around it.
 
     Args:
         tensors: the tensors that it writes to.
@@ -35,7 +35,7 @@ class Work:
         return self._finish is None
 
     def is_success(self) -> bool:
-        """Whether it went well."""
+        """Whether it has succeeded."""
         return self._finish is None
 
     def exception(self) -> None:

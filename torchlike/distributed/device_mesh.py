@@ -20,7 +20,7 @@ _active: list[DeviceMesh] = []
 
 
 class Grid(NamedTuple):
-    """The devices of one process as JAX's mesh, and which of its axes are meant."""
+    """The devices of one process as a mesh of JAX, and the axes of that mesh which this grid uses."""
 
     mesh: jax.sharding.Mesh
     axes: tuple[str, ...]

@@ -33,7 +33,8 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     def option(*names: str, **how: object) -> None:
-        long = [name for name in names if name.startswith("--")]  # which torchrun takes with either line
+        # torchrun accepts long names with hyphens and with underscores.
+        long = [name for name in names if name.startswith("--")]
         spelled = dict.fromkeys([*names, *("--" + name[2:].replace("-", "_") for name in long)])
         parser.add_argument(*spelled, **how)  # type: ignore[arg-type]
 
@@ -135,7 +136,7 @@ class Launcher:
         return [*runner, *(["-m"] if options.module else []), options.training_script, *options.training_script_args]
 
     def run(self) -> int:
-        """Runs all, again after a failure if that is allowed; the exit code."""
+        """Runs all processes, again after a failure if restarts are left, and returns the exit code."""
         for attempt in range(self.options.max_restarts + 1):
             failed = self._attempt(attempt)
             if failed is None:

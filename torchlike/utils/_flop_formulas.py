@@ -1,4 +1,4 @@
-"""What an operation costs in multiplications and additions, and under which ATen operator PyTorch's FlopCounterMode counts it."""
+"""How many multiplications and additions an operation takes, and under which ATen operator PyTorch's FlopCounterMode counts them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _stacked(call: Call) -> Counts:
 
 
 def _folded(call: Call, left: int, right: int) -> bool:
-    """Whether PyTorch makes one matrix of the stack, which it does beside a single matrix."""
+    """Whether PyTorch flattens a stack of matrices into one, which it does if the other operand is a single matrix."""
     if min(left, right) > 2:
         return False
     matrix, stack = ("other", "input") if right == 2 else ("input", "other")
@@ -137,7 +137,7 @@ def _tensordot(call: Call) -> Counts:
 
 
 def _einsum(call: Call) -> Counts:
-    """PyTorch contracts from left to right, two at a time; what sums over nothing is multiplied elementwise."""
+    """The contractions of ``einsum``: from left to right, two operands at a time. Where nothing is summed, elements are multiplied."""
     shapes = [aval.shape for aval in call.arguments["operands"]]
     terms, result = call.arguments["terms"], call.arguments["result"]
     size: dict[str, int] = {}
@@ -161,7 +161,7 @@ def _einsum(call: Call) -> Counts:
 
 
 def _convolution(call: Call, transposed: bool = False) -> Counts:
-    """As PyTorch counts: the gradient of the weight as if the channels were not in groups."""
+    """A convolution. As in PyTorch, the gradient of the weight is counted as if there were one group."""
     input, weight = call.shape("input"), call.shape("weight")
     steps = input if transposed else call.out
     flops = 2 * math.prod(steps[2:]) * math.prod(weight) * input[0]

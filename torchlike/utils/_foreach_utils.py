@@ -1,4 +1,4 @@
-"""torch.utils._foreach_utils: whether functions over lists of tensors take these."""
+"""torch.utils._foreach_utils: which tensors the functions over lists of tensors accept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.utils._python_dispatch: modes over ATen operators, which torchlike does not have. Questions are answered, modes refuse."""
+"""torch.utils._python_dispatch: modes over ATen operators, which torchlike does not have. Queries work, and entering a mode raises."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class SelectiveCheckpointContext:
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Callable[..., object] | list[object], allow_cache_entry_mutation: bool = False
 ) -> tuple[Any, Any]:
-    """Two contexts for ``checkpoint``'s ``context_fn``. Everything is computed again, whatever the policy would keep.
+    """Two contexts for ``checkpoint``'s ``context_fn``. They compute everything again, also what the policy would keep.
 
     The results and gradients are those of any policy. How much is kept is XLA's choice, within one program.
 
@@ -70,7 +70,7 @@ class _CheckpointSettings:
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Within it, ``early_stop`` of each ``checkpoint`` is this.
+    """Within this context, ``early_stop`` of each ``checkpoint`` has this value.
 
     Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.set_checkpoint_early_stop
     """
@@ -82,7 +82,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 
 def detach_variable(inputs: tuple[object, ...]) -> tuple[Any, ...]:
-    """The arguments with tensors cut from their graphs, which want gradients as before."""
+    """The arguments with each tensor detached from its graph; it requires a gradient if it did before."""
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple(
@@ -91,7 +91,7 @@ def detach_variable(inputs: tuple[object, ...]) -> tuple[Any, ...]:
 
 
 def check_backward_validity(inputs: Iterable[object]) -> None:
-    """Warns where no argument wants a gradient: then none comes."""
+    """Warns if no argument requires a gradient, because then none is computed."""
     if not any(input.requires_grad for input in inputs if isinstance(input, Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
@@ -164,7 +164,7 @@ def checkpoint(
 
 
 class _Enough(Exception):
-    """Ends a recomputation, as soon as all saved tensors have been computed."""
+    """Raised to end a recomputation as soon as all saved tensors have been computed."""
 
 
 class _Saved:
@@ -193,10 +193,10 @@ class _Frame:
         self.function, self.args, self.kwargs, self.state = function, args, kwargs, state
         self.context, self.check, self.early_stop = context, check, early_stop
         self.saved: list[weakref.ref[_Saved]] = []
-        self.gradient: Tensor | None = None  # of a result, once the backward pass has come here
+        self.gradient: Tensor | None = None  # the gradient of a result, once the backward pass has reached it
 
     def wait_for_gradients(self, result: object) -> None:
-        """Takes notice when the gradient of a result is there, so that nothing is computed again before."""
+        """Registers hooks that note the gradient of a result, so that the recomputation begins after it, and not before."""
 
         def watch(value: object) -> None:
             if isinstance(value, Tensor) and value.grad_fn is not None:
@@ -283,7 +283,7 @@ def _behind_barrier(arg: Any, gradient: Tensor | None) -> Any:
 
 
 class _Reentrant(Function):
-    """The function without a graph. Its backward runs the function again with a graph, and then the backward pass of that."""
+    """Runs the function without a graph. Its backward runs the function again with a graph, and then the backward pass of that graph."""
 
     @staticmethod
     def forward(ctx: Any, function: Any, preserve: bool, *args: Any) -> Any:

@@ -32,5 +32,5 @@ class DLDeviceType(enum.IntEnum):
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """A capsule over the tensor's memory. Libraries today take the tensor itself, by ``__dlpack__``."""
+    """A capsule over the tensor's memory. Most libraries now take the tensor itself, by its method ``__dlpack__``."""
     return tensor.__dlpack__()

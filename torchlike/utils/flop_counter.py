@@ -113,7 +113,7 @@ class FlopCounterMode:
 
 
 def get_suffix_str(number: int) -> str:
-    """The unit in which a number has at most six digits, with a half digit to spare."""
+    """The smallest unit in which a number is below 10,000."""
     return _SUFFIXES[max(0, min(len(_SUFFIXES) - 1, (len(str(number)) - 2) // 3))]
 
 

@@ -45,7 +45,7 @@ class ModuleTracker:
     def parents(self) -> set[str]:
         """The names of the modules that the program is in."""
         if self._backward_pass is not modes.backward_pass:
-            if self._backward_pass is not None:  # It has ended. It never left a module whose inputs need no gradient.
+            if self._backward_pass is not None:  # It has ended: no hook told of modules whose inputs need no gradient.
                 self._parents = {"Global"}
             self._backward_pass = modes.backward_pass
         return self._parents
