@@ -1,4 +1,4 @@
-"""Rounds in which engines take turns, in one process or in a process each, and what becomes of their times."""
+"""Rounds in which engines take turns, in one process or in a process each; prints the times and writes them as JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Run = Callable[[], float]  # measures once
 Maker = Callable[[], Run]  # prepares, with what is compiled once
 Figures = dict[str, list[float]]  # by engine, one of each round
 
-# Between turns, so that threads that look for work for a while after the last have gone to sleep.
+# A pause between turns. Idle threads of an engine look for work for a while before they sleep, and would slow the next engine down.
 PAUSE = 0.03
 
 
@@ -51,7 +51,7 @@ class Result:
 
 
 def engines(*names: str) -> list[str]:
-    """Those of torchlike, jax and pytorch that are asked for and installed."""
+    """Those of torchlike, jax and pytorch that the command line names and that are installed."""
     return [name for name in names if name != "pytorch" or importlib.util.find_spec("torch") is not None]
 
 
@@ -68,7 +68,7 @@ def in_turns(makers: Mapping[str, Maker], rounds: int, *, apart: bool = False) -
 
 
 class _Worker:
-    """A run in another process, which waits to be asked."""
+    """A run in another process, which measures when it receives a message."""
 
     def __init__(self, make: Maker) -> None:
         context = multiprocessing.get_context("spawn")
@@ -76,7 +76,7 @@ class _Worker:
         self._process = context.Process(target=_serve, args=(other, make))
         self._process.start()
         other.close()
-        self._pipe.recv()  # it is prepared before the next one begins to prepare
+        self._pipe.recv()  # waits until it is prepared, so that two engines do not prepare at once
 
     def __call__(self) -> float:
         self._pipe.send(True)
@@ -102,19 +102,19 @@ def _serve(pipe: Connection, make: Maker) -> None:
 
 
 def machine() -> dict[str, str]:
-    """What the figures depend on."""
+    """The facts about this machine that the figures depend on."""
     packages = ("torchlike", "jax", "jaxlib", "onednn-cpu-gomp", "torch", "numpy")
     installed = {each.metadata["Name"].lower() for each in importlib.metadata.distributions()}
     versions = {name: importlib.metadata.version(name) for name in packages if name in installed}
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    load = f"{os.getloadavg()[0]:.1f}"  # what else ran, and what has just been measured
+    load = f"{os.getloadavg()[0]:.1f}"  # the load, of other programs and of what has just been measured
     about = {"cores": str(cores), "load": load, "processor": platform.machine(), "python": platform.python_version()}
     waiting = {name: os.environ[name] for name in ("OMP_WAIT_POLICY", "OMP_NUM_THREADS") if name in os.environ}
     return about | waiting | versions
 
 
 def write(file: Path, results: Iterable[Result], about: dict[str, str]) -> None:
-    """Keeps results and the machine that they are of as JSON."""
+    """Writes results, and the facts about the machine, as JSON."""
     kept = {"machine": about, "benchmarks": {each.name: each.as_json() for each in results}}
     file.write_text(_joined(json.dumps(kept, indent=1)) + "\n", encoding="utf-8")
 
@@ -130,7 +130,7 @@ def _joined(text: str) -> str:
 
 
 def arguments(text: str | None, rounds: int, cases: Iterable[str] = ()) -> argparse.ArgumentParser:
-    """What the benchmarks take on the command line."""
+    """The command-line options that all benchmarks have."""
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures of all rounds here")
@@ -140,6 +140,6 @@ def arguments(text: str | None, rounds: int, cases: Iterable[str] = ()) -> argpa
 
 
 def finish(result: Result, file: Path | None) -> None:
-    """Keeps a result where a file is named."""
+    """Writes a result to the file that ``--json`` names, if any."""
     if file is not None:
         write(file, [result], machine())

@@ -46,14 +46,14 @@ def accelerator(made_up: bool) -> str:
 
 
 def for_jax(made_up: bool) -> Any:
-    """The same device for JAX."""
+    """JAX's device for the same accelerator."""
     import torchlike as torch
 
     return torch.ones(1, device=accelerator(made_up))._aval.placement.device
 
 
 def pytorch_has_it() -> bool:
-    """Whether PyTorch is here, and sees a GPU."""
+    """Whether PyTorch is installed and sees a GPU."""
     if not engines("pytorch"):
         return False
     return importlib.import_module("torch").cuda.is_available()
@@ -72,7 +72,7 @@ def training(engine: str, name: str, made_up: bool) -> Run:
 
 
 def mixed(torch: Any, device: str, burst: Burst) -> Burst:
-    """The loop in autocast. Backward passes take the dtypes of the forward ones, within it as outside."""
+    """The loop under autocast. The backward pass is inside the context too, which makes no difference to its dtypes."""
 
     def run(steps: int) -> float:
         with torch.autocast(device, dtype=torch.bfloat16):
@@ -109,7 +109,7 @@ def loop(engine: str, kind: str, made_up: bool) -> Run:
 
 
 def copying(engine: str, direction: str, made_up: bool) -> Run:
-    """Microseconds of a copy of so many mebibytes."""
+    """Microseconds of a copy of this many mebibytes."""
     torch = importlib.import_module(MODULES[engine])
     device = accelerator(made_up) if engine == "torchlike" else "cuda"
     here = torch.rand(MEBIBYTES * 2**18)
@@ -129,13 +129,13 @@ def copying(engine: str, direction: str, made_up: bool) -> Run:
 
 
 def memory(made_up: bool) -> dict[str, int]:
-    """What the device's allocator tells; empty where it tells nothing."""
+    """The statistics of the device's allocator; empty if it has none."""
     stats = for_jax(made_up).memory_stats() or {}
     return {name: stats[name] for name in ("bytes_in_use", "peak_bytes_in_use", "bytes_limit") if name in stats}
 
 
 def peak(engine: str, name: str, made_up: bool) -> Run:
-    """Mebibytes of the device that a training took at the most."""
+    """Peak memory of a training on the device, in mebibytes."""
     training(engine, name, made_up)
     return lambda: memory(made_up).get("peak_bytes_in_use", 0) / 2**20
 

@@ -32,7 +32,7 @@ def main() -> None:
         lambda: programs.run(1),
     ):
         results.append(measure())
-        write(args.json, results, about)  # what is measured is kept, whatever becomes of the rest
+        write(args.json, results, about)  # written after each benchmark, so that a later failure loses nothing
         print(f"-- {results[-1].name}: {time.perf_counter() - start:.0f} s so far", flush=True)
 
 

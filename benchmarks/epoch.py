@@ -72,7 +72,7 @@ def prepared(engine: str, workers: int, root: Path | None, count: int) -> Run:
 
 
 def run(rounds: int = 5, only: str | None = None, root: Path | None = None, count: int = 60_000) -> Result:
-    """Seconds an epoch. PyTorch's workers are forks, so that each engine has a process of its own: JAX does not live through a fork."""
+    """Seconds of an epoch. Each engine has a process of its own, because PyTorch forks its workers and JAX does not survive a fork."""
     result = Result("epoch", "s")
     for name, workers in WORKERS.items():
         if only in (None, name):

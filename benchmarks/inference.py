@@ -18,7 +18,7 @@ from .step import MODULES, Burst, in_jax, measure, microseconds, with_processes
 
 
 def pytorch_loop(torch: Any, case: Case) -> Burst:
-    """As tutorials write it, with gradients off."""
+    """An evaluation loop as tutorials write it, with gradients off."""
     torch.manual_seed(0)
     model, loss_fn = case.model(torch)
     model.eval()
@@ -56,7 +56,7 @@ def prepared(engine: str, name: str) -> Run:
 
 
 def run(rounds: int = 7, only: str | None = None, apart: bool | None = None) -> Result:
-    """Microseconds a batch."""
+    """Microseconds of a batch."""
     return measure("inference", prepared, only, rounds, apart)
 
 

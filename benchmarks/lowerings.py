@@ -90,7 +90,7 @@ def gradient(fn: Any, of: Geometry) -> Any:
 
 
 def channels_last(of: Geometry, arrays: dict[str, Any]) -> Run:
-    """XLA's older code where images lie in its own order from the beginning."""
+    """XLA's older convolution code, with images that are stored in its own order, channels last."""
     letters, rank = "DHW"[3 - len(of.stride) :], len(of.stride)
     moved = {n: jnp.moveaxis(arrays[n], 1, -1) for n in "xy"} | {"w": jnp.moveaxis(arrays["w"], (0, 1), (-1, -2))}
 
@@ -120,7 +120,7 @@ def by_pytorch(torch: Any, of: Geometry, arrays: dict[str, Any]) -> Run:
 
 
 def ways(of: Geometry) -> dict[str, Run]:
-    """All that can compute this here, by name."""
+    """All ways to compute a convolution, or one of its gradients, on this machine, by name."""
     random = np.random.default_rng(0)
     arrays = {n: jnp.asarray(random.standard_normal(of.shape(n)), jnp.float32) for n in "xwy"}
     operands = [arrays[n] for n in of.operands]
@@ -152,7 +152,7 @@ def ways(of: Geometry) -> dict[str, Run]:
 
 
 def product_ways(sizes: tuple[int, int, int], result: str) -> dict[str, Run]:
-    """All that can compute a product, or one of its gradients."""
+    """All ways to compute a product, or one of its gradients."""
     rows, features, outputs = sizes
     shapes = {"x": (rows, features), "w": (outputs, features), "y": (rows, outputs)}
     first, second, sums = FACTORS[result]
@@ -179,7 +179,7 @@ def product_ways(sizes: tuple[int, int, int], result: str) -> dict[str, Run]:
 
 
 def measure(runs: dict[str, Run], rounds: int) -> dict[str, float]:
-    """Milliseconds of the fastest round of each."""
+    """Milliseconds of the fastest round of each way."""
     best = dict.fromkeys(runs, float("inf"))
     for _ in range(rounds):
         for name, run in runs.items():
@@ -201,7 +201,7 @@ def compared(name: str, ways_of: Callable[[str], dict[str, Run]], rounds: int) -
 
 
 def better(times: dict[str, float]) -> str:
-    """The way that is so much faster than the chosen one that the choice is wrong; empty if none is."""
+    """A way that is faster than the chosen one by more than the tolerance; empty if there is none."""
     others = {name: t for name, t in times.items() if name not in ("chosen", "PyTorch", "XLA, older, channels last")}
     name = min(others, key=others.__getitem__)
     return name if times["chosen"] > WORSE * others[name] else ""

@@ -22,9 +22,9 @@ ALL: dict[str, Case] = {**CASES, "wide": WIDE}
 
 
 def peak() -> float:
-    """MiB of resident memory, at most so far."""
+    """The peak of resident memory so far, in MiB."""
     status = Path("/proc/self/status")
-    if status.exists():  # what the process that started this one held counts as this one's in getrusage
+    if status.exists():  # not getrusage, whose peak includes that of the process which started this one
         (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
         return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -45,7 +45,7 @@ def prepared(engine: str, name: str) -> Run:
 
 
 def run(rounds: int = 1, only: str | None = None) -> Result:
-    """MiB by which the peak rose."""
+    """The rise of the peak, in MiB."""
     result = Result("memory", "MiB")
     for name in ALL:
         if only in (None, name):

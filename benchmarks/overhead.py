@@ -129,7 +129,7 @@ CASES: dict[str, Callable[[Any], Line]] = {
 def prepared(engine: str, name: str) -> Run:
     """The run of an engine for a case."""
     line = CASES[name](importlib.import_module(MODULES[engine]))
-    for _ in range(3):  # the second time what was recorded is compiled
+    for _ in range(3):  # the path is compiled at its second run
         line()
 
     def run() -> float:

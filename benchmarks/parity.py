@@ -1,4 +1,4 @@
-"""The classifier's training log on PyTorch and on torchlike, from one source, and how far the two are apart.
+"""The classifier's training logs with PyTorch and with torchlike, from the same code, and the differences between them.
 
     python -m benchmarks.parity --root DIR [--epochs 3] [--shuffle] [--dropout 0.2] [--limit N]
 

@@ -20,12 +20,12 @@ from ._rounds import Result, arguments, engines, finish
 
 FOLDER = Path(__file__).parents[1] / "tests" / "programs" / "scripts"
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.py"))
-LEAST = 0.01  # seconds: a program that takes no longer than the import
+LEAST = 0.01  # seconds: shown for a program that takes no longer than the import
 COMMANDS = {"torchlike": ["-m", "torchlike"], "torchlike, first": ["-m", "torchlike"], "pytorch": []}
 
 
 def seconds(command: list[str], cache: str) -> float:
-    """Of a process, from its start to its end.
+    """The seconds from the start of a process to its end.
 
     Raises:
         subprocess.CalledProcessError: it failed.
@@ -46,7 +46,7 @@ def imports(names: list[str], folder: str) -> dict[str, float]:
 
 
 def run(rounds: int = 3, only: str | None = None) -> Result:
-    """Seconds of each program less the import."""
+    """Seconds of each program without the import."""
     result = Result("programs", "s")
     names = ["torchlike, first", "torchlike", *engines("pytorch")]
     with tempfile.TemporaryDirectory() as folder:

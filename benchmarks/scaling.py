@@ -33,7 +33,7 @@ def prepared(engine: str, kind: str, size: int) -> Run:
 
 
 def recording(count: int) -> Run:
-    """Records so many operations and drops them: nothing is computed."""
+    """Records this many operations and drops their results, so that nothing is computed."""
     import torchlike as torch
 
     x = torch.ones(16)
@@ -54,7 +54,7 @@ def recording(count: int) -> Run:
 
 
 def run(rounds: int = 5, only: str | None = None) -> Result:
-    """Microseconds a step of each size, and an operation of each count."""
+    """Microseconds of a step for each size, and of an operation for each count."""
     result = Result("scaling", "us")
     for kind, (_, sizes) in SIZES.items():
         for size in sizes if only in (None, kind) else ():

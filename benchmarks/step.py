@@ -25,7 +25,7 @@ import numpy as np
 from ._rounds import Maker, Result, Run, arguments, engines, finish, in_turns
 from .models import CASES, Case
 
-Burst = Callable[[int], float]  # runs so many steps and returns the last loss
+Burst = Callable[[int], float]  # runs this many steps and returns the last loss
 LR = 1e-3
 ENGINES = ("torchlike", "jax", "pytorch")
 CONVOLUTIONS = {"lenet", "resnet"}
@@ -33,7 +33,7 @@ MODULES = {"torchlike": "torchlike", "pytorch": "torch"}
 
 
 def pytorch_loop(torch: Any, case: Case, device: str = "cpu", compiled: bool = False) -> Burst:
-    """The loop every PyTorch user writes, for PyTorch itself or for what claims to be it."""
+    """The loop that every PyTorch user writes, for PyTorch or for torchlike in its place."""
     torch.manual_seed(0)
     model, loss_fn = case.model(torch)
     model = model.to(device)
@@ -126,7 +126,7 @@ def measure(name: str, make: Callable[[str, str], Run], only: str | None, rounds
 
 
 def with_processes(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Adds the options that say where engines live."""
+    """Adds the options that choose between one process for all engines and one for each."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--apart", action="store_true", default=None, help="each engine in a process of its own")
     group.add_argument("--together", action="store_false", dest="apart", help="all engines in one process")
@@ -134,7 +134,7 @@ def with_processes(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def run(rounds: int = 7, only: str | None = None, apart: bool | None = None) -> Result:
-    """Microseconds a step."""
+    """Microseconds of a step."""
     return measure("step", prepared, only, rounds, apart)
 
 
