@@ -41,17 +41,17 @@ def main() -> None:
         print(f"torchlike {__version__}")  # noqa: T201
     elif first in ("-m", "-c"):
         if not others:
-            _complain(f"Argument expected for the {first} option")
+            _exit_with_usage(f"Argument expected for the {first} option")
         (_run_module if first == "-m" else _run_text)(*others)
     elif first == "-":
         _run_input(others, first if len(sys.argv) > 1 else "")
     elif first.startswith("-"):
-        _complain(f"Unknown option: {first}")
+        _exit_with_usage(f"Unknown option: {first}")
     else:
         _run_script(first, *others)
 
 
-def _complain(words: str) -> NoReturn:
+def _exit_with_usage(words: str) -> NoReturn:
     sys.stderr.write(f"{words}\n{USAGE.partition(chr(10))[0]}\n")
     raise SystemExit(2)
 
