@@ -31,9 +31,12 @@ SECOND_BACKWARD = (
 class Node:
     """One step of the graph. Newer nodes have higher sequence numbers, and edges lead to older nodes only.
 
-    ``rule`` gives the derivative (see ``dispatch/pullback.py``); ``edges`` has an entry ``(node, output number)`` or None for each input
-    that the rule differentiates; ``saved`` are the values its pullback reads; ``watched`` are ``(storage, version, aval, producer)``
-    of what PyTorch would have saved, which must not have been written to since; of its own result the producer is ``ITSELF``.
+    Attributes:
+        rule: the derivative (see ``dispatch/pullback.py``).
+        edges: for each input that the rule differentiates ``(node, output number)``, or None.
+        saved: the values that the pullback reads.
+        watched: ``(storage, version, aval, producer)`` of each tensor that PyTorch would have saved. The backward pass raises if one of
+            them has been written to since. The producer is ``ITSELF`` where the tensor is this node's own result.
     """
 
     # A program makes thousands of nodes a second, and few need more than the first six fields: class attributes hold the other defaults.

@@ -170,8 +170,8 @@ class OptaxOptimizer(Optimizer):
 _BASES = (*OptaxOptimizer.__mro__,)
 
 
-def _rounds(params: list[Any], stepped: list[Any]) -> list[list[Any]]:
-    """The parameters in rounds, in none of which two are the same memory; before each but the first, what was stepped has to be written.
+def _rounds(params: list[Tensor], stepped: list[Tensor]) -> list[list[Tensor]]:
+    """Divides the parameters into rounds. No two parameters of a round share memory; each round's results are written before the next one.
 
     PyTorch steps one parameter after the other, so of two that share memory the second starts from the result of the first. Tied
     weights become such parameters by ``load_state_dict(assign=True)``.

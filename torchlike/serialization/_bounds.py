@@ -39,16 +39,16 @@ class Budget:
             return
         todo, parts = [key], 0
         while todo:
-            each = todo.pop()
-            parts += len(each)
+            nested = todo.pop()
+            parts += len(nested)
             if parts > MOST_PARTS_OF_A_KEY:
                 raise ValueError(f"a key has more than {MOST_PARTS_OF_A_KEY} parts")
-            todo += [part for part in each if type(part) is tuple]
+            todo += [part for part in nested if type(part) is tuple]
         self.spend(parts)
 
     def arguments(self, arguments: Any) -> None:
         """Spends the cost of a call, which may copy its arguments."""
-        self.spend(sum(len(each) for each in arguments if isinstance(each, _SIZED)))
+        self.spend(sum(len(argument) for argument in arguments if isinstance(argument, _SIZED)))
 
     def keys(self, pairs: bool, arguments: Any) -> None:
         """Spends the cost of a call that hashes parts of its arguments: a set's members, the keys of an OrderedDict."""
@@ -60,7 +60,7 @@ class Budget:
 
 def described(thing: object) -> str:
     """A short text for an object from a file. It never shows a whole container, which may be larger than the memory."""
-    if isinstance(thing, (list, tuple)) and len(thing) < 100 and all(type(each) in _PLAIN for each in thing):
+    if isinstance(thing, (list, tuple)) and len(thing) < 100 and all(type(element) in _PLAIN for element in thing):
         return str(thing)
     if isinstance(thing, _SIZED) and not isinstance(thing, (str, bytes)):
         return f"a {type(thing).__name__} of {len(thing)}"

@@ -136,14 +136,14 @@ def _require_tensors(loaded: object) -> Any:
     """The loaded object. Raises if it contains a storage without a tensor."""
     pending, visited = [loaded], set()
     while pending:
-        each = pending.pop()
-        if isinstance(each, Stored):
+        thing = pending.pop()
+        if isinstance(thing, Stored):
             raise NotImplementedError(
                 "the file holds a storage that is no tensor's: torchlike has no storages of their own, save tensors instead"
             )
-        if isinstance(each, (dict, list, tuple)) and id(each) not in visited:
-            visited.add(id(each))
-            pending += each.values() if isinstance(each, dict) else each
+        if isinstance(thing, (dict, list, tuple)) and id(thing) not in visited:
+            visited.add(id(thing))
+            pending += thing.values() if isinstance(thing, dict) else thing
     return loaded
 
 

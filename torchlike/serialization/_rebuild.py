@@ -164,7 +164,7 @@ def _with_state(tensor: object, state: Any) -> Any:
 
 
 def _get_layout(name: object) -> Layout:
-    layout_of_name = {str(each): each for each in (layouts.strided, layouts.sparse_coo, layouts.sparse_csr)}
+    layout_of_name = {str(layout): layout for layout in (layouts.strided, layouts.sparse_coo, layouts.sparse_csr)}
     if type(name) is not str or name not in layout_of_name:
         raise NotImplementedError(f"torchlike does not have the layout {described(name)} that the file speaks of")
     return layout_of_name[name]

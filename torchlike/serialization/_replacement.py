@@ -77,10 +77,10 @@ def _lock(file: Any) -> bool:
 def _remove_abandoned(path: str) -> None:
     """Removes the temporary files of this name that killed processes have left."""
     folder, name = os.path.split(path)
-    for each in os.listdir(folder):
-        if not (each.startswith(name) and _OURS.fullmatch(each, len(name))):
+    for file_name in os.listdir(folder):
+        if not (file_name.startswith(name) and _OURS.fullmatch(file_name, len(name))):
             continue
-        leftover = os.path.join(folder, each)
+        leftover = os.path.join(folder, file_name)
         with contextlib.suppress(OSError):  # it does not exist any more, or we have no permission
             with open(leftover, "rb") as file:
                 is_abandoned = _lock(file)

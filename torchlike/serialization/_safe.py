@@ -35,7 +35,7 @@ def add_safe_globals(safe_globals: list[Allowed]) -> None:
 
     Source: https://docs.pytorch.org/docs/stable/notes/serialization.html#torch.serialization.add_safe_globals
     """
-    _allowed.extend(each for each in safe_globals if each not in _allowed)
+    _allowed.extend(allowed for allowed in safe_globals if allowed not in _allowed)
 
 
 def get_safe_globals() -> list[Allowed]:
@@ -100,7 +100,7 @@ _DEFAULT: dict[str, object] = {
 
 def users() -> dict[str, Any]:
     """The globals that callers have allowed, by their full names in files."""
-    return dict((each[1], each[0]) if isinstance(each, tuple) else (full_name(each), each) for each in _allowed)
+    return dict((entry[1], entry[0]) if isinstance(entry, tuple) else (full_name(entry), entry) for entry in _allowed)
 
 
 def lookup(module: str, name: str, by_user: Mapping[str, object]) -> Any:

@@ -80,7 +80,7 @@ class SafeUnpickler:
         self.persistent = persistent
         self.encoding = encoding
         self.stack: list[Any] = []
-        self.marked: list[list[object]] = []  # the stacks below each mark
+        self.marked: list[list[Any]] = []  # the stacks below each mark
         self.memo: dict[int, object] = {}
         self.users = users()
         self.by_id: dict[int, object] = {}  # the ids of objects that came in by name: only they may be called
@@ -176,7 +176,7 @@ class SafeUnpickler:
         kind = type(thing)
         if kind is OrderedDict:
             thing.__dict__.update(_attributes(state))
-        elif any(kind is each for each in self.users.values()):
+        elif any(kind is user_class for user_class in self.users.values()):
             _set_state(thing, state)
         else:
             raise unsafe_pickle(
@@ -190,7 +190,9 @@ class SafeUnpickler:
         to.extend(items)
 
     def set_items(self, of: Any, items: list[Any], word: str) -> None:
-        if type(of) not in (dict, OrderedDict, Counter) and not any(type(of) is each for each in self.users.values()):
+        if type(of) not in (dict, OrderedDict, Counter) and not any(
+            type(of) is user_class for user_class in self.users.values()
+        ):
             raise unsafe_pickle(
                 f"Can only {word} for dict, collections.OrderedDict, collections.Counter, but got {type(of)}"
             )
@@ -214,7 +216,7 @@ def _checked_storage(mention: object) -> Any:
     """The description of a storage, if its key and its location are texts and its size is a number."""
     if type(mention) is tuple and mention[:1] == ("storage",):
         names, count = mention[2:4], mention[4]
-        if not all(type(each) in (str, bytes, int) for each in names) or type(count) is not int:
+        if not all(type(name) in (str, bytes, int) for name in names) or type(count) is not int:
             raise ValueError("a storage is mentioned by what is no name")
     return mention
 

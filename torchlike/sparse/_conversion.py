@@ -203,7 +203,7 @@ def to_sparse(
         return to_sparse_csr(self, dense_dim)
     if layout is not sparse_coo:
         raise unsupported_layout("to_sparse", str(layout))
-    if len(args) > 1 or not all(is_integer(each) for each in args):
+    if len(args) > 1 or not all(is_integer(argument) for argument in args):
         raise TypeError(f"to_sparse(): expected the number of sparse dimensions, got {', '.join(map(type_name, args))}")
     if is_sparse(self):
         lead = pattern_of(self).sparse_dim

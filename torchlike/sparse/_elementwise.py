@@ -28,7 +28,7 @@ def _unary(name: str, linear: bool) -> None:
 
     @sparse_form(DISPATCHER_OF[name].name)
     def form(sparse: Tensor, *rest: object) -> Tensor:
-        if any(isinstance(each, Tensor) for each in rest):
+        if any(isinstance(argument, Tensor) for argument in rest):
             raise unsupported(name, (sparse,))
         by_position, by_name = parameters.split((sparse, *rest))
         if not linear and is_coo(sparse):

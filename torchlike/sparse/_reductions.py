@@ -26,11 +26,11 @@ def _sum(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Dtype | N
         return ops.sum(values, dtype=dtype)
     if not is_coo(input):
         raise unsupported("sum.dim_IntList", (input,))
-    dims = {wrap_dim(each, input.dim()) for each in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+    dims = {wrap_dim(d, input.dim()) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
     sparse = input if dtype is None else input.to(dtype)  # pyright: ignore[reportAttributeAccessIssue]
     result = _summed(stable(sparse), dims)
-    for each in sorted(dims) if keepdim else ():
-        result = result.unsqueeze(each)  # pyright: ignore[reportAttributeAccessIssue]
+    for d in sorted(dims) if keepdim else ():
+        result = result.unsqueeze(d)  # pyright: ignore[reportAttributeAccessIssue]
     return result
 
 

@@ -106,15 +106,15 @@ def _without_dimension(sparse: Tensor, dim: Any = None) -> Tensor:
 
 @sparse_form("cat")
 def _cat_sparse(tensors: Any, dim: int = 0) -> Tensor:
-    first = next(each for each in tensors if is_sparse(each))
-    for position, each in enumerate(tensors):
-        if not is_sparse(each):
+    first = next(tensor for tensor in tensors if is_sparse(tensor))
+    for position, tensor in enumerate(tensors):
+        if not is_sparse(tensor):
             raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {position}.")
-        _coordinates("cat", each)
+        _coordinates("cat", tensor)
     dim = wrap_dim(dim, first.dim())
     lead = pattern_of(first).sparse_dim
-    tensors = [stable(each) for each in tensors]
-    patterns = [pattern_of(each) for each in tensors]
+    tensors = [stable(tensor) for tensor in tensors]
+    patterns = [pattern_of(tensor) for tensor in tensors]
     for position, pattern in enumerate(patterns):
         if pattern.sparse_dim != lead or any(
             a != b for d, (a, b) in enumerate(zip(pattern.shape, patterns[0].shape, strict=False)) if d != dim
@@ -135,14 +135,14 @@ def _cat_sparse(tensors: Any, dim: int = 0) -> Tensor:
         shifted.append(pattern.indices[0] + from_host(shift).to(first.device))
         before += pattern.shape[dim]
     new_pattern = Pattern(sparse_coo, (ops.cat(shifted, 1),), tuple(shape))
-    return assembled(new_pattern, ops.cat([values_of(each) for each in tensors]), False, "CatBackward0")
+    return assembled(new_pattern, ops.cat([values_of(tensor) for tensor in tensors]), False, "CatBackward0")
 
 
 def _joined_beside(tensors: list[Tensor], patterns: list[Pattern], dim: int, shape: tuple[int, ...]) -> Tensor:
     """The tensors along a dimension of their values: each has zeros where the others have theirs."""
     values, before = [], 0
-    for each, pattern in zip(tensors, patterns, strict=True):
-        own = values_of(each)
+    for tensor, pattern in zip(tensors, patterns, strict=True):
+        own = values_of(tensor)
         width = own.shape[dim]
         after = shape[pattern.sparse_dim + dim - 1] - before - width
         padding = [(*own.shape[:dim], n, *own.shape[dim + 1 :]) for n in (before, after)]
@@ -155,10 +155,10 @@ def _joined_beside(tensors: list[Tensor], patterns: list[Pattern], dim: int, sha
 
 @sparse_form("stack")
 def _stacked(tensors: Any, dim: int = 0) -> Tensor:
-    if not all(is_sparse(each) for each in tensors):
+    if not all(is_sparse(tensor) for tensor in tensors):
         raise RuntimeError("stack: sparse and dense tensors cannot be stacked together")
     dim = wrap_dim(dim, tensors[0].dim() + 1)
-    return _cat_sparse([_with_dimension(each, dim) for each in tensors], dim)
+    return _cat_sparse([_with_dimension(tensor, dim) for tensor in tensors], dim)
 
 
 @sparse_form("index_select")
@@ -189,20 +189,20 @@ def _selected(sparse: Tensor, dim: int, index: Tensor) -> Tensor:
 def _select_elements(
     sparse: Tensor,
     own: np.ndarray,
-    kept: np.ndarray,
+    chosen: np.ndarray,
     dim: int,
     places: np.ndarray | None,
     shape: tuple[int, ...],
     name: str,
 ) -> Tensor:
     """Selects elements. ``places``: their new index along ``dim``; None removes that dimension."""
-    index = own[:, kept]
+    index = own[:, chosen]
     index = np.delete(index, dim, 0) if places is None else index
     if places is not None:
         index[dim] = places
     device = sparse.device
     pattern = Pattern(sparse_coo, (from_host(np.ascontiguousarray(index, np.int64)).to(device),), shape)
-    values = values_of(sparse).index_select(0, from_host(kept.astype(np.int64)).to(device))
+    values = values_of(sparse).index_select(0, from_host(chosen.astype(np.int64)).to(device))
     return assembled(pattern, values, False, name)
 
 

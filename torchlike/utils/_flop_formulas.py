@@ -33,13 +33,13 @@ class Call:
         self.arguments: dict[str, Any] = {}
         count = 0
         for name, arg in zip(names, kernel.args, strict=True):
-            tensors = [each is TENSOR for each in arg] if isinstance(arg, (list, tuple)) else [arg is TENSOR]
+            tensors = [element is TENSOR for element in arg] if isinstance(arg, (list, tuple)) else [arg is TENSOR]
             self.numbers[name] = list(range(count, count + sum(tensors)))
             count += sum(tensors)
             if arg is TENSOR:
                 self.arguments[name] = next(avals)
             elif any(tensors):
-                self.arguments[name] = [next(avals) if each is TENSOR else each for each in arg]
+                self.arguments[name] = [next(avals) if element is TENSOR else element for element in arg]
             else:
                 self.arguments[name] = arg
 

@@ -125,8 +125,8 @@ def _prepare_writing(state_dict: dict[str, Any], folder: Path) -> Callable[[], M
             others[name] = _to_json(name, thing)
         return thing
 
-    for key, each in state_dict.items():
-        _walk(str(key), _copied(_state_of(each)), visit)
+    for key, value in state_dict.items():
+        _walk(str(key), _copied(_state_of(value)), visit)
 
     def run() -> Metadata:
         write(folder, tensors, others)
@@ -240,24 +240,24 @@ def _load(state_dict: dict[str, Any], folder: Path) -> None:
         checked.append((thing, saved))
         return thing
 
-    states = {key: _state_of(each) for key, each in state_dict.items()}
-    loaded = {key: _walk(str(key), _copied(each), check) for key, each in states.items()}
+    states = {key: _state_of(state) for key, state in state_dict.items()}
+    loaded = {key: _walk(str(key), _copied(state), check) for key, state in states.items()}
     with no_grad():
         for tensor, saved in checked:
             value = value_of(file, saved, tensor._value())
             tensor.copy_(from_value(value))  # pyright: ignore[reportAttributeAccessIssue]
-    for key, each in loaded.items():
+    for key, state in loaded.items():
         if states[key] is not state_dict[key]:
-            state_dict[key].load_state_dict(each)
+            state_dict[key].load_state_dict(state)
         elif isinstance(state_dict[key], dict):
-            _merge_into(state_dict[key], each)
+            _merge_into(state_dict[key], state)
         else:
-            state_dict[key] = each
+            state_dict[key] = state
 
 
 def _merge_into(target: dict[Any, Any], loaded: dict[Any, Any]) -> None:
-    for key, each in loaded.items():
-        if isinstance(each, dict):
-            _merge_into(target[key], each)
-        elif not isinstance(each, Tensor):
-            target[key] = each
+    for key, state in loaded.items():
+        if isinstance(state, dict):
+            _merge_into(target[key], state)
+        elif not isinstance(state, Tensor):
+            target[key] = state

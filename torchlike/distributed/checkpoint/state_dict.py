@@ -72,8 +72,8 @@ def get_model_state_dict(
     """
     options, inner = _options(options, submodules), _inner(model)
     frozen = {name for name, each in inner.named_parameters() if not each.requires_grad}
-    left = frozen if options.ignore_frozen_params else ()
-    return {name: _given_out(each, options) for name, each in inner.state_dict().items() if name not in left}
+    excluded_names = frozen if options.ignore_frozen_params else ()
+    return {name: _given_out(each, options) for name, each in inner.state_dict().items() if name not in excluded_names}
 
 
 def set_model_state_dict(
@@ -86,8 +86,8 @@ def set_model_state_dict(
     return _inner(model).load_state_dict(model_state_dict, strict=_options(options).strict)
 
 
-def _names(model: Any) -> dict[int, str]:
-    return {id(each): name for name, each in _inner(model).named_parameters()}
+def _names(model: object) -> dict[int, str]:
+    return {id(parameter): name for name, parameter in _inner(model).named_parameters()}
 
 
 def _as_list(optimizers: Any) -> list[Any]:
@@ -97,13 +97,13 @@ def _as_list(optimizers: Any) -> list[Any]:
 def _open_state(optimizer: Any) -> None:
     """Gives an optimizer the state that its first step makes, by a step that changes nothing."""
     groups = optimizer.param_groups
-    parameters = [each for group in groups for each in group["params"]]
-    if optimizer.state or any(each.grad is not None for each in parameters):
+    parameters = [parameter for group in groups for parameter in group["params"]]
+    if optimizer.state or any(parameter.grad is not None for parameter in parameters):
         return
     rates = [group["lr"] for group in groups]
-    for each in parameters:
-        if each.requires_grad:
-            each.grad = zeros_like(each.detach())
+    for parameter in parameters:
+        if parameter.requires_grad:
+            parameter.grad = zeros_like(parameter.detach())
     for group in groups:
         group["lr"] = 0.0
     optimizer.step()

@@ -36,16 +36,16 @@ class _State:
         self.mesh, self.policy, self.reshard = mesh, policy, reshard
         self.axis = mesh.grid.axes[-1]
         self.owners = [
-            (owner, name, each)
+            (owner, name, parameter)
             for owner in _own_modules(module)
-            for name, each in owner._parameters.items()
-            if each is not None and id(each) not in ignored
+            for name, parameter in owner._parameters.items()
+            if parameter is not None and id(parameter) not in ignored
         ]
-        self.parameters = {id(each): each for _, _, each in self.owners}
+        self.parameters = {id(parameter): parameter for _, _, parameter in self.owners}
         self.unsharded = False
 
     def gather(self) -> dict[int, Gathered]:
-        return {key: Gathered(each, self.axis, self.policy) for key, each in self.parameters.items()}
+        return {key: Gathered(parameter, self.axis, self.policy) for key, parameter in self.parameters.items()}
 
     def spread(self, thing: object) -> Any:
         """The tensors of an input over all devices, each with its part of the batch, and in the dtype of the policy."""
@@ -75,7 +75,7 @@ def _cast(thing: object, dtype: Any) -> Any:
     if dtype is None:
         return thing
     if isinstance(thing, (list, tuple)) and not hasattr(thing, "_fields"):
-        return type(thing)(_cast(each, dtype) for each in thing)
+        return type(thing)(_cast(element, dtype) for element in thing)
     return thing.to(dtype) if isinstance(thing, Tensor) and thing.is_floating_point() else thing  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -181,7 +181,7 @@ for _name in (
 
 
 def _fsdp_modules(module: Any, recurse: bool) -> list[Any]:
-    return [each for each in module.modules() if isinstance(each, FSDPModule)] if recurse else [module]
+    return [submodule for submodule in module.modules() if isinstance(submodule, FSDPModule)] if recurse else [module]
 
 
 _classes: dict[type, type] = {}

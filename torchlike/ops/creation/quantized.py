@@ -104,7 +104,9 @@ class QuantizedTensor(Tensor):
         name = route.name if route is not None else getattr(func, "__name__", "")
         if name == "__get__":
             name = func.__self__.fget.__name__
-        own: Any = next(each for each in (*args, *(kwargs or {}).values()) if isinstance(each, QuantizedTensor))
+        own: Any = next(
+            argument for argument in (*args, *(kwargs or {}).values()) if isinstance(argument, QuantizedTensor)
+        )
         with DisableTorchFunctionSubclass():
             return _answer(own, name, func, args, kwargs or {})
 
@@ -115,7 +117,7 @@ def _answer(own: Any, name: str, func: Any, args: Any, kwargs: Any) -> Any:
     if name in _COMPARING:
         if name == "equal" and not _same_form(*args[:2]):
             return False
-        return func(*(each.dequantize() if isinstance(each, Tensor) else each for each in args))
+        return func(*(argument.dequantize() if isinstance(argument, Tensor) else argument for argument in args))
     one_scale = own._axis is None
     casts = any(isinstance(arg, dtypes.dtype) for arg in (*args, *kwargs.values()))
     if name in _KEEPING or (name in _MOVING and one_scale) or (name == "to" and not casts):
@@ -131,8 +133,8 @@ def _refuse(name: str, backend: str = "QuantizedCPU") -> NoReturn:
     raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{backend}' backend.")
 
 
-def _same_form(first: Any, second: Any) -> bool:
-    forms = [(each.dtype, each._axis, str(each._scale), str(each._zero_point)) for each in (first, second)]
+def _same_form(first: QuantizedTensor, second: QuantizedTensor) -> bool:
+    forms = [(tensor.dtype, tensor._axis, str(tensor._scale), str(tensor._zero_point)) for tensor in (first, second)]
     return forms[0] == forms[1]
 
 
@@ -340,7 +342,7 @@ def dequantize(input: Tensor | Sequence[Tensor]) -> Any:
     Source: https://docs.pytorch.org/docs/stable/generated/torch.dequantize.html
     """
     if not isinstance(input, Tensor):
-        return tuple(dequantize(each) for each in input)
+        return tuple(dequantize(tensor) for tensor in input)
     if not isinstance(input, QuantizedTensor):
         return input.to(dtypes.float32)
     integers = int_repr(input)

@@ -25,9 +25,11 @@ def region_rows(boxes: Boxes) -> Tensor:
         return boxes
     if not isinstance(boxes, (list, tuple)):
         raise AssertionError("boxes is expected to be a Tensor[L, 5] or a List[Tensor[K, 4]]")
-    if any(each.shape[1] != 4 for each in boxes):
+    if any(image_boxes.shape[1] != 4 for image_boxes in boxes):
         raise AssertionError("The shape of the tensor in the boxes list is not correct as List[Tensor[L, 4]]")
-    numbered = [ops.cat([ops.full_like(each[:, :1], number), each], 1) for number, each in enumerate(boxes)]
+    numbered = [
+        ops.cat([ops.full_like(image_boxes[:, :1], number), image_boxes], 1) for number, image_boxes in enumerate(boxes)
+    ]
     return ops.cat(numbered, 0)
 
 
@@ -179,10 +181,10 @@ def _bin_places(
             for left, right in zip(lefts, rights, strict=True):
                 grid = np.arange(top, bottom)[:, None] * width + np.arange(left, right)[None, :]
                 lists.append(base + grid.reshape(-1))
-    most = max([1, *(len(each) for each in lists)])
+    most = max([1, *(len(bin_places) for bin_places in lists)])
     places, counts = np.zeros((len(lists), most), np.int64), np.zeros((len(lists), most), bool)
-    for row, each in enumerate(lists):
-        places[row, : len(each)], counts[row, : len(each)] = each, True
+    for row, bin_places in enumerate(lists):
+        places[row, : len(bin_places)], counts[row, : len(bin_places)] = bin_places, True
     return from_host(places).to(input.device), from_host(counts).to(input.device)
 
 
@@ -204,8 +206,11 @@ def roi_pool(input: Tensor, boxes: Boxes, output_size: Size, spatial_scale: floa
         def at(number: int) -> tuple[np.ndarray, np.ndarray]:
             start, end = corners[number, column], corners[number, column + 2]
             step = np.float32(max(end - start + 1, 1)) / np.float32(bins)
-            each = np.arange(bins).astype(np.float32)
-            low, high = np.floor(each * step).astype(int) + start, np.ceil((each + 1) * step).astype(int) + start
+            bin_number = np.arange(bins).astype(np.float32)
+            low, high = (
+                np.floor(bin_number * step).astype(int) + start,
+                np.ceil((bin_number + 1) * step).astype(int) + start,
+            )
             return low.clip(0, limit), high.clip(0, limit)
 
         return at
@@ -239,8 +244,11 @@ def ps_roi_pool(input: Tensor, boxes: Boxes, output_size: Size, spatial_scale: f
         def at(number: int) -> tuple[np.ndarray, np.ndarray]:
             start, end = corners[number, column], corners[number, column + 2]
             step = np.float32(max(end - start, 1)) / np.float32(bins)
-            each = np.arange(bins).astype(np.float32)
-            low, high = np.floor(each * step + start).astype(int), np.ceil((each + 1) * step + start).astype(int)
+            bin_number = np.arange(bins).astype(np.float32)
+            low, high = (
+                np.floor(bin_number * step + start).astype(int),
+                np.ceil((bin_number + 1) * step + start).astype(int),
+            )
             return low.clip(0, limit - 1), high.clip(0, limit - 1)
 
         return at

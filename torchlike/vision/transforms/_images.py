@@ -341,7 +341,7 @@ def pillow_fill(fill: float | Sequence[float] | None, img: Any) -> float | tuple
 
 
 def _padded_on_device(
-    img: Tensor, left: int, top: int, right: int, bottom: int, padding_mode: str, fill: Any
+    img: Tensor, left: int, top: int, right: int, bottom: int, padding_mode: str, fill: object
 ) -> Tensor:
     if padding_mode == "constant":
         return pad_tensor(img, (left, right, top, bottom), value=fill)

@@ -38,7 +38,7 @@ def require_bounds(scale: Bounds, ratio: Bounds) -> None:
 def drawn_sides(area: int, scale: Bounds, ratio: Bounds) -> tuple[float, float]:
     """Exact height and width of a part: its share of the area and the logarithm of its aspect ratio are drawn."""
     share = _draw.between(None, scale[0], scale[1])
-    low, high = (float(np.log(np.float32(each))) for each in ratio[:2])
+    low, high = (float(np.log(np.float32(bound))) for bound in ratio[:2])
     logarithm = np.float32(_draw.between(None, low, high))
     aspect = float(np.exp(logarithm))
     return area * share, aspect
@@ -100,7 +100,7 @@ class RandomResizedCrop(Module):
         return F.resized_crop(img, *part, self.size, self.interpolation, antialias=self.antialias)
 
     def __repr__(self) -> str:
-        scale, ratio = (tuple(round(each, 4) for each in bounds) for bounds in (self.scale, self.ratio))
+        scale, ratio = (tuple(round(bound, 4) for bound in bounds) for bounds in (self.scale, self.ratio))
         return (
             f"{type(self).__name__}(size={self.size}, scale={scale}, ratio={ratio}, "
             f"interpolation={self.interpolation.value}, antialias={self.antialias})"
@@ -182,12 +182,12 @@ class RandomAffine(Module):
         self.degrees = angles(degrees, "degrees")
         if translate is not None:
             require_lengths(translate, "translate", (2,))
-            if any(not 0.0 <= each <= 1.0 for each in translate):
+            if any(not 0.0 <= number <= 1.0 for number in translate):
                 raise ValueError("translation values should be between 0 and 1")
         self.translate = translate
         if scale is not None:
             require_lengths(scale, "scale", (2,))
-            if any(each <= 0 for each in scale):
+            if any(number <= 0 for number in scale):
                 raise ValueError("scale values should be positive")
         self.scale = scale
         self.shear = None if shear is None else angles(shear, "shear", (2, 4))
@@ -351,7 +351,7 @@ class RandomErasing(Module):
         if isinstance(self.value, (int, float)):
             value = [float(self.value)]
         elif not isinstance(self.value, str):
-            value = [float(each) for each in self.value]
+            value = [float(number) for number in self.value]
         if value is not None and len(value) not in (1, img.shape[-3]):
             raise ValueError(
                 "If value is a sequence, it should have either a single value or "
@@ -404,7 +404,7 @@ class ElasticTransform(Module):
             if sigma[axis] > 0.0:
                 width = int(8 * sigma[axis] + 1)
                 width += 1 if width % 2 == 0 else 0
-                field = blurred_by(field, [width, width], [float(each) for each in sigma])
+                field = blurred_by(field, [width, width], [float(deviation) for deviation in sigma])
             fields.append(field * alpha[axis] / size[1 - axis])
         return ops.cat(fields, 1).permute(0, 2, 3, 1)
 
