@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ._ops import DEFINED, OpOverloadPacket, packet_of
 
@@ -36,7 +36,7 @@ class _OpNamespace(types.ModuleType):
 _namespaces: dict[str, _OpNamespace] = {}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _OpNamespace:
     if name.startswith("__"):
         raise AttributeError(name)
     return _namespaces.setdefault(name, _OpNamespace(name))

@@ -25,7 +25,7 @@ class _Namespace:
         )
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Namespace:
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     return _Namespace(name)

@@ -6,7 +6,7 @@ import functools
 import types
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from ._core import overridable as _overridable, torch_function as _protocol
 from ._core.signatures import Args, Function, Kwargs
@@ -271,7 +271,7 @@ class TorchFunctionMode:
     def __torch_function__(self, func: Function, types: object, args: Args = (), kwargs: Kwargs | None = None) -> Any:
         raise NotImplementedError
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         _push_mode(self)
         return self
 
@@ -279,7 +279,7 @@ class TorchFunctionMode:
         _protocol.pop_mode()
 
     @classmethod
-    def push(cls, *args: object, **kwargs: object) -> Any:
+    def push(cls, *args: object, **kwargs: object) -> Self:
         """An object of the class. PyTorch keeps this for old programs, with a warning."""
         import warnings
 

@@ -70,7 +70,8 @@ def total() -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    for file, vague in Counter({file: vague for file, (vague, _) in count().items()}).most_common(40):
-        print(f"{vague:5} of {count()[file][1]:4}  {file}")
+    by_file = count()
+    for file, vague in Counter({file: vague for file, (vague, _) in by_file.items()}).most_common(40):
+        print(f"{vague:5} of {by_file[file][1]:4}  {file}")
     vague, every = total()
     print(f"{vague} of {every} annotations say Any: {vague / every:.1%}")

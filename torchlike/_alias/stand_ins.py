@@ -63,7 +63,7 @@ class Library(StandInModule):
     def load_library(self, path: str) -> NoReturn:
         raise OSError(f"{path}: torchlike loads no libraries of operators for PyTorch")
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> StandInObject:
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name)
         return StandInObject(f"{self.__name__}.{name}")

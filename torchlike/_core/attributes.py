@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
-from typing import Any
+from typing import Any, Self
 
 __all__ = ["Instance", "UsersAttributes"]
 
@@ -34,7 +34,7 @@ class UsersAttributes(MutableMapping, dict):  # pyright: ignore[reportGeneralTyp
             raise KeyError(name)
         return self._all[name]
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         if name in self._fields:
             raise AttributeError(f"attribute {name!r} is a field of every tensor: it cannot be set through __dict__")
         self._all[name] = value
@@ -75,7 +75,7 @@ class UsersAttributes(MutableMapping, dict):  # pyright: ignore[reportGeneralTyp
     def __ror__(self, other: Any) -> Any:
         return other | self.copy()
 
-    def __ior__(self, other: Any) -> Any:
+    def __ior__(self, other: Any) -> Self:
         self.update(other)
         return self
 

@@ -237,7 +237,7 @@ class iinfo:
 
     __slots__ = ("bits", "dtype", "max", "min")
 
-    def __init__(self, type: Any = _DEFAULT) -> None:
+    def __init__(self, type: object = _DEFAULT) -> None:
         if type is _DEFAULT:
             raise TypeError('iinfo() missing 1 required positional arguments: "type"')
         type = _a_dtype("iinfo", type)

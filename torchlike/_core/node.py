@@ -43,7 +43,7 @@ class Node:
     rule: Any
     edges: tuple[Edge | None, ...]
     saved: Sequence[Any] | None  # None once freed
-    watched: Any  # a sequence; a list where there is something in it
+    watched: Any  # an empty tuple, or a list
     sequence: float  # newer nodes have higher ones
     avals: tuple[Aval | None, ...]  # of the outputs
     tensor_hooks: dict[int, dict[int, Callable[..., object]]] | None = None  # by output number, then by handle
@@ -55,7 +55,7 @@ class Node:
     hooked: bool = False  # whether one of the four fields above is set
     metadata_: dict[object, object] | None = None
     trace: str | None = None  # where the forward ran, under detect_anomaly
-    unpack: Callable[[Any], Any] | None = None  # from what saved_tensors_hooks has packed to values
+    unpack: Callable[[Any], Any] | None = None  # turns what saved_tensors_hooks has packed into values
 
     @classmethod
     def made(
@@ -161,7 +161,7 @@ class AccumulateGrad(Node):
     leaf: weakref.ref[Any]
 
     @classmethod
-    def of(cls, leaf: Any, aval: Aval) -> AccumulateGrad:
+    def of(cls, leaf: object, aval: Aval) -> AccumulateGrad:
         node = cls.made(_AccumulateRule, (), (), (), (aval,))
         node.leaf = weakref.ref(leaf)
         return node

@@ -69,7 +69,7 @@ class SparseValue(Value):
     __slots__ = ("pattern", "values", "coalesced")
 
     pattern: Pattern
-    values: Any  # a tensor without history: that is the sparse tensor's
+    values: Any  # a tensor without history: the sparse tensor has the history
     coalesced: bool  # whether no index comes twice, and they are in order
 
     met = False  # whether this process has made one: before that, no gradient needs to be checked for being sparse

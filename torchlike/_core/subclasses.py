@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import NotImplementedType
 from typing import Any
 
 from .attributes import Instance
@@ -72,7 +73,7 @@ def as_class(cls: object, tensor: Tensor) -> Tensor:
     return result
 
 
-def make_subclass(cls: object, data: object, require_grad: bool = False, **layout: object) -> Any:
+def make_subclass(cls: object, data: object, require_grad: bool = False, **layout: object) -> Tensor:
     """An object of a subclass over the memory of a tensor, without its history."""
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
@@ -86,7 +87,9 @@ def make_subclass(cls: object, data: object, require_grad: bool = False, **layou
     return result
 
 
-def disabled_torch_dispatch_impl(func: object, types: object, args: Args = (), kwargs: object = None) -> Any:
+def disabled_torch_dispatch_impl(
+    func: object, types: object, args: Args = (), kwargs: object = None
+) -> NotImplementedType:
     """As ``__torch_dispatch__`` of a class: its objects are computed with as plain tensors are."""
     return NotImplemented
 

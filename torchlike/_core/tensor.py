@@ -60,8 +60,8 @@ class Tensor(TensorMethods):
     _inference: bool = False
     _is_param: bool = False  # an object of a subclass that a Module takes as a parameter
 
-    _held: Tensor  # of one that has no shape yet: see ``nn/parameter.py``
-    _variable: Any  # a weak reference to what stands for it in flax: see ``nn/_graph.py``
+    _held: Tensor  # of a parameter that has no shape yet: see ``nn/parameter.py``
+    _variable: Any  # a weak reference to flax's Variable for this tensor: see ``nn/_graph.py``
 
     _fields = frozenset(__annotations__)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from types import NotImplementedType
 from typing import Any
 
 from .signatures import Args, Function, Kwargs
@@ -227,6 +228,6 @@ def refuse_dispatch(name: str) -> Callable[[list[object], object], object]:
     return unanswered
 
 
-def not_implemented(overloading: Sequence[object], mode: object) -> Any:
+def not_implemented(overloading: Sequence[object], mode: object) -> NotImplementedType:
     """Python then tries the reflected operator, and words the error itself."""
     return NotImplemented

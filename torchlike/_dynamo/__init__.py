@@ -61,7 +61,7 @@ def graph_break(msg: str = "") -> None:
     """Does nothing: what runs is not traced."""
 
 
-def error_on_graph_break(error_on_graph_break: bool) -> Any:
+def error_on_graph_break(error_on_graph_break: bool) -> nullcontext[None]:
     """A context that changes nothing."""
     return nullcontext()
 

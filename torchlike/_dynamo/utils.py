@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from .._core.tensor import Tensor
 
@@ -15,7 +14,7 @@ __all__ = ["counters", "same"]
 counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
 
-def same(ref: Any, res: Any, fp64_ref: Any = None, cos_similarity: bool = False, tol: float = 1e-4) -> bool:
+def same(ref: object, res: object, fp64_ref: object = None, cos_similarity: bool = False, tol: float = 1e-4) -> bool:
     """Whether two results agree: containers element by element, tensors within a tolerance.
 
     >>> torch._dynamo.utils.same([torch.ones(2)], [torch.ones(2) + 1e-6])

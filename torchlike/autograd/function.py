@@ -139,7 +139,7 @@ def _fit(gradient: Tensor, aval: Any, name: str, position: int) -> Tensor:
 class FunctionNode(Node, FunctionCtx):
     """The graph's node of one call of a Function, and the ``ctx`` its forward and backward see."""
 
-    def __init__(self, function: type[Function], inputs: tuple[Any, ...]) -> None:
+    def __init__(self, function: type[Function], inputs: tuple[object, ...]) -> None:
         tensors = [x for x in inputs if isinstance(x, Tensor)]
         edges = tuple(t._edge() if t._tracked else None for t in tensors)
         self.rule, self.edges, self.saved, self.watched, self.avals = _rule(function), edges, (), (), ()
@@ -157,7 +157,7 @@ class FunctionNode(Node, FunctionCtx):
         """Stores what was saved: outputs without their history (it would be a cycle), with the versions they have now.
 
         Args:
-            record: whether the call is part of a graph; only then it matters what was saved.
+            record: whether the call is part of a graph. Only then are the saved objects checked and kept.
         """
         for number, tensor in enumerate(self.to_save):
             if tensor is None or isinstance(tensor, Tensor):

@@ -43,7 +43,7 @@ class _Call:
     """A function called at a point, so that gradients at this point can be asked for.
 
     Args:
-        create_graph: whether what comes of it stays differentiable, with respect to the point as well.
+        create_graph: whether the results can be differentiated again, also with respect to the point.
     """
 
     def __init__(

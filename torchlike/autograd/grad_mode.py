@@ -78,7 +78,9 @@ class _Switch:
 
         return wrapped
 
-    def _generate(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Generator[object, object, object]:
+    def _generate(
+        self, function: Callable[..., Any], *args: object, **kwargs: object
+    ) -> Generator[object, object, object]:
         """Runs a generator. The mode is on only while the generator itself runs."""
         generator = function(*args, **kwargs)
         try:

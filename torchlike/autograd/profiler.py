@@ -223,7 +223,7 @@ class profile:
         Path(path).write_bytes(gzip.compress(text) if str(path).endswith(".gz") else text)
 
 
-def _when_ready(arrays: list[Any]) -> int:
+def _when_ready(arrays: list[object]) -> int:
     jax.block_until_ready(arrays)
     return time.perf_counter_ns()
 

@@ -72,7 +72,7 @@ def _call_hooks(hooks: dict[int, Callable[..., Any]], tensor: Tensor | None) -> 
     return tensor, replaced
 
 
-def _checked_tuple(before: tuple[Any, ...], result: Any, hook: Any) -> tuple[Any, ...]:
+def _checked_tuple(before: tuple[Any, ...], result: object, hook: object) -> tuple[Any, ...]:
     """The gradients after a hook: its result, or the gradients before it if it returned None."""
     if result is None:
         return before

@@ -333,7 +333,7 @@ def _operation_for(
     return operation
 
 
-def write_through(steps: tuple[ViewStep, ...], whole: Value, new: Value) -> Any:
+def write_through(steps: tuple[ViewStep, ...], whole: Value, new: Value) -> Value:
     """The value of the whole with the view's part replaced."""
     if not steps:
         return new

@@ -138,7 +138,7 @@ def on_one_mesh(args: Sequence[object]) -> tuple[Any, ...]:
         )
     (home,) = homes
 
-    def on_mesh(arg: Any) -> Any:
+    def on_mesh(arg: object) -> Any:
         if isinstance(arg, (list, tuple)) and any(isinstance(element, Tensor) for element in arg):
             return [on_mesh(element) for element in arg]
         if not isinstance(arg, Tensor) or isinstance(arg._aval.placement, Meshed):

@@ -25,11 +25,17 @@ from .opdef import OPERAND, Op, Saves
 class Rule:
     """How to differentiate one kernel with respect to some of its inputs.
 
-    ``wanted``: which inputs; ``saved``: which inputs the pullback reads (derived by removing dead code from it), and ``take``: picks
-    these from a list; ``watched``: which inputs PyTorch would have saved, ``watches_result``: whether it would have saved the output;
-    ``outputs``: which outputs have a gradient at all; ``count``: how many inputs PyTorch's node has, and ``places``: which of them the
-    wanted ones are; ``used_once``: whether PyTorch's node saves something where this one saves nothing, and so can be gone through
-    only once; ``node_class``: of which class its nodes are.
+    Attributes:
+        wanted: the numbers of the inputs to differentiate with respect to.
+        outputs: the numbers of the outputs that can have a gradient.
+        saved: the numbers of the inputs that the pullback reads, which are found by removing dead code from it.
+        take: picks the saved inputs from a list of all.
+        watched: the numbers of the inputs that PyTorch would have saved: a write to them in place must be noticed.
+        watches_result: whether PyTorch would have saved the output.
+        count: how many inputs PyTorch's node has.
+        places: which of those the wanted inputs are.
+        used_once: whether a second backward pass must fail because PyTorch's node saves something, although this one saves nothing.
+        node_class: the class of the nodes.
     """
 
     __slots__ = (

@@ -306,7 +306,7 @@ def new_group(
         ranks: their numbers; by default all.
 
     Raises:
-        ValueError: a process that there is not.
+        ValueError: a rank is not in the world.
     """
     world = _world_group()
     members = list(range(world.size())) if ranks is None else sorted(ranks)
@@ -386,7 +386,7 @@ def get_rank(group: ProcessGroup | None = None) -> int:
     return -1 if given_group is None else given_group.rank()
 
 
-def get_world_size(group: Any = None) -> int:
+def get_world_size(group: object = None) -> int:
     """The number of processes in a group; -1 if this process is not in it."""
     given_group = _given_group(group)
     return -1 if given_group is None else given_group.size()
@@ -400,7 +400,7 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
     """This process's number on its machine, which the launcher puts into the environment.
 
     Raises:
-        RuntimeError: it does not say it, and there is no ``fallback_rank``.
+        RuntimeError: it is not there, and there is no ``fallback_rank``.
     """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])

@@ -7,7 +7,7 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -141,7 +141,7 @@ def send(
     """Sends a tensor to another process.
 
     Raises:
-        ValueError: to this process itself. DistBackendError: the other one is no more.
+        ValueError: the receiver is this process. DistBackendError: the receiver has ended.
     """
     mine = group_of(group)
     check_tensor(tensor, "tensor")
@@ -171,7 +171,7 @@ def recv(
     """Receives a tensor from another process, or from any, and returns the number of its sender.
 
     Raises:
-        ValueError: from this process itself. DistBackendError: nothing comes.
+        ValueError: the sender is this process. DistBackendError: the sender has ended, or nothing arrives in time.
     """
     mine = group_of(group)
     check_tensor(tensor, "tensor")
@@ -253,7 +253,7 @@ class P2POp:
         op: Callable[..., Work],
         tensor: Tensor,
         peer: int | None = None,
-        group: Any = None,
+        group: object = None,
         tag: int = 0,
         group_peer: int | None = None,
     ) -> None:

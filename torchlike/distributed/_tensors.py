@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import no_grad
@@ -90,8 +89,8 @@ def all_reduce(
     """Reduces the tensors of all processes to one, which every process gets.
 
     Args:
-        tensor: what goes in, and where the result is put.
-        op: how: ``ReduceOp.SUM``, ``AVG``, ``PRODUCT``, ``MIN``, ``MAX``, ``BAND``, ``BOR`` or ``BXOR``.
+        tensor: the tensor of this process, which the result is written into.
+        op: the reduction: ``ReduceOp.SUM``, ``AVG``, ``PRODUCT``, ``MIN``, ``MAX``, ``BAND``, ``BOR`` or ``BXOR``.
         group: which processes; by default all.
         async_op: return a ``Work``.
 
@@ -154,7 +153,7 @@ def broadcast(
     return _finished_work(async_op, tensor)
 
 
-def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: object = None, async_op: bool = False) -> Work | None:
     """Puts the tensors of all processes into a list."""
     mine = group_of(group)
     check_tensors(tensor_list, "tensor_list")

@@ -19,7 +19,7 @@ class Work:
         finish: waits until it is done; by default there is nothing to wait for.
     """
 
-    def __init__(self, tensors: Any = None, finish: Callable[[float | None], object] | None = None) -> None:
+    def __init__(self, tensors: object = None, finish: Callable[[float | None], object] | None = None) -> None:
         self._tensors, self._finish = tensors, finish
         self._source = -1
 

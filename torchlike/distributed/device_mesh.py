@@ -230,7 +230,7 @@ def init_device_mesh(
     """A grid of all processes.
 
     Raises:
-        RuntimeError: more processes than there are, names that repeat or do not fit, or a device with a number.
+        RuntimeError: the grid has more places than there are processes, names repeat or do not fit, or the device has a number.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.device_mesh.init_device_mesh
     """

@@ -35,7 +35,7 @@ class MixtureSameFamily(Distribution):
     has_rsample = False
 
     def __init__(
-        self, mixture_distribution: Any, component_distribution: Distribution, validate_args: bool | None = None
+        self, mixture_distribution: object, component_distribution: Distribution, validate_args: bool | None = None
     ) -> None:
         self._mixture_distribution = mixture_distribution
         self._component_distribution = component_distribution

@@ -144,7 +144,7 @@ class _Transformed(Function):
     """The autograd node of a transformed function."""
 
     @staticmethod
-    def forward(ctx: Any, run: Any, outs: list[Tensor], *inputs: Tensor) -> Any:
+    def forward(ctx: Any, run: Any, outs: list[Tensor], *inputs: Tensor) -> tuple[Tensor, ...]:
         ctx.run, ctx.save = run, None
         ctx.save_for_backward(*inputs)
         ctx.mark_non_differentiable(*[o for o in outs if not (o.is_floating_point() or o.is_complex())])

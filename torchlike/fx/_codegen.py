@@ -64,7 +64,7 @@ class CodeGen:
         """The line that returns."""
         return f"return {output_args!r}"
 
-    def process_inputs(self, *args: object) -> Any:
+    def process_inputs(self, *args: object) -> tuple[object, ...]:
         """The values for the placeholders, from the arguments of a call."""
         return args
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from .._core.signatures import Function, Kwargs
@@ -213,7 +213,7 @@ class Graph:
         finally:
             self._insert = before
 
-    def inserting_before(self, n: Node | None = None) -> Any:
+    def inserting_before(self, n: Node | None = None) -> AbstractContextManager[None]:
         """A context in which nodes are put before this one; None: at the beginning."""
         if n is None:
             return self.inserting_after(self._root)
@@ -221,7 +221,7 @@ class Graph:
             raise AssertionError("Node to insert before is not in graph.")
         return self._inserting(n.prepend)
 
-    def inserting_after(self, n: Node | None = None) -> Any:
+    def inserting_after(self, n: Node | None = None) -> AbstractContextManager[None]:
         """A context in which nodes are put after this one, in their order; None: at the end."""
         if n is None:
             return self.inserting_before(self._root)
@@ -298,7 +298,7 @@ class Graph:
             for node, repr_fn in before:
                 node._repr_fn = repr_fn
 
-    def process_inputs(self, *args: object) -> Any:
+    def process_inputs(self, *args: object) -> tuple[object, ...]:
         """The values for the placeholders, from the arguments of a call."""
         return self._codegen.process_inputs(*args)
 
@@ -310,7 +310,7 @@ class Graph:
         """Sets who writes the code."""
         self._codegen = codegen
 
-    def on_generate_code(self, make_transformer: Callable[..., object]) -> Any:
+    def on_generate_code(self, make_transformer: Callable[..., object]) -> AbstractContextManager[None]:
         """Registers what changes the lines of the code; returns a context that undoes this.
 
         Args:

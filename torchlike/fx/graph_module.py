@@ -6,7 +6,7 @@ import copy
 import itertools
 import linecache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from .._core.signatures import Kwargs
 from .._core.tensor import Tensor
@@ -119,7 +119,7 @@ class GraphModule(Module):
     _code: str
     _graph: Graph
 
-    def __new__(cls, *args: object, **kwargs: object) -> Any:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         for kind in cls.__mro__:
             if kind.__qualname__.partition(".")[2].endswith("GraphModuleImpl"):
                 cls = kind.__bases__[0]

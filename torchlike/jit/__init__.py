@@ -6,7 +6,17 @@ import builtins
 import contextlib
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace, UnionType
-from typing import Any, Final as Final, List, NamedTuple, Union, get_args, get_origin  # noqa: UP035  # programs take some from here
+from typing import (  # noqa: UP035  # programs take some from here
+    Any,
+    Final as Final,
+    List,
+    NamedTuple,
+    NoReturn,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from ..futures import Future as Future
 from ..nn import Module
@@ -42,6 +52,9 @@ __all__ = [
     "unused",
     "wait",
 ]
+
+_T = TypeVar("_T")
+_ModuleT = TypeVar("_ModuleT", bound=Module)
 
 
 def script(
@@ -80,12 +93,12 @@ def trace(
     return func
 
 
-def annotate(the_type: object, the_value: object) -> Any:
+def annotate(the_type: object, the_value: _T) -> _T:
     """The value itself: types say nothing to the engine."""
     return the_value
 
 
-def freeze(mod: Any, preserved_attrs: object = None, optimize_numerics: bool = True) -> Any:
+def freeze(mod: _ModuleT, preserved_attrs: object = None, optimize_numerics: bool = True) -> _ModuleT:
     """A module in evaluation mode, unchanged.
 
     Raises:
@@ -98,7 +111,7 @@ def freeze(mod: Any, preserved_attrs: object = None, optimize_numerics: bool = T
     return mod
 
 
-def optimize_for_inference(mod: object, other_methods: object = None) -> Any:
+def optimize_for_inference(mod: _T, other_methods: object = None) -> _T:
     """A module, unchanged."""
     return mod
 
@@ -108,12 +121,12 @@ def ignore(drop: object = False, **kwargs: object) -> Any:
     return drop if callable(drop) else lambda function: function
 
 
-def export(fn: Callable[..., object]) -> Callable[..., Any]:
+def export(fn: _T) -> _T:
     """Decorates what a script compiles as well: it stays as it is."""
     return fn
 
 
-def unused(fn: Callable[..., object]) -> Callable[..., Any]:
+def unused(fn: _T) -> _T:
     """Decorates what a script must not call: it stays as it is."""
     return fn
 
@@ -135,14 +148,16 @@ def save(m: object, f: object, _extra_files: object = None) -> None:
     )
 
 
-def load(f: object, map_location: object = None, _extra_files: object = None, _restore_shapes: bool = False) -> Any:
+def load(
+    f: object, map_location: object = None, _extra_files: object = None, _restore_shapes: bool = False
+) -> NoReturn:
     """Raises NotImplementedError: TorchScript archives hold programs in a language that is not read here."""
     raise NotImplementedError(
         "torchlike does not support TorchScript archives: torch.load reads modules and state_dicts"
     )
 
 
-def trace_module(mod: Any, inputs: dict[str, Any], *args: object, **options: object) -> Any:
+def trace_module(mod: _T, inputs: dict[str, object], *args: object, **options: object) -> _T:
     """A module, unchanged after a run of each method on its examples.
 
     Args:
@@ -155,17 +170,17 @@ def trace_module(mod: Any, inputs: dict[str, Any], *args: object, **options: obj
     return mod
 
 
-def script_if_tracing(fn: Callable[..., object]) -> Callable[..., Any]:
+def script_if_tracing(fn: _T) -> _T:
     """Decorates what a trace compiles as a script: it stays as it is."""
     return fn
 
 
-def interface(obj: object) -> Any:
+def interface(obj: _T) -> _T:
     """Decorates an interface of modules for scripts: it stays as it is."""
     return obj
 
 
-def fork(func: Callable[..., object], *args: object, **kwargs: object) -> Future[Any]:
+def fork(func: Callable[..., _T], *args: object, **kwargs: object) -> Future[_T]:
     """A future with what the function gives: it runs at once.
 
     >>> torch.jit.wait(torch.jit.fork(torch.add, torch.ones(1), 1))
@@ -173,7 +188,7 @@ def fork(func: Callable[..., object], *args: object, **kwargs: object) -> Future
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.jit.fork.html
     """
-    future: Future[Any] = Future()
+    future: Future[_T] = Future()
     try:
         future.set_result(func(*args, **kwargs))
     except Exception as error:
@@ -181,7 +196,7 @@ def fork(func: Callable[..., object], *args: object, **kwargs: object) -> Future
     return future
 
 
-def wait(future: Any) -> Any:
+def wait(future: Future[_T]) -> _T:
     """The result of a forked function.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.jit.wait.html
@@ -262,17 +277,17 @@ class ScriptModule(Module):
     """A module written for scripts: a module as all are."""
 
 
-def script_method(fn: Callable[..., object]) -> Callable[..., Any]:
+def script_method(fn: _T) -> _T:
     """Decorates a method that a script compiles: it stays as it is."""
     return fn
 
 
-def _overload(func: Callable[..., object]) -> Callable[..., Any]:
+def _overload(func: _T) -> _T:
     """Decorates a signature for scripts, which another function of the same name follows."""
     return func
 
 
-def _overload_method(func: Callable[..., object]) -> Callable[..., Any]:
+def _overload_method(func: _T) -> _T:
     """Decorates a signature for scripts, which another method of the same name follows."""
     return func
 

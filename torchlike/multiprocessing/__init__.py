@@ -37,7 +37,7 @@ class ProcessExitedException(ProcessException):
         self.exit_code, self.signal_name = exit_code, signal_name
 
 
-def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], errors: Any) -> None:
+def _run(fn: Callable[..., object], index: int, args: tuple[object, ...], errors: Any) -> None:
     try:
         fn(index, *args)
     except KeyboardInterrupt:
@@ -94,8 +94,8 @@ class ProcessContext:
 
 
 def start_processes(
-    fn: Callable[..., Any],
-    args: tuple[Any, ...] = (),
+    fn: Callable[..., object],
+    args: tuple[object, ...] = (),
     nprocs: int = 1,
     join: bool = True,
     daemon: bool = False,
@@ -119,8 +119,8 @@ def start_processes(
 
 
 def spawn(
-    fn: Callable[..., Any],
-    args: tuple[Any, ...] = (),
+    fn: Callable[..., object],
+    args: tuple[object, ...] = (),
     nprocs: int = 1,
     join: bool = True,
     daemon: bool = False,

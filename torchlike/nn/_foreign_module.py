@@ -37,7 +37,7 @@ class Place:
     def trained(self) -> bool:
         return issubclass(self.kind, nnx.Param)
 
-    def array_of(self, value: Array) -> Any:
+    def array_of(self, value: Array) -> Array:
         return value if self.key_kind is None else jax.random.key_data(value)
 
     def variable(self, array: Any) -> Any:

@@ -146,7 +146,7 @@ class _Rest:
 
     __slots__ = ("attributes", "order")
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: object) -> None:
         attributes = vars(module)
         self.attributes = {k: v for k, v in attributes.items() if k not in _TABLES and k != SHOWN}
         self.order = tuple(

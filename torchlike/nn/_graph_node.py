@@ -37,7 +37,7 @@ class Adapter:
     def forget(self, cls: type) -> None:
         """Takes back flax's own way of splitting the class."""
 
-    def render(self, module: object, path: Any, subtree_renderer: Any) -> Any:
+    def render(self, module: object, path: object, subtree_renderer: object) -> Any:
         """Draws a module for flax's ``nnx.display``."""
         raise AssertionError("only flax's renderer asks for this")
 
@@ -91,5 +91,5 @@ class GraphNode:
     def _check_valid_context(self, error_msg: object) -> None:
         """flax checks here whether the module belongs to the current trace. Tensors make this check themselves."""
 
-    def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
+    def __treescope_repr__(self, path: object, subtree_renderer: object) -> Any:
         return flax.adapter.render(self, path, subtree_renderer)

@@ -181,13 +181,13 @@ class UninitializedTensorMixin(Instance):
     def data(self, new: Tensor) -> None:
         self._held = new._held if is_lazy(new) else new
 
-    def to(self, *args: object, **kwargs: object) -> Any:
+    def to(self, *args: object, **kwargs: object) -> Self:
         """A tensor without a shape, of another dtype or on another device."""
         meta = self._held
         moved = meta.to(*args, **kwargs)
         return type(self)(self._requires_grad, moved.device, moved.dtype)  # pyright: ignore[reportCallIssue]
 
-    def copy_(self, src: Tensor, non_blocking: bool = False) -> Any:
+    def copy_(self, src: Tensor, non_blocking: bool = False) -> Self:
         """Takes the dtype and the device of another tensor without a shape."""
         if not is_lazy(src):
             return self._storage

@@ -15,7 +15,7 @@ def number_for(number: object, dtype: dtypes.dtype, alone: bool = False) -> Any:
     """A Python number as an element of ``dtype``: unsigned ones wrap; RuntimeError in PyTorch's words where it does not fit.
 
     Args:
-        alone: it fills a tensor of one element, or is assigned by index: half types then take what is too large as infinity.
+        alone: whether it fills a tensor of one element or is assigned by index. Half types then take too large a number as infinity.
     """
     value = number.item() if isinstance(number, np.generic) else number
     if dtype.category == dtypes.BOOL:

@@ -23,7 +23,7 @@ product_p = Primitive("torchlike_product")
 SMALL = 2**19
 
 
-def multiply(a: Array, b: Array, sums: tuple[int, int], precision: Any) -> Array:
+def multiply(a: Array, b: Array, sums: tuple[int, int], precision: object) -> Array:
     """The product of two matrices of one dtype, summed over a dimension of each."""
     return product_p.bind(a, b, sums=sums, precision=precision)
 
@@ -36,12 +36,12 @@ def _abstract(a: Any, b: Any, *, sums: tuple[int, int], precision: object) -> Sh
     return ShapedArray((a.shape[1 - sums[0]], b.shape[1 - sums[1]]), a.dtype)
 
 
-def _gradient_of_a(d: Array, a: object, b: Array, *, sums: tuple[int, int], precision: Any) -> Array:
+def _gradient_of_a(d: Array, a: object, b: Array, *, sums: tuple[int, int], precision: object) -> Array:
     remaining = 1 - sums[1]
     return multiply(d, b, (1, remaining), precision) if sums[0] == 1 else multiply(b, d, (remaining, 1), precision)
 
 
-def _gradient_of_b(d: Array, a: Array, b: object, *, sums: tuple[int, int], precision: Any) -> Array:
+def _gradient_of_b(d: Array, a: Array, b: object, *, sums: tuple[int, int], precision: object) -> Array:
     remaining = 1 - sums[0]
     return multiply(a, d, (remaining, 0), precision) if sums[1] == 0 else multiply(d, a, (0, remaining), precision)
 
@@ -78,8 +78,8 @@ def by_xla(a: Array, b: Array, *, sums: tuple[int, int], precision: Any) -> Arra
     return lax.dot_general(a, b, (((sums[0],), (sums[1],)), ((), ())), precision=precision)
 
 
-def for_processors(a: Array, b: Array, *, sums: tuple[int, int], precision: Any) -> Array:
-    """The same as a CPU computes it fastest."""
+def for_processors(a: Array, b: Array, *, sums: tuple[int, int], precision: object) -> Array:
+    """The product in the form that a CPU computes fastest."""
     if sums == (0, 0) and a.dtype == np.float32 and a.size * b.shape[1] > SMALL:
         # Without the barrier XLA would take the transposition back into the product.
         a, sums = lax.optimization_barrier(a.T), (1, 0)

@@ -180,7 +180,7 @@ def _rounds(params: list[Tensor], stepped: list[Tensor]) -> list[list[Tensor]]:
     if len(values) == len(params) and values.isdisjoint([id(t._storage.value) for t in stepped]):
         return [params]  # where memory is the same, the value is
     turns = Counter({_memory(t) for t in stepped})
-    rounds: list[list[Any]] = [[] for _ in range(len(params) + 1)]
+    rounds: list[list[Tensor]] = [[] for _ in range(len(params) + 1)]
     for param in params:
         memory = _memory(param)
         rounds[turns[memory]].append(param)
@@ -188,7 +188,7 @@ def _rounds(params: list[Tensor], stepped: list[Tensor]) -> list[list[Tensor]]:
     return [several for number, several in enumerate(rounds) if several or not number]
 
 
-def _memory(tensor: Any) -> tuple[object, ...]:
+def _memory(tensor: Tensor) -> tuple[object, ...]:
     view = tensor._view
     return id(tensor._storage.root), *[step.place for step in (() if view is None else view.steps)]
 

@@ -125,6 +125,6 @@ class Adagrad(OptaxOptimizer):
         step = sparse_coo_tensor(grad.indices(), grad.values() / roots, grad.shape, is_coalesced=True)
         param.add_(step, alpha=-rate)
 
-    def _hyperparameters(self, group: dict[str, Any], params: list[Tensor]) -> Hyperparameters:
+    def _hyperparameters(self, group: dict[str, object], params: list[Tensor]) -> Hyperparameters:
         numbers = numbers_of(group, "lr", "lr_decay", "eps", "weight_decay")
         return Hyperparameters(numbers, {"maximize": group["maximize"]}, _NAMES, _NAMES)

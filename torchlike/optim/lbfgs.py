@@ -85,7 +85,7 @@ class LBFGS(Optimizer):
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
     @no_grad()
-    def step(self, closure: Callable[[], Any]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(self, closure: Callable[[], object]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Takes up to ``max_iter`` steps.
 
         Args:

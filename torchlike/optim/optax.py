@@ -105,7 +105,7 @@ class Optax(Optimizer):
         super().__setstate__(state)
         self._set_transformation(self.tx)
 
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
+    def add_param_group(self, param_group: dict[str, object]) -> None:
         """Adds a group, for which the transformation begins with a new state.
 
         >>> import optax

@@ -335,7 +335,7 @@ class Optimizer:
     def __getstate__(self) -> dict[str, object]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         _set_up.add(type(self))
         for table in _HOOK_TABLES:

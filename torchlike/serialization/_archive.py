@@ -7,7 +7,7 @@ import mmap
 import struct
 import zipfile
 from copy import copy
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -143,7 +143,7 @@ class Reader:
 class Writer:
     """Writes an archive, record by record. It has to be closed."""
 
-    def __init__(self, file: Any, name: str) -> None:
+    def __init__(self, file: BinaryIO, name: str) -> None:
         self.name = name
         self._file = _Forward(file)
         target: Any = self._file
@@ -170,11 +170,11 @@ class Writer:
 class _Forward:
     """A file for the zip module that only appends, with positions counted from the beginning of the archive."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self.file = file
         self.written = 0
 
-    def write(self, data: Any) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         self.file.write(data)
         self.written += len(data)
         return len(data)

@@ -18,7 +18,7 @@ from ._archive import Reader, damaged
 from ._legacy import read_legacy
 from ._locations import Restore, restorer
 from ._memory import Memory
-from ._names import as_storage_class, inward, storage_dtype
+from ._names import Global, as_storage_class, inward, storage_dtype
 from ._options import skipping
 from ._rebuild import KNOWN, Stored, missing_kind
 from ._safe import lookup
@@ -269,7 +269,7 @@ class _Names(Survey):
         super().__init__(*arguments)
         self.unsafe: list[str] = []
 
-    def named(self, module: str, name: str) -> Any:
+    def named(self, module: str, name: str) -> Global:
         module, name = todays(module, name)
         try:
             lookup(module, name, self.users)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import secrets
+from io import BufferedWriter
 from typing import Any
 
 try:
@@ -34,7 +35,7 @@ class Replacement:
         # A name is never used twice, so that a process that removes an abandoned file of this name removes no other.
         self.temporary = self.path if self.direct else f"{self.path}.{os.getpid()}.{secrets.token_hex(8)}.tmp"
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> BufferedWriter:
         if self.direct:
             self.file = open(self.temporary, "wb")  # closed at the end of the block
             return self.file

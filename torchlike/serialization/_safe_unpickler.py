@@ -161,7 +161,7 @@ class SafeUnpickler:
             raise TypeError(f"{function} is not to be called by a file")
         return function(*arguments)
 
-    def new(self, kind: Any, arguments: Any) -> Any:
+    def new(self, kind: Any, arguments: Any) -> type:
         if id(kind) not in self.by_id:
             raise unsafe_pickle(
                 f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got "
@@ -242,13 +242,13 @@ def _set_state(thing: Any, state: object) -> None:
 class Survey(SafeUnpickler):
     """Reads a pickle only for its references to storages: names have no meaning, and nothing is called."""
 
-    def named(self, module: str, name: str) -> Any:
+    def named(self, module: str, name: str) -> Global:
         return as_storage_class(module, name) or Global(module, name)
 
-    def call(self, function: Any, arguments: Any) -> Any:
+    def call(self, function: Any, arguments: Any) -> _UncreatedObject:
         return _UncreatedObject()
 
-    def new(self, kind: object, arguments: Any) -> Any:
+    def new(self, kind: object, arguments: Any) -> _UncreatedObject:
         return _UncreatedObject()
 
     def build(self, thing: Any, state: Any) -> None:

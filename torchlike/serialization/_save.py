@@ -6,8 +6,9 @@ import io
 import os
 import pickle
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -78,7 +79,7 @@ def save(
         writer.close()
 
 
-def _opened(f: object) -> Any:
+def _opened(f: Any) -> AbstractContextManager[BinaryIO]:
     if isinstance(f, (str, os.PathLike)):
         return Replacement(os.fspath(f))
     if not hasattr(f, "write"):
@@ -89,10 +90,10 @@ def _opened(f: object) -> Any:
 class _Users:
     """A file of the user's, which is not closed."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self.file = file
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> BinaryIO:
         return self.file
 
     def __exit__(self, *exc: object) -> None:

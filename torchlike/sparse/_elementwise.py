@@ -140,7 +140,7 @@ def _same_pattern(a: Pattern, b: Pattern) -> bool:
 
 
 @sparse_form("add")
-def _sum(input: Any, other: object, alpha: Any = 1) -> Tensor:
+def _sum(input: object, other: object, alpha: object = 1) -> Tensor:
     return _summed(input, other, alpha, "AddBackward0")
 
 
@@ -185,7 +185,7 @@ def _summed(input: Any, other: Any, alpha: Any, name: str) -> Tensor:
     return coalesced(both) if a.coalesced and b.coalesced else both
 
 
-def _added_to_dense(dense: Tensor, sparse: Tensor, alpha: Any, name: str) -> Tensor:
+def _added_to_dense(dense: Tensor, sparse: Tensor, alpha: object, name: str) -> Tensor:
     sparse = stable(sparse)
     pattern = pattern_of(sparse)
     if tuple(dense.shape) != pattern.shape:

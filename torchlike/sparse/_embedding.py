@@ -38,7 +38,7 @@ class _Embedding(Function):
         return looked_up(weight, indices, padding_idx, False)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Any) -> tuple[Tensor, None, None, None]:
         if ctx.by_frequency:
             raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
         (indices,) = ctx.saved_tensors
@@ -64,7 +64,7 @@ class _EmbeddingBag(Function):
         mode: int,
         include_last: bool,
         padding_idx: int | None,
-    ) -> Any:
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         results = bag_of(weight, indices, offsets, False, mode, per_sample_weights, include_last, padding_idx)
         ctx.save_for_backward(weight, per_sample_weights, indices, results[1], results[2])
         ctx.by_frequency, ctx.mode = by_frequency, mode

@@ -54,7 +54,7 @@ class _Assembled(Function):
         return _plain(pattern, values, in_order)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Any) -> tuple[Tensor, None, None]:
         return at_pattern(grads[0], ctx.pattern), None, None
 
 
@@ -89,7 +89,7 @@ class _Values(Function):
         return alias(content.values)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Any) -> Tensor:
         return assembled(ctx.pattern, grads[0], ctx.in_order)
 
 

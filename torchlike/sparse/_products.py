@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .. import ops
@@ -39,7 +37,7 @@ def _check(name: str, a: Tensor, b: Tensor, dimensions: int = 2) -> None:
 
 
 def _times_dense_and(
-    input: Tensor, sparse: Tensor, dense: Tensor, beta: Any, alpha: Any, name: str, of_two: str
+    input: Tensor, sparse: Tensor, dense: Tensor, beta: object, alpha: object, name: str, of_two: str
 ) -> Tensor:
     """``beta * input + alpha * (sparse @ dense)``, or with the two matrices the other way round."""
     if not is_sparse(sparse) or is_sparse(dense) or is_sparse(input) or beta == 0:
@@ -108,7 +106,7 @@ def _mv(input: Tensor, vec: Tensor) -> Tensor:
 
 
 @sparse_form("addmm")
-def _addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def _addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: object = 1, alpha: object = 1) -> Tensor:
     return _times_dense_and(input, mat1, mat2, beta, alpha, "AddmmBackward0", "AddmmBackward0")
 
 
@@ -118,7 +116,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     return result if bias is None else result + bias
 
 
-def _added(input: Tensor, result: Tensor, beta: Any, alpha: Any) -> Tensor:
+def _added(input: Tensor, result: Tensor, beta: object, alpha: object) -> Tensor:
     """``beta * input + alpha * result``; with a ``beta`` of 0 nothing of the input is seen, not even NaN."""
     result = result if alpha == 1 else result * alpha
     if beta == 0:

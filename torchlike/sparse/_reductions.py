@@ -74,7 +74,9 @@ def sum(input: Tensor, dim: IntOrInts | None = None, dtype: Dtype | None = None)
 
 
 @sparse_form("linalg_vector_norm")
-def _norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Dtype | None = None) -> Tensor:
+def _norm(
+    input: Tensor, ord: object = 2, dim: object = None, keepdim: bool = False, dtype: Dtype | None = None
+) -> Tensor:
     if dim is not None and len(dim if isinstance(dim, (tuple, list)) else (dim,)) != input.dim():
         raise RuntimeError(
             "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all dimensions of the input"
@@ -86,7 +88,7 @@ def _norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, d
 
 
 @sparse_form("any")
-def _any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def _any(input: Tensor, dim: object = None, keepdim: bool = False) -> Tensor:
     if dim is not None:
         raise unsupported("any.dim", (input,))
     return ops.any(values_of(coalesced(input) if is_coo(input) else input))

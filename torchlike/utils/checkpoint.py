@@ -184,7 +184,7 @@ class _Frame:
         self,
         function: Any,
         args: tuple[object, ...],
-        kwargs: dict[str, Any],
+        kwargs: dict[str, object],
         state: Any,
         context: Any,
         check: str,
@@ -271,7 +271,7 @@ def _metadata(tensor: Tensor) -> dict[str, Any]:
     return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
 
 
-def _behind_barrier(arg: Any, gradient: Tensor | None) -> Any:
+def _behind_barrier(arg: object, gradient: Tensor | None) -> Any:
     """An argument behind a barrier, which keeps XLA from merging the recomputation with the first run and keeping its results."""
     if not isinstance(arg, Tensor):
         return arg
@@ -294,7 +294,7 @@ class _Reentrant(Function):
             return function(*args)
 
     @staticmethod
-    def backward(ctx: Any, *grads: object) -> Any:
+    def backward(ctx: Any, *grads: object) -> tuple[Tensor | None, ...]:
         tensors = iter(ctx.saved_tensors)
         needs_grad = iter(ctx.needs_input_grad[2:])
         args = []

@@ -87,7 +87,7 @@ class FlopCounterMode:
             rows = [*rows_of("Global", 0), *([f" {first}", *rest] for first, *rest in rows)]
         return _tabulate(["Module", "FLOP", "% Total"], rows or [["Global", "0", "0%"]])
 
-    def _count(self, op: Any, args: tuple[Any, ...], kernel: Any, values: object) -> None:
+    def _count(self, op: Any, args: tuple[object, ...], kernel: Any, values: object) -> None:
         outputs = None
         if op.__class__ is Pullback:
             kernel, outputs = op.rule.kernel, op.rule.wanted

@@ -168,7 +168,7 @@ def _inputs(
 class _Watch:
     """Hooks on every module that note its calls."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: object) -> None:
         self.layers: list[Layer] = []
         self._open: list[Layer] = []
         self._seen: set[Any] = set()
@@ -182,7 +182,7 @@ class _Watch:
         for handle in self._handles:
             handle.remove()
 
-    def _enter(self, module: Any, args: object) -> None:
+    def _enter(self, module: object, args: object) -> None:
         layer = self._layer(module, len(self._open))
         layer.again = module in self._seen
         if self._open:

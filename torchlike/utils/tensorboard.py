@@ -170,7 +170,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
 
     def add_hparams(
         self,
-        hparam_dict: dict[str, Any],
+        hparam_dict: dict[str, object],
         metric_dict: Mapping[str, object],
         hparam_domain_discrete: Mapping[str, Sequence[object]] | None = None,
         run_name: str | None = None,
@@ -229,7 +229,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         )
 
     def add_graph(
-        self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
+        self, model: object, input_to_model: object = None, verbose: bool = False, use_strict_trace: bool = True
     ) -> None:
         """The graph of a module: what one call of it computes, each operation within the modules that it is called in.
 

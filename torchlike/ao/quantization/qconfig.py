@@ -34,7 +34,7 @@ class QConfig(_Pair):
 
     __slots__ = ()
 
-    def __new__(cls, activation: Any, weight: Any) -> QConfig:
+    def __new__(cls, activation: object, weight: object) -> QConfig:
         if isinstance(activation, Module) or isinstance(weight, Module):
             raise ValueError(
                 "QConfig received observer instance, please pass observer class instead. Use MyObserver.with_args(x=1) to override "

@@ -53,7 +53,7 @@ def _inner(model: Any) -> Any:
     return model.module if type(model).__name__ == "DistributedDataParallel" else model
 
 
-def _given_out(thing: Any, options: StateDictOptions) -> Any:
+def _given_out(thing: object, options: StateDictOptions) -> Any:
     if not isinstance(thing, Tensor):
         return thing
     spread = isinstance(thing._aval.placement, Meshed)
@@ -64,7 +64,7 @@ def _given_out(thing: Any, options: StateDictOptions) -> Any:
 
 
 def get_model_state_dict(
-    model: Any, *, submodules: set[Any] | None = None, options: StateDictOptions | None = None
+    model: object, *, submodules: set[Any] | None = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """The state dictionary of a model, by the names that it has without wrappers.
 
@@ -77,7 +77,7 @@ def get_model_state_dict(
 
 
 def set_model_state_dict(
-    model: Any, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+    model: object, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
     """Loads a state dictionary into a model, each tensor in the layout that it has there.
 
@@ -90,7 +90,7 @@ def _names(model: object) -> dict[int, str]:
     return {id(parameter): name for name, parameter in _inner(model).named_parameters()}
 
 
-def _as_list(optimizers: Any) -> list[Any]:
+def _as_list(optimizers: object) -> list[Any]:
     return list(optimizers) if isinstance(optimizers, Iterable) else [optimizers]
 
 
@@ -113,7 +113,7 @@ def _open_state(optimizer: Any) -> None:
 
 
 def get_optimizer_state_dict(
-    model: Any, optimizers: Any, *, submodules: set[Any] | None = None, options: StateDictOptions | None = None
+    model: object, optimizers: object, *, submodules: set[Any] | None = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """The state dictionary of optimizers, by the names of the model's parameters. An optimizer without state gets one first.
 
@@ -133,7 +133,7 @@ def get_optimizer_state_dict(
 
 
 def set_optimizer_state_dict(
-    model: Any, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+    model: object, optimizers: object, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
     """Loads what ``get_optimizer_state_dict`` has returned. State of a parameter's shape is laid out as the parameter is.
 
@@ -167,7 +167,7 @@ def _like(parameter: Any) -> Callable[[Any], Any]:
 
 
 def get_state_dict(
-    model: Any, optimizers: Any, *, submodules: set[Any] | None = None, options: StateDictOptions | None = None
+    model: object, optimizers: object, *, submodules: set[Any] | None = None, options: StateDictOptions | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The state dictionaries of a model and of its optimizers.
 
@@ -178,8 +178,8 @@ def get_state_dict(
 
 
 def set_state_dict(
-    model: Any,
-    optimizers: Any,
+    model: object,
+    optimizers: object,
     *,
     model_state_dict: dict[str, Any],
     optim_state_dict: dict[str, Any],

@@ -31,7 +31,7 @@ class _State:
     """What fully_shard has noted about a module."""
 
     def __init__(
-        self, module: Any, mesh: DeviceMesh, policy: MixedPrecisionPolicy, reshard: bool | None, ignored: set[int]
+        self, module: object, mesh: DeviceMesh, policy: MixedPrecisionPolicy, reshard: bool | None, ignored: set[int]
     ) -> None:
         self.mesh, self.policy, self.reshard = mesh, policy, reshard
         self.axis = mesh.grid.axes[-1]
@@ -71,7 +71,7 @@ def _own_modules(module: Any) -> list[Any]:
     return modules
 
 
-def _cast(thing: object, dtype: Any) -> Any:
+def _cast(thing: object, dtype: object) -> Any:
     if dtype is None:
         return thing
     if isinstance(thing, (list, tuple)) and not hasattr(thing, "_fields"):
@@ -79,7 +79,9 @@ def _cast(thing: object, dtype: Any) -> Any:
     return thing.to(dtype) if isinstance(thing, Tensor) and thing.is_floating_point() else thing  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _call_gathered(module: Any, call: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
+def _call_gathered(
+    module: Any, call: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+) -> Any:
     """Calls a module, or a method of it, with its whole parameters."""
     state: _State = module._fsdp_state
     args, kwargs = state.spread(args), state.spread(kwargs)
@@ -189,7 +191,7 @@ _AS_IT_IS, _NOTHING = MixedPrecisionPolicy(), OffloadPolicy()
 
 
 def fully_shard(
-    module: Any,
+    module: object,
     *,
     mesh: DeviceMesh | None = None,
     reshard_after_forward: bool | int | None = None,
@@ -247,7 +249,7 @@ def fully_shard(
     return module
 
 
-def _check(module: Any) -> None:
+def _check(module: object) -> None:
     if isinstance(module, FSDPModule):
         raise AssertionError(
             "Each distinct composable distributed API can only be applied to a module once. fully_shard has already been applied to the "
@@ -278,7 +280,7 @@ def _shard(parameter: Any, mesh: DeviceMesh, wish: Shard | None) -> None:
     put_on_mesh(parameter, target)
 
 
-def register_fsdp_forward_method(module: Any, method_name: str) -> None:
+def register_fsdp_forward_method(module: object, method_name: str) -> None:
     """Lets a method be called as ``forward`` is: with the whole parameters. Of other modules nothing changes."""
     if not isinstance(module, FSDPModule):
         return

@@ -113,7 +113,7 @@ def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Process
     return _Reduce.apply(mine, mine.number_of(dst, None, "dst"), checked(op, "reduce", tensor), tensor)
 
 
-def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
+def all_gather(tensor: Tensor, group: object = None) -> tuple[Tensor, ...]:
     """The tensors of all processes."""
     return _AllGather.apply(group_of(group), tensor).unbind()
 

@@ -174,11 +174,11 @@ class RRef(Generic[T]):
         """The object, whose methods can be called."""
         return self._value
 
-    def rpc_async(self, timeout: float = -1.0) -> Any:
+    def rpc_async(self, timeout: float = -1.0) -> _Methods:
         """Something whose methods are those of the object, and return futures."""
         return _Methods(self, rpc_async)
 
-    def remote(self, timeout: float = -1.0) -> Any:
+    def remote(self, timeout: float = -1.0) -> _Methods:
         """Something whose methods are those of the object, and return references."""
         return _Methods(self, remote)
 

@@ -122,7 +122,7 @@ class _OnMesh:
         self.function, self.is_property = function, is_property
         self.__doc__ = function.__doc__
 
-    def __get__(self, tensor: Any, kind: type) -> Any:
+    def __get__(self, tensor: object, kind: type) -> Any:
         if tensor is None and issubclass(kind, DTensor):
             return self if self.is_property else self.function
         name = self.function.__name__

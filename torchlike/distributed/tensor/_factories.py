@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ... import ops
 from ..._core.annotations import Dtype
@@ -34,7 +33,7 @@ def _sized(name: str, what: str) -> Callable[..., Tensor]:
         *size: object,
         requires_grad: bool = False,
         dtype: Dtype | None = None,
-        layout: Any = None,
+        layout: object = None,
         device_mesh: DeviceMesh | None = None,
         placements: Sequence[Placement] | None = None,
     ) -> Tensor:
@@ -61,12 +60,12 @@ zeros = _sized("zeros", "of zeros")
 
 
 def full(
-    size: Any,
-    fill_value: Any,
+    size: object,
+    fill_value: object,
     *,
     requires_grad: bool = False,
     dtype: Dtype | None = None,
-    layout: Any = None,
+    layout: object = None,
     device_mesh: DeviceMesh | None = None,
     placements: Sequence[Placement] | None = None,
 ) -> Tensor:

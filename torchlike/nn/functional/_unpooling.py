@@ -181,7 +181,7 @@ def fractional_max_pool2d(
     input: Tensor,
     kernel_size: IntOrInts,
     output_size: IntOrInts | None = None,
-    output_ratio: Any = None,
+    output_ratio: object = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
@@ -200,7 +200,7 @@ def fractional_max_pool3d(
     input: Tensor,
     kernel_size: IntOrInts,
     output_size: IntOrInts | None = None,
-    output_ratio: Any = None,
+    output_ratio: object = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:

@@ -24,12 +24,12 @@ class BackwardHookFunction(Function):
     """The identity. It adds a node to the graph where a module begins or ends."""
 
     @staticmethod
-    def forward(ctx: FunctionNode, *tensors: Tensor) -> Any:
+    def forward(ctx: FunctionNode, *tensors: Tensor) -> tuple[Tensor, ...]:
         ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
         return tuple(t.view_as(t) for t in tensors)
 
     @staticmethod
-    def backward(ctx: object, *grads: object) -> Any:
+    def backward(ctx: object, *grads: object) -> tuple[object, ...]:
         return grads
 
 

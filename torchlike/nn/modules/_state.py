@@ -32,7 +32,7 @@ class _IncompatibleKeys(NamedTuple):
 class _WrappedHook:
     """A load hook that may get its module as the first argument. Pickled modules contain it by this name, with these fields."""
 
-    def __init__(self, hook: Callable[..., object], module: Any) -> None:
+    def __init__(self, hook: Callable[..., object], module: object) -> None:
         self.hook, self.with_module = hook, module is not None
         if self.with_module:
             self.module = module
@@ -128,7 +128,9 @@ class Stateful:
 
     # ---- loading
 
-    def load_state_dict(self, state_dict: Mapping[str, object], strict: bool = True, assign: bool = False) -> Any:
+    def load_state_dict(
+        self, state_dict: Mapping[str, object], strict: bool = True, assign: bool = False
+    ) -> _IncompatibleKeys:
         """Copies tensors from a ``state_dict`` into this module's parameters and buffers.
 
         Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._core.annotations import DeviceLike, Dtype, IntOrInts
@@ -34,7 +35,7 @@ class _ConvNd(Module):
         out_channels: int,
         kernel_size: tuple[int, ...],
         stride: tuple[int, ...],
-        padding: Any,
+        padding: tuple[int, ...] | str,
         dilation: tuple[int, ...],
         transposed: bool,
         output_padding: tuple[int, ...],
@@ -125,10 +126,10 @@ class _Convolution(_ConvNd):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: IntOrInts,
+        stride: IntOrInts = 1,
+        padding: IntOrInts | str = 0,
+        dilation: IntOrInts = 1,
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
@@ -152,7 +153,7 @@ class _Convolution(_ConvNd):
             dtype,
         )
 
-    def _conv(self, function: Any, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def _conv(self, function: Callable[..., Tensor], input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if self.padding_mode == "zeros":
             return function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
         padded = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
@@ -234,7 +235,7 @@ class _ConvTransposeNd(_ConvNd):
         out_channels: int,
         kernel_size: IntOrInts,
         stride: IntOrInts = 1,
-        padding: Any = 0,
+        padding: IntOrInts = 0,
         output_padding: IntOrInts = 0,
         groups: int = 1,
         bias: bool = True,
@@ -262,7 +263,9 @@ class _ConvTransposeNd(_ConvNd):
             dtype,
         )
 
-    def _conv_transpose(self, function: Any, input: Tensor, output_size: Any) -> Tensor:
+    def _conv_transpose(
+        self, function: Callable[..., Tensor], input: Tensor, output_size: Sequence[int] | None
+    ) -> Tensor:
         padding = self.output_padding if output_size is None else self._padding_for(input, list(output_size))
         return function(input, self.weight, self.bias, self.stride, self.padding, padding, self.groups, self.dilation)
 
@@ -301,7 +304,7 @@ class ConvTranspose1d(_ConvTransposeNd):
 
     _dimensions = 1
 
-    def forward(self, input: Tensor, output_size: IntOrInts | None = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         return self._conv_transpose(F.conv_transpose1d, input, output_size)
 
 
@@ -320,7 +323,7 @@ class ConvTranspose2d(_ConvTransposeNd):
 
     _dimensions = 2
 
-    def forward(self, input: Tensor, output_size: IntOrInts | None = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         return self._conv_transpose(F.conv_transpose2d, input, output_size)
 
 
@@ -332,7 +335,7 @@ class ConvTranspose3d(_ConvTransposeNd):
 
     _dimensions = 3
 
-    def forward(self, input: Tensor, output_size: IntOrInts | None = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         return self._conv_transpose(F.conv_transpose3d, input, output_size)
 
 

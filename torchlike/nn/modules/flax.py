@@ -34,7 +34,7 @@ class Flax(Module):
     torch.Size([4, 2])
     """
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: object) -> None:
         from .._foreign_module import Skeleton  # here, since it imports flax
 
         super().__init__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..._core.annotations import IntOrInts
@@ -20,8 +21,8 @@ __all__ = [
 class _MaxPoolNd(Module):
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
+        kernel_size: IntOrInts,
+        stride: IntOrInts | None = None,
         padding: IntOrInts = 0,
         dilation: IntOrInts = 1,
         return_indices: bool = False,
@@ -41,7 +42,7 @@ class _MaxPoolNd(Module):
             f"ceil_mode={self.ceil_mode}"
         )
 
-    def _pool(self, function: Any, input: Tensor) -> Any:
+    def _pool(self, function: Callable[..., object], input: Tensor) -> Any:
         return function(
             input,
             self.kernel_size,
@@ -101,9 +102,9 @@ class MaxPool3d(_MaxPoolNd):
 
 
 class _AvgPoolNd(Module):
-    kernel_size: Any
-    stride: Any
-    padding: Any
+    kernel_size: IntOrInts
+    stride: IntOrInts
+    padding: IntOrInts
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -120,8 +121,8 @@ class AvgPool1d(_AvgPoolNd):
 
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
+        kernel_size: IntOrInts,
+        stride: IntOrInts | None = None,
         padding: IntOrInts = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
@@ -140,8 +141,8 @@ class AvgPool1d(_AvgPoolNd):
 class _AvgPoolWithDivisor(_AvgPoolNd):
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
+        kernel_size: IntOrInts,
+        stride: IntOrInts | None = None,
         padding: IntOrInts = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
@@ -155,7 +156,7 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
-    def _pool(self, function: Any, input: Tensor) -> Tensor:
+    def _pool(self, function: Callable[..., Tensor], input: Tensor) -> Tensor:
         return function(
             input,
             self.kernel_size,
@@ -200,7 +201,9 @@ class AvgPool3d(_AvgPoolWithDivisor):
 
 
 class _LPPoolNd(Module):
-    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+    def __init__(
+        self, norm_type: float, kernel_size: Any, stride: IntOrInts | None = None, ceil_mode: bool = False
+    ) -> None:
         super().__init__()
         self.norm_type = norm_type
         self.kernel_size = kernel_size
@@ -325,7 +328,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 class _MaxUnpoolNd(Module):
     _dimensions: int
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: IntOrInts = 0) -> None:
+    def __init__(self, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0) -> None:
         super().__init__()
         n = self._dimensions
         self.kernel_size = ntuple(kernel_size, n)
@@ -377,7 +380,7 @@ class _FractionalMaxPoolNd(Module):
 
     def __init__(
         self,
-        kernel_size: Any,
+        kernel_size: IntOrInts,
         output_size: IntOrInts | None = None,
         output_ratio: object = None,
         return_indices: bool = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..._core.annotations import DeviceLike, Dtype
@@ -205,7 +205,7 @@ class RNNBase(Module):
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
-    def permute_hidden(self, hx: Tensor, permutation: Any) -> Any:
+    def permute_hidden(self, hx: Tensor, permutation: Tensor | None) -> Tensor:
         """The states in the order of the packed sequences, or back."""
         return hx if permutation is None else hx.index_select(1, permutation)
 
@@ -220,7 +220,7 @@ class RNNBase(Module):
             kind, rank = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
             raise RuntimeError(f"For {kind} input, hx should also be {rank}-D but got {hx.dim()}-D tensor")
 
-    def _map_state(self, hx: Tensor | None, change: Any) -> Any:
+    def _map_state(self, hx: Any, change: Callable[[Tensor], Tensor]) -> Any:
         """Applies ``change`` to the state, or to each of its parts."""
         return change(hx)
 
@@ -345,7 +345,7 @@ class LSTM(RNNBase):
         for number in range(2):
             self.check_hidden_size(hidden[number], sizes[number], f"Expected hidden[{number}] size {{}}, got {{}}")
 
-    def permute_hidden(self, hx: Tensor, permutation: Sequence[int]) -> Any:
+    def permute_hidden(self, hx: Tensor | tuple[Tensor, Tensor], permutation: Tensor | None) -> Any:
         """States and cells in the order of the packed sequences, or back."""
         return (
             super().permute_hidden(hx, permutation)
@@ -363,7 +363,7 @@ class LSTM(RNNBase):
             ranks = f"({hx[0].dim()}-D, {hx[1].dim()}-D)"
             raise RuntimeError(f"For {kind} input, hx and cx should also be {rank}-D but got {ranks} tensors")
 
-    def _map_state(self, hx: tuple[Tensor, Tensor], change: Any) -> Any:
+    def _map_state(self, hx: tuple[Tensor, Tensor], change: Callable[[Tensor], Tensor]) -> Any:
         return change(hx[0]), change(hx[1])
 
     def _state_result(self, last: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -419,11 +419,11 @@ class RNNCellBase(Module):
         nonlinearity = self.__dict__.get("nonlinearity", "tanh")
         return text if nonlinearity == "tanh" else f"{text}, nonlinearity={nonlinearity}"
 
-    def _check_rank(self, name: str, state: Any) -> None:
+    def _check_rank(self, name: str, state: Tensor | None) -> None:
         if state is not None and state.dim() not in (1, 2):
             raise ValueError(f"{self._get_name()}: Expected {name} to be 1D or 2D, got {state.dim()}D instead")
 
-    def _step(self, function: Any, input: Any, hx: Tensor | None) -> Any:
+    def _step(self, function: Callable[..., Tensor], input: Tensor, hx: Tensor | None) -> Tensor:
         self._check_rank("input", input)
         self._check_rank("hidden", hx)
         batched = input.dim() == 2

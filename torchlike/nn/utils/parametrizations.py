@@ -23,7 +23,7 @@ class _WeightNorm(Module):
         super().__init__()
         self.dim = -1 if dim is None else dim
 
-    def forward(self, weight_g: object, weight_v: object) -> Any:
+    def forward(self, weight_g: object, weight_v: object) -> Tensor:
         return weight_of(weight_g, weight_v, self.dim)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:

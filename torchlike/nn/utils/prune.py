@@ -417,7 +417,7 @@ def global_unstructured(
         start = end
 
 
-def remove(module: Module, name: str) -> Any:
+def remove(module: Module, name: str) -> Module:
     """Makes a pruned parameter an ordinary one again, which keeps its zeros.
 
     Raises:

@@ -62,7 +62,7 @@ def call_with(
 
 
 @contextmanager
-def _replaced(module: Module, tensors: dict[str, object], tie_weights: bool, strict: bool) -> Iterator[None]:
+def _replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
     places = {
         (f"{path}.{name}" if path else name): (vars(owner)[table], name)
         for path, owner in module.named_modules(remove_duplicate=False)

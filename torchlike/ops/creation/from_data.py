@@ -492,7 +492,7 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
 
 
 @composite(forms=Form.METHOD)
-def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
+def map_(self: Tensor, other: Tensor, callable: object) -> Tensor:
     """Puts ``callable(element, other)`` in each element's place, with the elements of another tensor; slow, and for the CPU alone.
 
     >>> torch.tensor([1.0, 2.0]).map_(torch.tensor([3.0, 4.0]), lambda x, y: x * y)
@@ -502,7 +502,7 @@ def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
 
 
 @composite(forms=Form.METHOD)
-def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: object) -> Tensor:
     """``map_`` with the elements of two other tensors."""
     return _mapped("map2_", self, (("argument 'x'", x), ("argument 'y'", y)), callable)
 
@@ -522,7 +522,7 @@ def _mapped(name: str, self: Tensor, others: tuple[tuple[str, Tensor], ...], fun
     return _replaced(self, results)
 
 
-def _replaced(self: Tensor, results: list[Any]) -> Tensor:
+def _replaced(self: Tensor, results: list[object]) -> Tensor:
     """A tensor with other elements. PyTorch does not count this as a change, so that what is saved of it for ``backward`` stays good."""
     before = self._storage.version
     self.copy_(tensor(results, dtype=self.dtype).reshape(self.shape))

@@ -77,7 +77,7 @@ class QuantizedTensor(Tensor):
     def dtype(self) -> dtypes.dtype:
         return self._quantized_dtype
 
-    def type(self, dtype: object = None, **kwargs: object) -> Any:
+    def type(self, dtype: object = None, **kwargs: object) -> str:
         """The name of its old class."""
         if dtype is not None:
             _refuse("to")
@@ -95,7 +95,7 @@ class QuantizedTensor(Tensor):
 
     __str__ = __repr__
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> Any:
         return memo.setdefault(id(self), self.clone())
 
     @classmethod
@@ -138,11 +138,13 @@ def _same_form(first: QuantizedTensor, second: QuantizedTensor) -> bool:
     return forms[0] == forms[1]
 
 
-def _over(integers: Tensor, like: Any) -> Any:
+def _over(integers: Tensor, like: QuantizedTensor) -> QuantizedTensor:
     return quantized(integers, like.dtype, like._scale, like._zero_point, like._axis)
 
 
-def quantized(integers: Tensor, dtype: dtypes.dtype, scale: Any, zero_point: Any, axis: int | None = None) -> Any:
+def quantized(
+    integers: Tensor, dtype: dtypes.dtype, scale: object, zero_point: object, axis: int | None = None
+) -> QuantizedTensor:
     """A quantized tensor over the memory of these integers."""
     result: Any = as_class(QuantizedTensor, integers)
     result._quantized_dtype, result._scale, result._zero_point, result._axis = dtype, scale, zero_point, axis
@@ -221,13 +223,15 @@ def quantize_per_tensor(
     return _quantized_by_one(input, scale, zero_point, dtype)
 
 
-def _quantized_by_one(input: Tensor, scale: float, zero_point: int, dtype: dtypes.dtype) -> Any:
+def _quantized_by_one(input: Tensor, scale: float, zero_point: int, dtype: dtypes.dtype) -> QuantizedTensor:
     parameters = input.new_tensor(scale, dtype=dtypes.float32), input.new_tensor(zero_point, dtype=dtypes.int32)
     return quantized(_to_integers(input.detach(), *parameters, *RANGES[dtype], None), dtype, scale, zero_point)
 
 
 @composite(forms=Form.FUNCTION)
-def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: dtypes.dtype) -> Any:
+def quantize_per_channel(
+    input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: dtypes.dtype
+) -> QuantizedTensor:
     """``quantize_per_tensor`` with a scale and a zero point for each index of one dimension.
 
     >>> scales, zeros = torch.tensor([0.1, 0.01]), torch.tensor([10, 0])
@@ -263,7 +267,7 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
 
 
 @composite(forms=Form.FUNCTION)
-def quantize_per_tensor_dynamic(input: Tensor, dtype: dtypes.dtype, reduce_range: bool) -> Any:
+def quantize_per_tensor_dynamic(input: Tensor, dtype: dtypes.dtype, reduce_range: bool) -> QuantizedTensor:
     """``quantize_per_tensor`` with the scale and the zero point that the elements' range gives.
 
     Args:
@@ -307,7 +311,7 @@ def choose_parameters(lowest: float, highest: float, low: int, high: int) -> tup
 # ---- what a quantized tensor is asked for
 
 
-def _checked(input: Tensor, name: str, per_channel: bool | None = None) -> Any:
+def _checked(input: Tensor, name: str, per_channel: bool | None = None) -> QuantizedTensor:
     """The quantized tensor, of one scale or of several; NotImplementedError or RuntimeError in PyTorch's words for another."""
     if not isinstance(input, QuantizedTensor):
         _refuse(name, "CPU")
@@ -379,7 +383,9 @@ def q_per_channel_zero_points(input: Tensor) -> Tensor:
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def q_per_channel_axis(input: Tensor) -> int:
     """The dimension along which scales differ."""
-    return _checked(input, "q_per_channel_axis", per_channel=True)._axis
+    axis = _checked(input, "q_per_channel_axis", per_channel=True)._axis
+    assert axis is not None
+    return axis
 
 
 @composite(forms=Form.METHOD)

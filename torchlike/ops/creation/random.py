@@ -291,7 +291,7 @@ def randperm(
 
 
 def _like(
-    input: Tensor | None, name: str, draw: Callable[..., np.ndarray], options: tuple[Any, ...], *args: Any
+    input: Tensor | None, name: str, draw: Callable[..., np.ndarray], options: tuple[Any, ...], *args: object
 ) -> Tensor:
     dtype, layout, device, requires_grad, generator = options
     if not isinstance(input, Tensor):

@@ -146,6 +146,6 @@ def _zeta(s: Array, q: Array) -> Array:
 
 
 @_zeta.defjvp
-def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
+def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (s, q), (_, dq) = primals, tangents  # nobody asks for the derivative with respect to the power: see ``missing_for``
     return _zeta(s, q), -s * _zeta(s + 1, q) * dq

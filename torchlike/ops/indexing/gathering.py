@@ -199,7 +199,7 @@ def scatter_times(input: Array, dim: int, index: Indices, src: Array) -> Array:
 
 @composite(forms=Form.ELEMENTWISE, overlap=Reading.OTHERS_ELSEWHERE)
 def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: object = None, reduce: str | None = None
+    input: Tensor, dim: int, index: Tensor, src: object = None, *, value: object = None, reduce: str | None = None
 ) -> Tensor:
     """``input`` with ``out[index[i][j]][j] = src[i][j]`` for ``dim=0``; where places repeat, the last one counts.
 
@@ -305,7 +305,7 @@ def _identity(reduce: str, dtype: np.dtype[np.generic]) -> Any:
     return -jnp.inf if reduce == "amax" else jnp.inf
 
 
-def _reduce_at(target: Array, where: Any, values: Array, reduce: str, include_self: bool) -> Array:
+def _reduce_at(target: Array, where: object, values: Array, reduce: str, include_self: bool) -> Array:
     if not include_self:
         target = target.at[where].set(jnp.asarray(_identity(reduce, target.dtype), target.dtype))
     at = target.at[where]
@@ -588,7 +588,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: object) -> Tensor:
 @composite(
     forms=Form.FUNCTION | Form.METHOD | Form.INPLACE, autocast={"cuda": Autocast.PROMOTE}, overlap=Reading.ELSEWHERE
 )
-def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+def index_put(input: Tensor, indices: object, values: Tensor, accumulate: bool = False) -> Tensor:
     """``input`` with ``values`` where the tuple of indices says, or added there.
 
     >>> torch.index_put(torch.zeros(3), (torch.tensor([0, 0]),), torch.tensor([1.0, 2.0]), accumulate=True)

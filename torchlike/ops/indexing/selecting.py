@@ -360,7 +360,7 @@ def _where_method(self: Tensor, condition: Tensor, other: object) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, method=_where_method, overlap=Reading.SAME_PLACES)
-def where(condition: Tensor, input: Any = None, other: object = None) -> Any:
+def where(condition: Tensor, input: object = None, other: object = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``, element by element; with the condition alone, where it holds.
 
     Args:

@@ -191,7 +191,7 @@ def _(hermitian: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]) 
     backward="LinalgPinvBackward0",
     samples=[Sample(shapes=((4, 3),), args=(None, None, False))],
 )
-def pinv_op(input: Array, atol: Any, rtol: object, hermitian: bool) -> Array:
+def pinv_op(input: Array, atol: object, rtol: object, hermitian: bool) -> Array:
     """The pseudo-inverse; the bounds are numbers."""
     return pinv_of(input, atol, rtol, hermitian)
 

@@ -66,7 +66,7 @@ def accumulated(
     backward=_operation_name,
     samples=[],
 )
-def scattered(index: Indices, values: Array, shape: Any, name: str) -> Array:
+def scattered(index: Indices, values: Array, shape: object, name: str) -> Array:
     """The dense tensor of this shape with the values at the places of ``index``; those of one place are added."""
     places = jnp.zeros(shape, values.dtype).at[tuple(index)]
     return places.max(values) if values.dtype == bool else places.add(values)

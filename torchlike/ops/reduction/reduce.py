@@ -542,7 +542,12 @@ _var_mean = _declare_spread("var_mean", True)
 
 
 def _spread(
-    name: str, compute: Callable[..., object], input: Any, dim: Any, args: tuple[object, ...], named: dict[str, Any]
+    name: str,
+    compute: Callable[..., object],
+    input: object,
+    dim: object,
+    args: tuple[object, ...],
+    named: dict[str, Any],
 ) -> Any:
     """``f(x, unbiased)``, ``f(x, dim, unbiased, keepdim)`` and ``f(x, dim, correction=, keepdim=)``."""
     named = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in named.items()}

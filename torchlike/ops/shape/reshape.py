@@ -241,7 +241,7 @@ def _check_element_sizes(tensor: Tensor, dtype: dtypes.dtype) -> None:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def reshape(input: Tensor, *shape: Any, **named: object) -> Tensor:
+def reshape(input: Tensor, *shape: object, **named: object) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy.
 
     >>> torch.reshape(torch.tensor([[1, 2], [3, 4]]), (-1,))

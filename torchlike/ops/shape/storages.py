@@ -110,7 +110,7 @@ class UntypedStorage:
         """The bytes as numbers."""
         return self._bytes().tolist()
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         """A byte as a number, or a storage over some of the bytes that shares their memory."""
         if isinstance(index, slice):
             begin, end, step = index.indices(self.nbytes())
@@ -285,7 +285,7 @@ class TypedStorage:
     def __getitem__(self, index: int) -> Any:
         return in_elements_of(self._untyped_storage, self.dtype)[_wrapped(self, index)].item()
 
-    def __setitem__(self, index: int, value: Any) -> None:
+    def __setitem__(self, index: int, value: object) -> None:
         in_elements_of(self._untyped_storage, self.dtype)[_wrapped(self, index)] = value
 
     def fill_(self, value: complex) -> TypedStorage:

@@ -19,7 +19,7 @@ class KeyEntry(Protocol):
 
     def __str__(self) -> str: ...
 
-    def get(self, parent: Any) -> Any:
+    def get(self, parent: object) -> Any:
         """The child of ``parent`` under this key."""
         ...
 

@@ -183,7 +183,7 @@ class DataLoader(Generic[T_co]):
         super().__setattr__(name, value)
 
     @property
-    def multiprocessing_context(self) -> Any:
+    def multiprocessing_context(self) -> multiprocessing.context.BaseContext | None:
         """The context of the worker processes; None if the workers are threads."""
         return self._context
 

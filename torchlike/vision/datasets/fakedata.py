@@ -31,8 +31,8 @@ class FakeData(VisionDataset):
         size: int = 1000,
         image_size: Sequence[int] = (3, 224, 224),
         num_classes: int = 10,
-        transform: Callable[..., Any] | None = None,
-        target_transform: Callable[..., Any] | None = None,
+        transform: Callable[..., object] | None = None,
+        target_transform: Callable[..., object] | None = None,
         random_offset: int = 0,
     ) -> None:
         super().__init__(transform=transform, target_transform=target_transform)

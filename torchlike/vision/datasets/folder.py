@@ -102,8 +102,8 @@ class DatasetFolder(VisionDataset):
         root: str | Path,
         loader: Callable[[str], Any],
         extensions: tuple[str, ...] | None = None,
-        transform: Callable[..., Any] | None = None,
-        target_transform: Callable[..., Any] | None = None,
+        transform: Callable[..., object] | None = None,
+        target_transform: Callable[..., object] | None = None,
         is_valid_file: Callable[[str], bool] | None = None,
         allow_empty: bool = False,
     ) -> None:
@@ -161,8 +161,8 @@ class ImageFolder(DatasetFolder):
     def __init__(
         self,
         root: str | Path,
-        transform: Callable[..., Any] | None = None,
-        target_transform: Callable[..., Any] | None = None,
+        transform: Callable[..., object] | None = None,
+        target_transform: Callable[..., object] | None = None,
         loader: Callable[[str], Any] = default_loader,
         is_valid_file: Callable[[str], bool] | None = None,
         allow_empty: bool = False,

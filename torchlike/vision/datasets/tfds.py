@@ -40,8 +40,8 @@ class TensorflowDataset(VisionDataset):
         name: str,
         split: str = "train",
         root: str | Path | None = None,
-        transform: Callable[..., Any] | None = None,
-        target_transform: Callable[..., Any] | None = None,
+        transform: Callable[..., object] | None = None,
+        target_transform: Callable[..., object] | None = None,
         download: bool = False,
     ) -> None:
         super().__init__(root, transform=transform, target_transform=target_transform)

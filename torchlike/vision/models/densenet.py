@@ -31,7 +31,7 @@ class _DenseLayer(nn.Module):
         self.drop_rate, self.memory_efficient = float(drop_rate), memory_efficient
 
     def _load_from_state_dict(
-        self, state_dict: dict[str, Tensor], prefix: str, local_metadata: dict[str, Any], *args: Any
+        self, state_dict: dict[str, Tensor], prefix: str, local_metadata: dict[str, object], *args: Any
     ) -> None:
         for name in [name for name in state_dict if name.startswith(prefix)]:  # older files say norm.1, conv.2
             kind, _, rest = name.removeprefix(prefix).partition(".")

@@ -66,7 +66,7 @@ class RandomOrder(RandomTransforms):
     Source: https://docs.pytorch.org/vision/stable/generated/torchvision.transforms.RandomOrder.html
     """
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img: object) -> Any:
         order = list(range(len(self.transforms)))
         random.shuffle(order)
         for number in order:

@@ -14,7 +14,7 @@ __all__ = ["parallelize_module"]
 
 
 def parallelize_module(
-    module: Any,
+    module: object,
     device_mesh: DeviceMesh | None = None,
     parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None,
     *,

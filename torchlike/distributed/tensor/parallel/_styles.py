@@ -33,7 +33,7 @@ class ParallelStyle(ABC):
     src_data_rank: int | None = 0
 
     @abstractmethod
-    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any: ...
+    def _apply(self, module: object, device_mesh: DeviceMesh) -> Any: ...
 
 
 def laid_out(thing: object, placement: Placement | None, mesh: DeviceMesh) -> Any:
@@ -55,7 +55,7 @@ def laid_out(thing: object, placement: Placement | None, mesh: DeviceMesh) -> An
     return hinted(thing, Hint(grid.mesh, tuple(entries)))
 
 
-def _cut(module: Any, name: str, placement: Placement, mesh: DeviceMesh) -> None:
+def _cut(module: object, name: str, placement: Placement, mesh: DeviceMesh) -> None:
     parameter = getattr(module, name)
     if parameter is None:
         return
@@ -64,11 +64,11 @@ def _cut(module: Any, name: str, placement: Placement, mesh: DeviceMesh) -> None
     put_on_mesh(parameter, target)
 
 
-def _is_embedding(module: Any) -> bool:
+def _is_embedding(module: object) -> bool:
     return hasattr(module, "num_embeddings")
 
 
-def _is_linear(module: Any) -> bool:
+def _is_linear(module: object) -> bool:
     return hasattr(module, "in_features") and hasattr(module, "out_features")
 
 
@@ -116,7 +116,7 @@ class ColwiseParallel(_WeightParallel):
 
     _default_layouts = Replicate(), Shard(-1)
 
-    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: object, device_mesh: DeviceMesh) -> Any:
         if _is_linear(module):
             _cut(module, "weight", Shard(0), device_mesh)
             _cut(module, "bias", Shard(0), device_mesh)
@@ -142,7 +142,7 @@ class RowwiseParallel(_WeightParallel):
 
     _default_layouts = Shard(-1), Replicate()
 
-    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: object, device_mesh: DeviceMesh) -> Any:
         if _is_linear(module):
             _cut(module, "weight", Shard(1), device_mesh)
             _cut(module, "bias", Replicate(), device_mesh)
@@ -169,7 +169,7 @@ class SequenceParallel(ParallelStyle):
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
         self.sequence_sharding, self.use_local_output = (Shard(sequence_dim),), use_local_output
 
-    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: object, device_mesh: DeviceMesh) -> Any:
         replicate_rest(module, device_mesh)
         _hook_input(module, self.sequence_sharding[0], device_mesh)
         _hook_output(module, self.sequence_sharding[0], device_mesh)
@@ -214,7 +214,7 @@ class PrepareModuleInput(ParallelStyle):
 
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
         def prepare(
-            owner: Any, inputs: tuple[object, ...], named: dict[str, object]
+            owner: object, inputs: tuple[object, ...], named: dict[str, object]
         ) -> tuple[tuple[Any, ...], dict[str, Any]]:
             desired_layouts = self.desired_input_layouts
             if desired_layouts is not None:
@@ -253,7 +253,7 @@ class PrepareModuleOutput(ParallelStyle):
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
         desired_layouts = self.desired_output_layouts or ()
 
-        def prepare(owner: Any, inputs: tuple[object, ...], outputs: Any) -> Any:
+        def prepare(owner: object, inputs: tuple[object, ...], outputs: object) -> Any:
             each = outputs if isinstance(outputs, tuple) else (outputs,)
             if len(each) != len(desired_layouts):
                 raise ValueError("module outputs and output_layouts should have same length!")
@@ -295,6 +295,6 @@ class PrepareModuleInputOutput(ParallelStyle):
             use_local_output=use_local_output,
         )
 
-    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: object, device_mesh: DeviceMesh) -> Any:
         self.prepare_module_input._apply(module, device_mesh)
         return self.prepare_module_output._apply(module, device_mesh)

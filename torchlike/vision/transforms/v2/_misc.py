@@ -428,7 +428,7 @@ class SanitizeBoundingBoxes(Transform):
     Source: https://docs.pytorch.org/vision/stable/generated/torchvision.transforms.v2.SanitizeBoundingBoxes.html
     """
 
-    def __init__(self, min_size: float = 1.0, min_area: float = 1.0, labels_getter: Any = "default") -> None:
+    def __init__(self, min_size: float = 1.0, min_area: float = 1.0, labels_getter: object = "default") -> None:
         super().__init__()
         for name, value in (("min_size", min_size), ("min_area", min_area)):
             if value < 1:
@@ -474,7 +474,9 @@ class SanitizeBoundingBoxes(Transform):
 class _Mixing(Transform):
     """The base of transforms that mix each picture of a batch with its neighbour, and their labels alike."""
 
-    def __init__(self, *, alpha: float = 1.0, num_classes: int | None = None, labels_getter: Any = "default") -> None:
+    def __init__(
+        self, *, alpha: float = 1.0, num_classes: int | None = None, labels_getter: object = "default"
+    ) -> None:
         super().__init__()
         self.alpha = float(alpha)
         self._distribution = Beta(ops.tensor([self.alpha]), ops.tensor([self.alpha]))

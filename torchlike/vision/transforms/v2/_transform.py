@@ -157,7 +157,7 @@ def labels_getter_of(getter: object) -> Callable[[Any], Any]:
     raise ValueError(f"labels_getter should either be 'default', a callable, or None, but got {getter}.")
 
 
-def _labels(sample: Any) -> Any:
+def _labels(sample: object) -> Any:
     """The second part of a pair, or what a dictionary has under a key like "labels"."""
     if isinstance(sample, (tuple, list)):
         sample = sample[1]

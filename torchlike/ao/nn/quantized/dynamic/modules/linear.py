@@ -79,7 +79,7 @@ class Linear(Module):
         """The bias, which is not quantized."""
         return self._packed_params._packed_params[1]
 
-    def set_weight_bias(self, w: Any, b: Tensor | None) -> None:
+    def set_weight_bias(self, w: object, b: Tensor | None) -> None:
         """Replaces both."""
         self._packed_params._packed_params = (w, b)
 
