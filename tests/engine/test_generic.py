@@ -180,7 +180,7 @@ def test_after_its_trace_nothing_is_asked_of_a_size() -> None:
     ],
 )
 def test_results_are_those_of_traces_for_the_sizes_themselves(compute: Callable[[Any], Any]) -> None:
-    inputs = [torch.linspace(-1.0, 2.0, size * 4).reshape(size, 4) ** 2 for size in (2, 3, 4, 5, 6, 1, 8, 9, 7, 12)]
+    inputs = [torch.linspace(-1.0, 2.0, size * 4).reshape(size, 4) ** 2 for size in (2, 3, 4, 5, 1, 8, 7)]
 
     def result(x: torch.Tensor) -> tuple[object, object]:
         """The result and the gradient of the sum of its squares; or the error."""
