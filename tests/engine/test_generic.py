@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax.numpy as jnp
@@ -152,11 +153,30 @@ def test_sizes_of_a_trace_that_failed_are_equal_to_nothing() -> None:
         np.testing.assert_array_equal(result, 2 * np.arange(size, dtype=np.float32))
 
 
+def _equal_to_jax(size: Any, number: int) -> bool:
+    """How a table of JAX's compares a size."""
+    names: dict[str, Any] = {"__name__": "jax.tables"}
+    exec("def equal(a, b): return a == b", names)
+    return names["equal"](size, number)
+
+
 def test_after_its_trace_nothing_is_asked_of_a_size() -> None:
     sizes = Sizes([5])
+    size: Any = sizes.sizes[0]
+    assert _equal_to_jax(size, 5)
     sizes.traced = True
-    with pytest.raises(TypeError, match="after the trace"):
-        bool(sizes.sizes[0] == 5)
+    assert not _equal_to_jax(size, 5)  # JAX still has it in a table, where it must not be found for 5
+    with pytest.raises(TypeError, match="outside of the trace"):
+        bool(size == 5)
+
+
+def test_another_thread_does_not_find_a_size_for_a_number() -> None:
+    size: Any = Sizes([5]).sizes[0]
+    with ThreadPoolExecutor(1) as pool:
+        assert not pool.submit(_equal_to_jax, size, 5).result()
+        with pytest.raises(TypeError, match="outside of the trace"):
+            pool.submit(size.__eq__, 5).result()
+    assert _equal_to_jax(size, 5)
 
 
 @pytest.mark.parametrize(

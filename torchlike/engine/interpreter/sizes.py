@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,20 @@ class Sizes:
     def __init__(self, values: Sequence[int]) -> None:
         self.answers: dict[Expression, bool] = {}
         self.traced = False  # from then on nothing may be asked any more, since the answer would not be noted in time
+        self._thread = get_ident()
         self.sizes = [Size(self, f"s[{number}]", value) for number, value in enumerate(values)]
 
     def ask(self, question: Expression, answer: bool) -> bool:
         """Notes an answer, which must be the same for other sizes."""
-        if self.traced:
-            raise TypeError("a size is read after the trace that it belongs to")
+        if self.foreign:
+            raise TypeError("a size is read outside of the trace that it belongs to")
         self.answers[question] = answer
         return answer
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the trace that runs now is another one: later, or in another thread."""
+        return self.traced or self._thread != get_ident()
 
     def same_answers(self) -> Callable[[Sequence[int]], bool]:
         """A function that says whether everything that was asked has the same answer for other sizes."""
@@ -79,8 +86,8 @@ class Size:
         return Size(self._sizes, f"({self.expression}{operator}{text})", value(self._value, number))
 
     def _compared(self, operator: str, other: object, answer: Callable[[int, int], bool]) -> Any:
-        if self._sizes.traced and _called_by_jax(3):
-            return NotImplemented  # JAX still has a shape of this trace in a table, and looks for another one
+        if self._sizes.foreign and _called_by_jax(3):
+            return NotImplemented  # JAX has a shape of this trace in a table, and looks for another one
         if isinstance(other, Size):
             if other._sizes is not self._sizes:  # from an entry that JAX still has of another trace
                 return NotImplemented
