@@ -6,7 +6,7 @@ belongs to the first group with a word for it.
 
 GROUPS: dict[str, dict[str, str]] = {
     "torchlike": {
-        "Tensors": ".inspecting .dtypes .devices .layouts .printing .defaults dtype device",
+        "Tensors": ".inspecting .dtypes .devices .layouts .printing .defaults dtype device layout memory_format",
         "Creation of tensors": ".filled .from_data .cast .storages .legacy complex polar sparse_*",
         "Indexing, slicing, joining, changing": ".joining .reshape .strided_views .copies .slicing .index where nonzero argwhere "
         "masked_select masked_scatter gather scatter scatter_* index_* take take_along_dim put narrow* select nonzero_static",
@@ -22,7 +22,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "Matrices and linear algebra": ".matmul .factorisations .solving .lowrank .matrix_functions ._products",
         "Other operations": ".arranging .scans .calculus .einsum .pair_distances .selecting .sets .gathering .grouped cdist",
         "Layers as functions": ".conv .ctc .distance .dropout .embedding .embedding_bag .native_norm .norm .pool .rnn .shuffle .grid .pad",
-        "Quantization": ".quantizing .quantized",
+        "Quantization": ".quantizing .quantized qscheme",
         "The engine": "._compile ._streams ._vmap .summary ._alias",
     },
     "torchlike.nn": {
