@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,9 +13,9 @@ import pytest
 from jax import lax
 
 import torchlike as torch
-from torchlike.engine.interpreter import generic
-from torchlike.engine.interpreter.generic import Shaped, Traces, as_constant
+from torchlike.engine.interpreter import Shaped, Traces, as_constant, generic
 from torchlike.engine.interpreter.sizes import Sizes
+from torchlike.engine.interpreter.traces import MAX_KEYS
 from torchlike.engine.report import report
 from torchlike.ops.settings.defaults import forget_compiled
 
@@ -55,10 +56,15 @@ def test_a_function_is_traced_for_few_of_its_sizes() -> None:
 
 
 def test_what_was_not_called_for_long_is_dropped() -> None:
-    traces = Traces()
-    for number in range(10 * generic.MAX_KEYS):
-        traces.trace(number, (3,), lambda sizes: (lambda array: (array,), [Shaped((sizes[0],), np.dtype(np.float32))]))
-    assert len(traces) == generic.MAX_KEYS
+    class Key:
+        pass
+
+    traces, alive = Traces(), weakref.WeakSet[Key]()
+    for _ in range(10 * MAX_KEYS):
+        key = Key()
+        alive.add(key)
+        traces.trace(key, (3,), lambda sizes: (lambda array: (array,), [Shaped((sizes[0],), np.dtype(np.float32))]))
+    assert len(alive) == MAX_KEYS
 
 
 def test_a_comparison_divides_the_sizes() -> None:
@@ -142,7 +148,10 @@ def test_sizes_that_are_read_as_numbers_raise() -> None:
 def test_sizes_of_a_trace_that_failed_are_equal_to_nothing() -> None:
     """JAX keeps shapes in tables: one from a trace that was given up must not stand for a shape of numbers."""
 
+    sizes: list[Any] = []
+
     def fails(size: Any, array: Any) -> Any:
+        sizes.append(size)
         lax.broadcast(array, (3, size))
         return array * (2 if float(size) else 3)
 
@@ -151,6 +160,8 @@ def test_sizes_of_a_trace_that_failed_are_equal_to_nothing() -> None:
         result, shape = count(size)
         assert type(shape[0]) is int
         np.testing.assert_array_equal(result, 2 * np.arange(size, dtype=np.float32))
+    (variable,) = [size for size in sizes if type(size) is not int]
+    assert not _equal_to_jax(variable, 6)
 
 
 def _equal_to_jax(size: Any, number: int) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from jax import Array
 
 from .._core import dtypes
 from ..engine.aval import META, Aval, Placement
-from ..engine.interpreter import Shaped
+from ..engine.interpreter import Make, Shaped, ShapedDtype, Traced, Traces
 from ..engine.recorder import DynamicNumber
 from ..numerics.exact_math import computed_on
 from ..numerics.half_precision import HALF
@@ -162,4 +162,66 @@ def with_sizes(
         return kind([replaced(element, role) for element in arg]) if kind is tuple or kind is list else arg
 
     own_args = [replaced(arg, role) for arg, role in zip(args, roles, strict=True)]
-    return own_args, [Shaped(tuple([next(remaining) for _ in aval.shape]), aval.dtype) for aval in avals]
+    return own_args, _inputs_with_sizes(avals, remaining)
+
+
+def _inputs_with_sizes(avals: Sequence[Aval], sizes: Iterator[Any]) -> list[Shaped]:
+    return [Shaped(tuple([next(sizes) for _ in aval.shape]), aval.dtype) for aval in avals]
+
+
+# Of arrays, or of tracers.
+Function = Callable[..., Sequence[Any]]
+
+
+class Sized(NamedTuple):
+    """A function among those that differ from it in sizes alone.
+
+    ``traces``: of all of them; ``key``: everything on which it depends besides its sizes; ``make``: makes the function for other sizes.
+    """
+
+    traces: Traces
+    key: tuple[object, ...]
+    sizes: tuple[int, ...]
+    make: Make
+
+    @classmethod
+    def of_call(
+        cls,
+        traces: Traces,
+        key: tuple[object, ...],
+        args: Sequence[object],
+        roles: Sequence[int],
+        avals: Sequence[Aval],
+        build: Callable[[list[Any]], Function],
+    ) -> Sized:
+        """The function ``build(args)``. ``key``: everything on which that depends besides the arguments."""
+        others, sizes = without_sizes(args, roles, avals)
+
+        def make(values: Sequence[Any]) -> tuple[Function, Sequence[ShapedDtype]]:
+            own_args, inputs = with_sizes(args, roles, avals, values)
+            return build(own_args), inputs
+
+        return cls(traces, (key, others), sizes, make)
+
+    def derived(
+        self,
+        key: tuple[object, ...],
+        avals: Sequence[Aval],
+        build: Callable[[Function, Sequence[ShapedDtype], Sequence[ShapedDtype]], Function],
+    ) -> Sized:
+        """The function ``build(this function, its inputs, further inputs)`` of its inputs and the further inputs."""
+        count = len(self.sizes)
+
+        def make(values: Sequence[Any]) -> tuple[Function, Sequence[ShapedDtype]]:
+            # The sizes of the further inputs are independent ones. Where they have to be those of others, JAX compares them.
+            fn, inputs = self.make(values[:count])
+            further = _inputs_with_sizes(avals, iter(values[count:]))
+            return build(fn, inputs, further), [*inputs, *further]
+
+        shapes = tuple([(len(aval.shape), aval.dtype) for aval in avals])
+        sizes = (*self.sizes, *[n for aval in avals for n in aval.shape])
+        return Sized(self.traces, (self.key, key, shapes), sizes, make)
+
+    def trace(self) -> tuple[Traced, type]:
+        """The function's trace, and the type of its result."""
+        return self.traces.trace(self.key, self.sizes, self.make)

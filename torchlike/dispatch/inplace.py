@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from jax import Array
@@ -15,12 +15,12 @@ from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, ONE_OF_SEVERAL, ViewStep
 from ..engine.aval import CPU, Aval, Meshed
-from ..engine.interpreter import Shaped, Traces
+from ..engine.interpreter import Traces
 from ..engine.recorder import Operation, recorder
 from ..engine.value import Value
 from ..numerics.windows import FULL, TAKE, put_at_layout, put_by_layout, put_slices
 from .apply import link
-from .computation import with_sizes, without_sizes
+from .computation import Sized
 from .lowering import Lowered
 from .moving import move, moved_value
 from .opdef import STATIC, Saves
@@ -281,22 +281,21 @@ class Through(Operation):
         return ()
 
     def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Lowered:
-        steps, traced = self.steps, None
+        steps, sized, traced = self.steps, None, None
         if avals[0].placement is CPU:
-            step_args, roles = [step.args for step in steps], [STATIC] * len(steps)
-            others, sizes = without_sizes(step_args, roles, avals)
-            views = tuple([(step.op, step.number, bool(step.starts)) for step in steps])
 
-            def make(values: Sequence[Any]) -> tuple[Callable[..., tuple[Any, ...]], list[Shaped]]:
-                own_args, inputs = with_sizes(step_args, roles, avals, values)
+            def build(args: list[Any]) -> Callable[..., tuple[Any, ...]]:
                 own_steps = [
-                    ViewStep(step.op, step.static, args, step.number, step.starts)
-                    for step, args in zip(steps, own_args, strict=True)
+                    ViewStep(step.op, step.static, own_args, step.number, step.starts)
+                    for step, own_args in zip(steps, args, strict=True)
                 ]
-                return self._function(tuple(own_steps)), inputs
+                return self._function(tuple(own_steps))
 
-            traced, _ = _TRACES.trace((self.compute, views, others), sizes, make)
-        return Lowered(self, (), self._function(steps), avals, avals[0].placement, traced=traced)
+            key = (self.compute, *[(step.op, step.number, bool(step.starts)) for step in steps])
+            step_args = [step.args for step in steps]
+            sized = Sized.of_call(_TRACES, key, step_args, [STATIC] * len(steps), avals, build)
+            traced, _ = sized.trace()
+        return Lowered(self, (), self._function(steps), avals, avals[0].placement, traced=traced, sized=sized)
 
     def _function(self, steps: tuple[ViewStep, ...]) -> Callable[..., tuple[Any, ...]]:
         return lambda *arrays: (self.compute(steps, *arrays),)

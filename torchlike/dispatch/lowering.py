@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from jax import Array
 
 from .._core import devices, dtypes
 from .._core.tensor_meta import tensor_meta
 from ..engine.aval import CPU, META, Aval, Placement
-from ..engine.interpreter import Shaped, Traced, Traces
+from ..engine.interpreter import Traced, Traces
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
 from ..numerics.numbers import number_for
-from .computation import TENSOR as TENSOR, Computation, convert as convert, count_tensors, with_sizes, without_sizes
+from .computation import TENSOR as TENSOR, Computation, Sized, convert as convert, count_tensors
 from .opdef import OPERAND, Category, Op, Promote
 from .type_names import type_name
-
-
-class Sized(NamedTuple):
-    """A function among those of its op that differ from it in sizes alone: the traces of the op, its key among these, and its sizes.
-
-    ``make`` makes the same for other sizes: see ``Traces.trace``.
-    """
-
-    traces: Traces
-    key: tuple[object, ...]
-    sizes: tuple[int, ...]
-    make: Callable[[Sequence[Any]], tuple[Callable[..., Sequence[Array]], list[Shaped]]]
 
 
 class Lowered(Kernel):
@@ -47,6 +34,7 @@ class Lowered(Kernel):
         make_error: Callable[[int], Exception] | None = None,
         wrap_outputs: Callable[[list[object]], object] | None = None,
         traced: Traced | None = None,
+        sized: Sized | None = None,
     ) -> None:
         super().__init__(op.name, fn, in_avals, placement, make_error, traced)
         self.op = op
@@ -54,7 +42,7 @@ class Lowered(Kernel):
         self.wrap_outputs = wrap_outputs  # None: the one output is the result
         # Derivative rules by the bit mask of inputs that require a gradient, filled in by ``rule_for``. None: no derivative.
         self.rules: dict[int, object] = {}
-        self.sized: Sized | None = None
+        self.sized = sized
 
 
 def not_bool(op: Op, number: int, kind: str) -> TypeError:
@@ -92,19 +80,15 @@ def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Tra
         make_error = lambda value: build(value, *args, avals=avals)  # noqa: E731
 
     checks = make_error is not None
-    fn = Computation(op, args, compute_dtype, result_dtype, placement, checks)
-    sized = traced = None
+
+    def computation(own_args: Sequence[object]) -> Computation:
+        return Computation(op, own_args, compute_dtype, result_dtype, placement, checks)
+
+    fn, sized, traced = computation(args), None, None
     if placement is CPU:
-        others, sizes = without_sizes(args, roles, avals)
-
-        def make(values: Sequence[Any]) -> tuple[Computation, list[Shaped]]:
-            own_args, inputs = with_sizes(args, roles, avals, values)
-            return Computation(op, own_args, compute_dtype, result_dtype, placement, checks), inputs
-
-        sized = Sized(traces, (others, compute_dtype, result_dtype, checks), sizes, make)
-        traced, fn.kind = traces.trace(sized.key, sizes, make)
-    kernel = Lowered(op, args, fn, avals, placement, make_error, traced=traced)
-    kernel.sized = sized
+        sized = Sized.of_call(traces, (compute_dtype, result_dtype, checks), args, roles, avals, computation)
+        traced, fn.kind = sized.trace()
+    kernel = Lowered(op, args, fn, avals, placement, make_error, traced=traced, sized=sized)
     kind = fn.kind
     if op.several or issubclass(kind, (tuple, list)):
         kernel.wrap_outputs = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)

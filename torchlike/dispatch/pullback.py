@@ -11,7 +11,7 @@ from jax import Array
 
 from .._core.node import Node, node_class
 from ..engine.aval import Aval
-from ..engine.interpreter import Shaped, ShapedDtype, Traced, trace, vjp
+from ..engine.interpreter import ShapedDtype, Traced, trace, vjp
 from ..engine.kernel import Kernel
 from ..engine.meshes import lay_out
 from ..engine.places import at_places
@@ -149,20 +149,9 @@ class Rule:
                 dict(zip(self.outputs, arrays[count:], strict=True)),
             )
 
-        sized = kernel.sized
-        if sized is None:
+        if kernel.sized is None:
             return trace(whole(kernel.fn, kernel.in_avals, arriving), [*kernel.in_avals, *arriving])
-
-        def make(values: Sequence[Any]) -> tuple[Callable[..., tuple[Any, ...]], list[Shaped]]:
-            # The sizes of the cotangents come after those of the call. That they are those of its outputs is asked on the way.
-            fn, inputs = sized.make(values[: len(sized.sizes)])
-            remaining = iter(values[len(sized.sizes) :])
-            outputs = [Shaped(tuple([next(remaining) for _ in aval.shape]), aval.dtype) for aval in arriving]
-            return whole(fn, inputs, outputs), [*inputs, *outputs]
-
-        sizes = (*sized.sizes, *[n for aval in arriving for n in aval.shape])
-        shapes = tuple([(len(aval.shape), aval.dtype) for aval in arriving])
-        return sized.traces.trace((sized.key, self.wanted, self.outputs, shapes), sizes, make)[0]
+        return kernel.sized.derived((self.wanted, self.outputs), arriving, whole).trace()[0]
 
 
 class MissingRule:

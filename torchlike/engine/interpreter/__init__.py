@@ -14,10 +14,11 @@ from . import (
     windows,
 )
 from .differentiation import vjp as vjp
-from .generic import Shaped as Shaped, Traces as Traces, as_constant as as_constant
+from .generic import Make as Make, Shaped as Shaped, as_constant as as_constant
 from .loops import scan as scan
 from .plan import Plan as Plan
 from .rules import ShapedDtype as ShapedDtype, Unsupported as Unsupported
+from .traces import Traces as Traces
 from .tracing import (
     Traced as Traced,
     for_numpy as for_numpy,
