@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..engine.aval import Aval
 
 
-__all__ = ["ITSELF", "AccumulateGrad", "Edge", "Node", "node_class"]
+__all__ = ["ITSELF", "OF_A_VIEW", "AccumulateGrad", "Edge", "Node", "node_class"]
 
 next_number = itertools.count().__next__
 
@@ -36,7 +36,8 @@ class Node:
         edges: for each input that the rule differentiates ``(node, output number)``, or None.
         saved: the values that the pullback reads.
         watched: ``(storage, version, aval, producer)`` of each tensor that PyTorch would have saved. The backward pass raises if one of
-            them has been written to since. The producer is ``ITSELF`` where the tensor is this node's own result.
+            them has been written to since. The producer is ``ITSELF`` where the tensor is this node's own result, and ``OF_A_VIEW``
+            where it is a view, which gets another node by the write.
     """
 
     # A program makes thousands of nodes a second, and few need more than the first six fields: class attributes hold the other defaults.
@@ -83,7 +84,7 @@ class Node:
     @property
     def operation(self) -> str:
         """What the node is the backward of, as error messages call it."""
-        return re.sub(r"Backward\d*$", "", self.name())
+        return re.sub(r"Backward(?:0$|(?=\d*$))", "", self.name())  # FillBackward2 is the backward of Fill2
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -148,6 +149,7 @@ Edge: TypeAlias = "tuple[Node, int]"  # a node (at a leaf its AccumulateGrad), a
 # Stands for the node in its own ``watched``: a node that referred to itself would live, with all that it saves, until the garbage
 # collector runs.
 ITSELF: Any = "the node itself"
+OF_A_VIEW: Any = "the node that a view has after a write"
 
 
 class _AccumulateRule:
@@ -217,14 +219,17 @@ def check_versions(node: Node) -> None:
     """Raises PyTorch's error if something the node needs was written to after it had been saved."""
     for storage, version, aval, producer in node.watched:
         if storage.version != version:
-            raise modified(storage, version, aval, node if producer is ITSELF else storage.writer or producer)
+            if producer is OF_A_VIEW:
+                raise modified(storage, version, aval, "AsStrided")
+            writer = node if producer is ITSELF else storage.writer or producer
+            raise modified(storage, version, aval, None if writer is None else writer.operation)
 
 
-def modified(storage: Any, version: int, aval: Aval, writer: Node | None) -> RuntimeError:
-    """The error for a saved tensor that was written to. ``writer``: the node that made what it holds now."""
+def modified(storage: Any, version: int, aval: Aval, writer: str | None) -> RuntimeError:
+    """The error for a saved tensor that was written to. ``writer``: the operation that made what it holds now."""
     name = tensor_meta(aval).dtype.scalar_name
     type_name = f"torch.{name}Tensor" if name in _LEGACY_NAMES else f"CPU{name}Type"
-    source = "" if writer is None else f", which is output 0 of {writer.operation},"
+    source = "" if writer is None else f", which is output 0 of {writer},"
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{type_name} [{', '.join(map(str, aval.shape))}]]{source} is at version {storage.version}; expected version {version} "

@@ -53,7 +53,6 @@ class Tensor(TensorMethods):
     _output_nr: int = 0
     _grad: Tensor | None = None
     _accumulator: AccumulateGrad | None = None
-    _writes: int = 0  # how often the history of this base was rewritten by in-place operations on its views
     _leaf_hooks: dict[int, object] | None = None
     _post_accumulate_hooks: dict[int, Any] | None = None
     _retains_grad: bool = False
@@ -269,10 +268,7 @@ class Tensor(TensorMethods):
         view = self._view
         if view is None:
             return self._storage.read()
-        base = view.base
-        if base is not None and (
-            view.written != base._writes or (view.version is not None and view.version != self._storage.version)
-        ):
+        if view.version != self._storage.version and view.base is not None:
             self._refresh_history()
         return view.read(self._storage)
 
@@ -414,7 +410,6 @@ class Tensor(TensorMethods):
         """As ``_set_history``, after a write in place: the old accumulator no longer leads to this tensor."""
         self._grad_fn, self._output_nr, self._requires_grad = node, output_nr, True
         self._accumulator = None
-        self._writes += 1
 
     def _share_history(self, other: Tensor) -> None:
         """Gives this tensor the history of another one."""
@@ -432,12 +427,9 @@ class Tensor(TensorMethods):
             raise RuntimeError(self._view.refused)
         if self._accumulator is None:
             self._accumulator = AccumulateGrad.of(self, self._aval)
+            if not self._requires_grad:  # a base whose view has a history all the same
+                self._accumulator.switch(False)
         return self._accumulator, 0
-
-    def _note_version(self) -> None:
-        """Lets any write give a view another node, as in PyTorch, which shows once the present one has hooks."""
-        if self._view is not None and self._grad_fn is not None:
-            self._view.version = self._storage.version
 
     def retain_grad(self) -> None:
         """Makes ``backward`` keep this tensor's gradient in ``grad``, although it is not a leaf."""
@@ -448,7 +440,6 @@ class Tensor(TensorMethods):
             import weakref
 
             self._retains_grad = True
-            self._note_version()
             node.retained = node.retained or {}
             node.hooked = True
             node.retained[self._output_nr] = weakref.ref(self)
@@ -462,7 +453,6 @@ class Tensor(TensorMethods):
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         node, number = self._edge()
-        self._note_version()
         if node.tensor_hooks is None:
             node.tensor_hooks = {}
             node.hooked = True
@@ -752,8 +742,7 @@ class Tensor(TensorMethods):
             storage = memo[key] = Storage(self._storage.read().fresh())
         copy._storage = storage
         if self._view is not None:
-            copy._view = View(self._view.steps, self._value(), self._storage.content_version, None, self._view.origin)
-            copy._view.content_version = -1
+            copy._view = View(self._view.steps, self._value(), -1, None, self._view.origin, storage.version)
         memo[id(self)] = copy
         copy._requires_grad = self.requires_grad
         if self._grad is not None:

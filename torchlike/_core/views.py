@@ -58,31 +58,29 @@ class View:
     """Where a tensor lies in its storage.
 
     ``content_version`` is the storage's when ``value`` was read; ``base`` is the tensor whose gradient history this one follows, if any.
-    ``version`` is the storage's when the view got its history, where writes that are not recorded matter too, else None. ``refused``
-    says why the view has no history any more.
+    ``version`` is the storage's when the view got its history: after any write, recorded or not, it gets another one, as in PyTorch.
+    ``refused`` says why the view has no history any more.
     """
 
-    __slots__ = ("steps", "value", "content_version", "base", "origin", "written", "version", "refused")
+    __slots__ = ("steps", "value", "content_version", "base", "origin", "version", "refused")
 
-    def __init__(self, steps: tuple[ViewStep, ...], value: Value, content_version: int, base: Any, origin: int) -> None:
+    def __init__(
+        self, steps: tuple[ViewStep, ...], value: Value, content_version: int, base: Any, origin: int, version: int
+    ) -> None:
         self.steps = steps
         self.value = value
         self.content_version = content_version
         self.base = base
         self.origin = origin
-        self.written = 0 if base is None else base._writes  # ``_writes`` of the base when grad_fn was made
-        self.version: int | None = None
+        self.version = version
         self.refused: str | None = None
 
     def rebased(self, base: object, origin: int | None = None) -> View:
         """The same view, following the history of another base (None: of none). ``origin``: another one than its own."""
-        return View(self.steps, self.value, self.content_version, base, self.origin if origin is None else origin)
-
-    def current(self, storage: Storage) -> bool:
-        """Whether nothing was written to the storage since ``value`` was read."""
-        return self.content_version == storage.content_version and (
-            self.base is None or self.written == self.base._writes
-        )
+        if base is None:
+            origin = DEFAULT
+        origin = self.origin if origin is None else origin
+        return View(self.steps, self.value, self.content_version, base, origin, self.version)
 
     def read(self, storage: Storage) -> Value:
         """The view's value as of now."""

@@ -195,7 +195,8 @@ class FunctionNode(Node, FunctionCtx):
                 continue
             tensor, version, number = entry
             if tensor._storage.version != version:
-                raise modified(tensor._storage, version, tensor._aval, self if number is not None else tensor._grad_fn)
+                writer = self if number is not None else tensor._grad_fn
+                raise modified(tensor._storage, version, tensor._aval, None if writer is None else writer.operation)
             if number is not None:
                 tensor = alias(tensor)
                 tensor._set_history(self, number)
@@ -339,13 +340,15 @@ def _output(
         output._storage.version += 1  # PyTorch counts the mark as one more write
         if differentiable:
             output._rewrite_history(ctx, number)
+            output._storage.writer = ctx
         return output
     base = None if output._view is None else output._view.base
     base = output if base is None else base
     if is_input or (output._requires_grad and record):
         output = alias(output)
         if is_input and output._view is None:
-            output._view = View((), output._storage.value, output._storage.content_version, None, DEFAULT)
+            storage = output._storage
+            output._view = View((), storage.value, storage.content_version, None, DEFAULT, storage.version)
     if differentiable:
         if output._view is not None:  # a write through it would go around ``backward``
             output._view = output._view.rebased(base, ONE_OF_SEVERAL if several else IN_FUNCTION)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core.modes import modes
-from .._core.node import ITSELF, Node, forward_trace, next_number
+from .._core.node import ITSELF, OF_A_VIEW, Node, forward_trace, next_number
 from .._core.sparse import SparseAval, SparseOperand, call as call_sparse
 from .._core.storage import Storage
 from .._core.strided import Strided
@@ -222,8 +222,10 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
                 "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
                 "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
             )
-        storage = tensor._storage
-        watched.append((storage, storage.version, values[i].aval, tensor._grad_fn))
+        storage, view, producer = tensor._storage, tensor._view, tensor._grad_fn
+        if producer is not None and view is not None and view.base is not None:
+            producer = OF_A_VIEW
+        watched.append((storage, storage.version, values[i].aval, producer))
     node = rule.node_class()
     node.rule = rule
     node.edges = tuple(edges)
@@ -299,9 +301,7 @@ def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False)
         origin = IN_INFERENCE if modes.inference else IN_NO_GRAD
     result = _new(Tensor)
     result._storage = storage
-    result._view = view = View((*before, step), value, storage.content_version, base, origin)
-    if origin != DEFAULT:
-        view.version = storage.version
+    result._view = View((*before, step), value, storage.content_version, base, origin, storage.version)
     return result
 
 

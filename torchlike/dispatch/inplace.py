@@ -37,17 +37,16 @@ def check_writable(tensor: Tensor) -> None:
         )
     if not modes.grad_enabled:
         return
-    if tensor._tracked and tensor._grad_fn is None:
-        if view is not None and view.refused is not None:
+    tracked, base = tensor._tracked, None if view is None else view.base
+    if view is not None and base is not None and (tracked or base._requires_grad):
+        if view.refused is not None:
             raise RuntimeError(view.refused.replace(_BY_ANOTHER, _BY_ITSELF))
+        if view.origin != DEFAULT:
+            raise RuntimeError(refusal(tensor, view.origin))
+        if base._grad_fn is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if tracked and tensor._grad_fn is None:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    if view is None or view.base is None:
-        return
-    base = view.base
-    if view.origin != DEFAULT and (base._requires_grad or (view.origin == IN_FUNCTION and tensor._requires_grad)):
-        raise RuntimeError(refusal(tensor, view.origin))
-    if base._requires_grad and base._grad_fn is None:
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
 
 
 _BY_ITSELF, _BY_ANOTHER = "is being", "its base or another view of its base has been"
@@ -88,11 +87,12 @@ def refusal(tensor: Tensor, origin: int, by_another: bool = False) -> str:
     return f"{reason} {why}"
 
 
-def write(tensor: Tensor, result: Tensor, keeps_history: bool = False) -> Tensor:
+def write(tensor: Tensor, result: Tensor, keeps_history: bool = False, one_number: bool = False) -> Tensor:
     """Writes ``result`` into ``tensor`` in place. Every in-place operation ends here.
 
     Args:
         keeps_history: a result without a gradient leaves the tensor its history, as PyTorch's logical functions do.
+        one_number: all elements of the result are the same, so several of the tensor's may lie at one place of memory.
 
     Raises:
         RuntimeError: the result has another shape, or a dtype that cannot be cast to the tensor's.
@@ -126,7 +126,7 @@ def write(tensor: Tensor, result: Tensor, keeps_history: bool = False) -> Tensor
         if result._requires_grad:
             _adopt_history(tensor, result)
         return tensor
-    if tensor._geometry.overlaps:
+    if tensor._geometry.overlaps and not one_number:
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
             "clone() the tensor before performing the operation."
@@ -243,18 +243,15 @@ def refresh_history(tensor: Tensor) -> None:
     view = tensor._view
     assert view is not None
     base: Tensor = view.base
-    view.written = base._writes
-    if view.refused is None and view.version is not None:
-        view.version = tensor._storage.version
-    if not base._requires_grad and not (view.origin == IN_FUNCTION and tensor._requires_grad):
+    if not base._requires_grad and tensor._grad_fn is None:  # the version stays: the base may want gradients later
         if view.refused is not None:
             view.refused, tensor._requires_grad = None, False
         return
-    if view.origin != DEFAULT:
-        view.version = -1  # so this runs whenever the view is used, since the base may want no gradients any more
+    if view.origin != DEFAULT:  # here too, since the base may want no gradients any more
         view.refused = view.refused or refusal(tensor, view.origin, by_another=True)
         tensor._grad_fn, tensor._output_nr, tensor._requires_grad = None, 0, True
         return
+    view.version = tensor._storage.version
     steps = _steps_below(base, view.steps)
     values = [base._value(), *_starts(steps)]
     kernel, outs = recorder().record(_reader(steps), (), values, ())

@@ -370,7 +370,7 @@ def fill(input: Tensor, value: TensorOrNumber) -> Tensor:
 def fill_(self: Tensor, value: Tensor | complex) -> Tensor:
     """Puts one number, or the element of a 0-dim tensor, everywhere into this tensor."""
     check_writable(self)
-    return write(self, _like_filled("fill_", self, value, inplace=True))
+    return write(self, _like_filled("fill_", self, value, inplace=True), one_number=not isinstance(value, Tensor))
 
 
 @op(
@@ -394,5 +394,5 @@ def zero_(self: Tensor) -> Tensor:
     if is_sparse(self):
         return write(self, FORMS["zeros_like"](self, self.dtype, None, False))
     if records(self):
-        return write(self, zeroed(self))
-    return write(self, _like_filled("zero_", self, 0, inplace=True))
+        return write(self, zeroed(self), one_number=True)
+    return write(self, _like_filled("zero_", self, 0, inplace=True), one_number=True)

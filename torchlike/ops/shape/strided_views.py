@@ -126,6 +126,8 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     offset = input.storage_offset() if storage_offset is None else int(storage_offset)
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
+    if modes.grad_enabled and input._tracked:
+        input._edge()  # raises if a write has taken its history
     if any(n < 0 for n in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {stride}")
     last = offset + int(np.dot(np.array(size, np.int64) - 1, np.array(stride, np.int64)))
@@ -149,18 +151,18 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
 
 
 def _part_with_gradient(tensor: Tensor, first: int, last: int) -> Tensor | None:
-    """The leaf or result that owns the tensor's gradient, if it is a part of its memory without gaps that has all these elements."""
-    owner = tensor if tensor._base is None else tensor._base
-    if (
-        owner._view is None
-        or not owner.requires_grad
-        or owner.dtype is not tensor.dtype
-        or is_conj(tensor)
-        or is_neg(tensor)
-    ):
+    """What the view's gradient goes to: the tensor, or the leaf or result that it is a view of.
+
+    Either must be a part of its memory without gaps that has all these elements. None: neither is, or there is no gradient.
+    """
+    if tensor._view is None or is_conj(tensor) or is_neg(tensor):
         return None
-    begin = owner.storage_offset()
-    return owner if owner.is_contiguous() and begin <= first and last < begin + owner.numel() else None
+    for owner in (tensor, tensor._base):
+        if owner is not None and owner._view is not None and owner._tracked and owner.dtype is tensor.dtype:
+            begin = owner.storage_offset()
+            if owner.is_contiguous() and begin <= first and last < begin + owner.numel():
+                return owner
+    return None
 
 
 def _in_elements_of(whole: Tensor, dtype: dtypes.dtype) -> Tensor:
@@ -197,6 +199,7 @@ def _become(tensor: Tensor, new: Tensor) -> Tensor:
     tensor._share_history(new)
     tensor._accumulator = None
     tensor._storage.version += 1
+    tensor._view.version = tensor._storage.version
     return tensor
 
 
