@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ._core.node import Node as Node
-from ._core.subclasses import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
+from ._core.overridable import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
 from ._core.tensor import Tensor
 from ._core.torch_function import (
     ALL_OFF as _ALL_OFF,

@@ -68,3 +68,15 @@ def test_the_signature_of_a_function_stays_what_it_was():
     assert list(inspect.signature(torch.split).parameters) == ["tensor", "split_size_or_sections", "dim"]
     assert str(inspect.signature(torch.nn.functional.relu)) == "(input: 'Tensor', inplace: 'bool' = False) -> 'Tensor'"
     assert torch.add.__name__ == "add"
+
+
+def test_who_looks_at_the_frames_of_an_error_finds_the_variables_of_an_overridable_function():
+    import torchlike.overrides as overrides
+
+    assert overrides.has_torch_function(()) is False  # from now on functions ask
+    with pytest.raises(RuntimeError) as caught:
+        torch.ones(2) + torch.ones(3)
+    trace = caught.value.__traceback__
+    while trace is not None:
+        assert isinstance(trace.tb_frame.f_locals, dict)
+        trace = trace.tb_next

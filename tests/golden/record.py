@@ -48,7 +48,17 @@ LAYOUTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "rng": lambda words: json.dumps(words).replace('}, {"', '},\n{"'),
 } | dict.fromkeys(
     (
-        *("distribution_words", "fx", "nn_words", "operators", "overrides", "programs", "scripts", "sequence_words"),
+        *(
+            "dispatching",
+            "distribution_words",
+            "fx",
+            "nn_words",
+            "operators",
+            "overrides",
+            "programs",
+            "scripts",
+            "sequence_words",
+        ),
         *("flops", "quantization", "sparse", "testing", "training"),
     ),
     lambda words: json.dumps(words, indent=1),

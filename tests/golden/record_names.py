@@ -1,8 +1,12 @@
-"""Records PyTorch's public names into torchlike/pytorch_names.json: `python tests/golden/record_names.py`, with PyTorch."""
+"""Records PyTorch's public names into torchlike/pytorch_names.json: `python tests/golden/record_names.py`, with PyTorch.
+
+And the names of its operators, and the signatures of those that a CPU has, which say what a ``TorchDispatchMode`` is given.
+"""
 
 import importlib
 import json
 import pkgutil
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +16,12 @@ import torch
 
 NAMES = Path(__file__).parents[2] / "torchlike" / "pytorch_names.json"
 OPERATORS = NAMES.parent / "_ops" / "pytorch_operators.json"  # the names of `torch.ops.aten`
+SIGNATURES = (
+    NAMES.parent / "_ops" / "aten_signatures.txt"
+)  # one a line; a star is before what is made of other operators
+FOREIGN = re.compile(
+    "cudnn|miopen|mps|xnnpack|nnpack|_cufft|fbgemm|_cslt|_thnn|Dimname|semi_structured|_efficient_attention"
+)
 NAMESPACES = (
     "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.attention",
     "torch.nn.attention.flex_attention", "torch.nn.parallel", "torch.optim", "torch.optim.lr_scheduler", "torch.optim.swa_utils",
@@ -58,7 +68,21 @@ def public(namespace: str) -> Iterator[str]:
             yield name
 
 
+def signatures() -> list[str]:
+    """The signatures of PyTorch's operators, in the order of their names."""
+    lines: list[tuple[str, str]] = []
+    for schema in torch._C._jit_get_all_schemas():
+        whole = f"{schema.name}.{schema.overload_name}".removesuffix(".")
+        if not schema.name.startswith("aten::") or FOREIGN.search(str(schema)):
+            continue
+        if torch._C._dispatch_has_kernel(whole):
+            composed = torch._C._dispatch_has_kernel_for_dispatch_key(whole, "CompositeImplicitAutograd")
+            lines.append((schema.name, "*" * composed + str(schema).removeprefix("aten::")))
+    return [line for _, line in sorted(lines, key=lambda line: line[0])]
+
+
 if __name__ == "__main__":
+    SIGNATURES.write_text("\n".join(signatures()) + "\n", "utf-8")
     operators = {
         schema.name.partition("::")[2] for schema in torch._C._jit_get_all_schemas() if schema.name.startswith("aten::")
     }

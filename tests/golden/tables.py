@@ -20,7 +20,7 @@ from tests.distributed import rows as processes
 from tests.distributions import lines as distribution_lines, rows as distributions
 from tests.errors import snippets
 from tests.fx import graphs
-from tests.library import operators
+from tests.library import dispatching, operators
 from tests.nn import initialisers
 from tests.nn.modules import layers, sequences
 from tests.nn.utils import cases as nn_utils
@@ -112,6 +112,7 @@ def distribution_words(torch: ModuleType) -> dict[str, Any]:
 TABLES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "complex": complex_points.everything,
     "data": lambda torch: scenarios.everything(torch) | {"transforms": transforms.drawn(torch)},
+    "dispatching": dispatching.everything,
     "distributed": distributed,
     "distributions": lambda torch: distribution_answers(torch, np.ndarray),
     "distribution_words": distribution_words,

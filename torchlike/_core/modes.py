@@ -1,8 +1,10 @@
-"""Per-thread switches: gradients, inference mode, anomaly detection, hooks on saved tensors."""
+"""Per-thread switches: gradients, inference mode, anomaly detection, hooks on saved tensors; and who sees operators."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -35,3 +37,59 @@ class Modes(threading.local):
 
 
 modes = Modes()
+
+
+class DispatchState(threading.local):
+    """Of each thread: the active modes of ``__torch_dispatch__``, innermost last; whether nobody is asked; and the call in question."""
+
+    stack: tuple[Any, ...] = ()
+    off: bool = False
+    asked: Any = None
+
+
+class DispatchHooks:
+    """What ``_ops`` adds when ``load`` imports it, which is above this layer.
+
+    Attributes:
+        on: how many modes are active in all threads, and one more from the first subclass on. While it is 0 nobody looks further.
+        load: imports what sets the others.
+        call: computes a call of a public function that somebody may ask to see.
+        call_operator: the same of an operator.
+        operator: calls an operator by its name, seen by who asks.
+        step: computes the gradients of a node in a backward pass that somebody sees.
+        pull: what ``step`` calls for a derivative that has a derivative itself.
+        accumulate: adds a gradient to that of a leaf, seen by who asks.
+    """
+
+    on: int = 0
+    load: Callable[[], object]
+    call: Callable[..., Any]
+    call_operator: Callable[..., Any]
+    operator: Callable[..., Any]
+    step: Callable[..., Any]
+    pull: Callable[..., Any]
+    accumulate: Callable[..., Any]
+
+
+dispatch_state = DispatchState()
+hooks = DispatchHooks()
+DISPATCHED: set[type] = (
+    set()
+)  # the subclasses of Tensor that define ``__torch_dispatch__`` and of which there was an object
+
+
+def asks(*tensors: object) -> bool:
+    """Whether a mode is active in this thread, or one of the tensors is of a subclass that asks."""
+    if not hooks.on or dispatch_state.off:
+        return False
+    return bool(dispatch_state.stack) or any(type(tensor) in DISPATCHED for tensor in tensors)
+
+
+@contextmanager
+def undispatched() -> Iterator[None]:
+    """Within it nobody is asked."""
+    before, dispatch_state.off = dispatch_state.off, True
+    try:
+        yield
+    finally:
+        dispatch_state.off = before

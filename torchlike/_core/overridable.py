@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import inspect
 import threading
-from types import FunctionType
+from functools import cache
+from types import CodeType, FunctionType
 from typing import Any
 
+from .modes import DISPATCHED, dispatch_state, hooks, undispatched
 from .python_functions import (
     BY_KEYWORD,
     FORMS_OF_OPERATORS,
@@ -30,18 +32,23 @@ from .torch_function import (
     ALL_OFF,
     PLAIN,
     ask,
+    disabled_torch_function_impl,
     not_implemented,
     overloaded_arguments,
     overrides,
     refuse_dispatch,
     refuse_plainly,
     settings,
+    take_slow_way,
+    take_usual_way,
 )
 
 __all__ = [
     "MODES_ALONE",
     "OPERATORS",
     "activate",
+    "defines_dispatch",
+    "disabled_torch_dispatch_impl",
     "home_of",
     "is_active",
     "meet",
@@ -50,6 +57,8 @@ __all__ = [
     "original_of",
     "overridable",
     "own_copy",
+    "pop_dispatch_mode",
+    "push_dispatch_mode",
     "route_of",
 ]
 
@@ -101,8 +110,60 @@ def activate() -> None:
 
 def meet(kind: type) -> None:
     """Called before the first object of a subclass of Tensor is made: activates overriding if the subclass overrides."""
+    if kind in _met:
+        return
     if not active and kind not in PLAIN and overrides(kind):
         activate()
+    if defines_dispatch(kind):
+        meet_dispatching(kind)
+    _met.add(kind)
+
+
+_met: set[type] = set()
+
+
+def disabled_torch_dispatch_impl(func: Function, types: object, args: Args = (), kwargs: Kwargs | None = None) -> Any:
+    """Computes as for plain tensors. As ``__torch_dispatch__`` of a class: its objects are computed with as those are."""
+    with undispatched():
+        return func(*args, **(kwargs or {}))
+
+
+def defines_dispatch(kind: Any) -> bool:
+    """Whether objects of a subclass of Tensor see the operators that are called with them."""
+    function = getattr(kind.__torch_dispatch__, "__func__", kind.__torch_dispatch__)
+    return function is not disabled_torch_dispatch_impl
+
+
+def meet_dispatching(kind: type) -> None:
+    """Notes that there is an object of a subclass that defines ``__torch_dispatch__``."""
+    hooks.load()
+    activate()
+    bases = kind.__mro__[: [base.__name__ for base in kind.__mro__].index("Tensor")]
+    if not any("__torch_function__" in vars(base) for base in bases):
+        kind.__torch_function__ = disabled_torch_function_impl  # pyright: ignore[reportAttributeAccessIssue]  # as in PyTorch
+    with _activating:
+        hooks.on += not DISPATCHED
+        DISPATCHED.add(kind)
+
+
+def push_dispatch_mode(mode: object) -> None:
+    """Makes a mode of ``__torch_dispatch__`` the innermost of this thread."""
+    hooks.load()
+    activate()
+    take_slow_way()
+    with _activating:
+        hooks.on += 1
+    dispatch_state.stack = (*dispatch_state.stack, mode)
+
+
+def pop_dispatch_mode() -> Any:
+    """Takes the innermost mode of this thread off, and returns it."""
+    *outer, mode = dispatch_state.stack
+    dispatch_state.stack = tuple(outer)
+    with _activating:
+        hooks.on -= 1
+    take_usual_way()
+    return mode
 
 
 def _take(space: str, namespace: object) -> None:
@@ -159,12 +220,12 @@ class Route:
     def call(self, args: Args, kwargs: Kwargs) -> Any:
         off = settings.off
         if off == ALL_OFF:
-            return self.original(*args, **kwargs)
+            return self.run(args, kwargs)
         overloading = []
         if not off and not self.modes_alone:
             overloading = overloaded_arguments((*args, *kwargs.values()) if kwargs else args)
         if not overloading and not settings.stack:
-            return self.original(*args, **kwargs)
+            return self.run(args, kwargs)
         if self.python:
             arguments = self._as_python_gives_them(args, kwargs)
             if arguments is None:
@@ -175,6 +236,10 @@ class Route:
             return ask(self.public, several if overloading else overloading, kinds, *arguments, self.unanswered)
         kinds = (type(args[0]),) if self.part else tuple(map(type, overloading))
         return ask(self.public, overloading, kinds, args, kwargs or None, self.unanswered)
+
+    def run(self, args: Args, kwargs: Kwargs) -> Any:
+        """What the function does where nobody overrides it, which a mode of ``__torch_dispatch__`` may see."""
+        return hooks.call(self, args, kwargs) if hooks.on else self.original(*args, **kwargs)
 
     def _as_python_gives_them(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs] | None:
         """Required arguments by position, the others by keyword, defaults included: PyTorch's Python functions pass them on like this."""
@@ -248,25 +313,40 @@ def _redirect(function: FunctionType, route: Route) -> None:
     if not hasattr(function, "__wrapped__"):
         function.__wrapped__ = route.original  # pyright: ignore[reportFunctionMemberAccess]  # the signature is read from it
     _routes[function] = route
-    code = _overridable.__code__.replace(
+    code = _check_before(len(function.__code__.co_freevars)).replace(
         co_freevars=function.__code__.co_freevars, co_name=function.__name__, co_qualname=function.__qualname__
     )
     function.__kwdefaults__ = {"_plain": PLAIN, "_call": route.original, "_ask": route.call}
     function.__code__ = code
 
 
-def _overridable(*args: object, _plain: Any, _call: Any, _ask: Any, **kwargs: object) -> Any:
-    # This code becomes the code of other functions and runs with their globals, so it may name nothing but its own parameters.
-    for arg in args:
-        if arg.__class__ not in _plain:
-            return _ask(args, kwargs)
-    if kwargs:
-        for arg in kwargs.values():
+# The code of this function becomes the code of others and runs with their globals, so it may name nothing but its own parameters. It
+# has as many free variables as the other has: without them it would not fill their cells, and who looks at the frame would crash.
+_OVERRIDABLE = """
+def outer({cells}):
+    def _overridable(*args, _plain, _call, _ask, **kwargs):
+        for arg in args:
             if arg.__class__ not in _plain:
                 return _ask(args, kwargs)
-    if not _plain:  # a mode is active somewhere
-        return _ask(args, kwargs)
-    return _call(*args, **kwargs)
+        if kwargs:
+            for arg in kwargs.values():
+                if arg.__class__ not in _plain:
+                    return _ask(args, kwargs)
+        if not _plain:  # a mode is active somewhere
+            return _ask(args, kwargs)
+        return _call(*args, **kwargs)
+        {cells}
+    return _overridable
+"""
+
+
+@cache
+def _check_before(count: int) -> CodeType:
+    """The code that asks, with this many free variables."""
+    cells = ", ".join(f"cell_{n}" for n in range(count))
+    defined: dict[str, Any] = {}
+    exec(compile(_OVERRIDABLE.replace("{cells}", cells), __file__, "exec"), defined)
+    return defined["outer"](*range(count)).__code__
 
 
 def route_of(function: Any) -> Route | None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from types import NotImplementedType
+from collections.abc import Sequence
 from typing import Any
 
+from ..engine.aval import META, Aval
+from ..engine.value import Value
+from . import dtypes
+from .annotations import DeviceLike
 from .attributes import Instance
-from .overridable import meet
+from .devices import device as as_device
+from .overridable import defines_dispatch, meet
 from .signatures import Args, Function, Kwargs
+from .storage import Storage
 from .tensor import Tensor, alias
 from .torch_function import DisableTorchFunctionSubclass, know_plain
 
@@ -87,21 +93,36 @@ def make_subclass(cls: object, data: object, require_grad: bool = False, **layou
     return result
 
 
-def disabled_torch_dispatch_impl(
-    func: object, types: object, args: Args = (), kwargs: object = None
-) -> NotImplementedType:
-    """As ``__torch_dispatch__`` of a class: its objects are computed with as plain tensors are."""
-    return NotImplemented
+def make_wrapper_subclass(
+    cls: Any,
+    size: Sequence[int],
+    strides: Sequence[int] | None = None,
+    storage_offset: int | None = None,
+    memory_format: object = None,
+    dtype: dtypes.dtype | None = None,
+    layout: object = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    **options: object,
+) -> Any:
+    """An object of a subclass that has a shape, a dtype and a device, and no memory: its ``__torch_dispatch__`` computes.
 
-
-def make_wrapper_subclass(cls: Any, size: object, **options: object) -> Any:
-    """Raises: a tensor without memory of its own needs ``__torch_dispatch__``, which torchlike does not have."""
-    if not hasattr(cls, "__torch_dispatch__") or cls.__torch_dispatch__ is Tensor.__torch_dispatch__:
-        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
-    raise NotImplementedError(
-        "torchlike does not support Tensor._make_wrapper_subclass: nothing calls __torch_dispatch__. A subclass that overrides "
-        "__torch_function__ can hold a tensor as an attribute"
-    )
+    Raises:
+        RuntimeError: the class defines no ``__torch_dispatch__``.
+    """
+    if not defines_dispatch(cls):
+        raise RuntimeError(f"{cls.__name__} must define __torch_dispatch__")
+    for name, value in options.items():
+        if value and name not in ("dispatch_sizes_strides_policy", "dispatch_device", "dispatch_layout"):
+            raise NotImplementedError(f"torchlike does not support _make_wrapper_subclass with {name}")
+    meet(cls)
+    kind = dtypes.get_default_dtype() if dtype is None else dtype
+    result = object.__new__(cls)
+    result._storage = Storage(Value.without_data(Aval(tuple(map(int, size)), kind.numpy, META)))
+    result._requires_grad = bool(requires_grad)
+    result._outer_device = as_device("cpu" if device is None else device)
+    return result
 
 
 know_plain(Tensor)

@@ -59,6 +59,7 @@ class Tensor(TensorMethods):
     _inference: bool = False
     _is_param: bool = False  # an object of a subclass that a Module takes as a parameter
 
+    _outer_device: devices.device  # of an object without memory of a subclass: see ``subclasses.py``
     _held: Tensor  # of a parameter that has no shape yet: see ``nn/parameter.py``
     _variable: Any  # a weak reference to flax's Variable for this tensor: see ``nn/_graph.py``
 

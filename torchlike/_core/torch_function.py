@@ -25,6 +25,8 @@ __all__ = [
     "push_mode",
     "add_overloading",
     "settings",
+    "take_slow_way",
+    "take_usual_way",
 ]
 
 ON, SUBCLASSES_OFF, ALL_OFF = range(3)
@@ -55,26 +57,36 @@ def know_plain(*kinds: type) -> None:
             PLAIN.update(_KNOWN_PLAIN)
 
 
-def push_mode(mode: object) -> None:
-    """Makes a mode the innermost of this thread."""
+def take_slow_way() -> None:
+    """Sends every call of a public function the slow way, on which modes are asked, until ``take_usual_way``."""
     global _active
-    settings.stack = (*settings.stack, mode)
     with _lock:
         _active += 1
         PLAIN.clear()
 
 
-def pop_mode() -> Any:
-    """Takes the innermost mode of this thread off, and returns it."""
+def take_usual_way() -> None:
+    """Undoes one ``take_slow_way``."""
     global _active
-    if not settings.stack:
-        raise AssertionError("No TorchFunctionMode is active")
-    *outer, mode = settings.stack
-    settings.stack = tuple(outer)
     with _lock:
         _active -= 1
         if not _active:
             PLAIN.update(_KNOWN_PLAIN)
+
+
+def push_mode(mode: object) -> None:
+    """Makes a mode the innermost of this thread."""
+    settings.stack = (*settings.stack, mode)
+    take_slow_way()
+
+
+def pop_mode() -> Any:
+    """Takes the innermost mode of this thread off, and returns it."""
+    if not settings.stack:
+        raise AssertionError("No TorchFunctionMode is active")
+    *outer, mode = settings.stack
+    settings.stack = tuple(outer)
+    take_usual_way()
     return mode
 
 

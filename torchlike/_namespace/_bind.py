@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from types import FunctionType
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 from .. import ops, sparse as sparse
 from .._core import overridable, subclasses
 from .._core.dtypes import from_numpy_dtype
+from .._core.modes import hooks
 from .._core.tensor import Tensor, from_host
 from .._core.torch_function import DisableTorchFunctionSubclass, overrides
 from ..autograd.engine import tensor_backward
@@ -178,7 +181,7 @@ attach("_refresh_history", refresh_history)
 attach("__new__", staticmethod(legacy_constructor))
 
 attach("__torch_function__", classmethod(subclasses.default_torch_function))
-attach("__torch_dispatch__", subclasses.disabled_torch_dispatch_impl)
+attach("__torch_dispatch__", overridable.disabled_torch_dispatch_impl)
 attach("_make_subclass", staticmethod(subclasses.make_subclass))
 attach("_make_wrapper_subclass", staticmethod(subclasses.make_wrapper_subclass))
 
@@ -191,3 +194,4 @@ for name, method in list(vars(Tensor).items()):
         _seen.add(method)
 
 overridable.offer("torch.Tensor", Tensor)
+hooks.load = partial(import_module, "torchlike._ops.dispatching")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .. import ops as _operators
+from .._core.modes import hooks
 from .._core.signatures import Args, Function as AnyFunction, Kwargs
 from .._core.tensor import Tensor
 from .._library._overload_names import OVERLOADS
@@ -18,8 +19,20 @@ from .._library.infer_schema import FunctionSchema, parse
 from ..autograd import Function
 from ..autograd.grad_mode import no_grad
 from ..dispatch.bindings import FUNCTIONS
+from .inner import INNER
+from .signatures import overloads_of, signature_of
 
-__all__ = ["DEFINED", "Definition", "OpOverload", "OpOverloadPacket", "define", "dl_open_guard", "forget", "packet_of"]
+__all__ = [
+    "DEFINED",
+    "Definition",
+    "OpOverload",
+    "OpOverloadPacket",
+    "define",
+    "dl_open_guard",
+    "forget",
+    "operator",
+    "packet_of",
+]
 
 
 @contextmanager
@@ -207,10 +220,13 @@ class OpOverload:
         self.__qualname__ = self.__name__
         self.tags: list[object] = []
         self._defined_schema = schema
+        self._signature = signature_of(name, overload) if self.namespace == "aten" else None
 
     @property
     def _schema(self) -> Any:
         if self._defined_schema is None:
+            if self._signature is not None:
+                return self._signature.schema
             raise NotImplementedError(
                 f"torchlike does not have the schema of {self}: its operators have Python signatures"
             )
@@ -232,6 +248,8 @@ class OpOverload:
         return f"{self._overloadpacket._qualified_op_name}{overload}"
 
     def __call__(self, /, *args: object, **kwargs: object) -> Any:
+        if hooks.on:
+            return hooks.call_operator(self, args, kwargs, lambda: self._op(*args, **kwargs))
         return self._op(*args, **kwargs)
 
     def __hash__(self) -> int:
@@ -266,7 +284,8 @@ class OpOverloadPacket:
         operator = self._overloads.get(name)
         if operator is None:
             if self._function is not None:
-                if name not in OVERLOADS:
+                known = overloads_of(self.__name__) if self._qualified_op_name.startswith("aten::") else ()
+                if name not in (known or OVERLOADS):
                     raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
                 operator = OpOverload(self, self._function, name)
             else:
@@ -278,9 +297,9 @@ class OpOverloadPacket:
         return operator
 
     def overloads(self) -> list[str]:
-        """The names of the forms. Those of torchlike's operators are not known: "default" stands for all."""
+        """The names of the forms."""
         if self._function is not None:
-            return ["default"]
+            return [*overloads_of(self.__name__)] or ["default"]
         return [name or "default" for name in DEFINED.get(self._qualified_op_name, {})]
 
     def __call__(self, /, *args: object, **kwargs: object) -> Any:
@@ -322,6 +341,11 @@ def packet_of(namespace: str, name: str) -> OpOverloadPacket | None:
     return packet
 
 
+def operator(name: str, overload: str = "default") -> Any:
+    """``torch.ops.aten.name.overload``."""
+    return getattr(packet_of("aten", name), overload)
+
+
 @cache
 def _pytorchs_operators() -> frozenset[str]:
     return frozenset(json.loads(Path(__file__).with_name("pytorch_operators.json").read_text("utf-8")))
@@ -336,24 +360,10 @@ def _missing_operator(qualified: str) -> AnyFunction:
     return refuse
 
 
-# Operators that PyTorch has under these names alone, or with other parameters than the public function.
-_INNER: dict[str, AnyFunction] = {
-    "_softmax": lambda self, dim, half_to_float: FUNCTIONS["softmax"](self, dim),
-    "_log_softmax": lambda self, dim, half_to_float: FUNCTIONS["log_softmax"](self, dim),
-    "_to_copy": lambda self, *, dtype=None, device=None, **rest: self.to(device=device, dtype=dtype, copy=True),
-    "_unsafe_view": lambda self, size: self.reshape(size),
-    "alias": lambda self: self[...],
-    "lift_fresh": lambda self: self,
-    "slice": lambda self, dim=0, start=None, end=None, step=1: self[
-        (slice(None),) * (dim % self.dim()) + (slice(start, end, step),)
-    ],
-}
-
-
 def _function_of(name: str) -> AnyFunction | None:
     """The function of torchlike that is the operator of this name."""
-    if name in _INNER:
-        return _INNER[name]
+    if name in INNER:
+        return INNER[name]
     for candidate in (vars(_operators).get(name), vars(Tensor).get(name), FUNCTIONS.get(name), _functional(name)):
         if isinstance(candidate, types.FunctionType):
             return candidate

@@ -6,11 +6,12 @@ import heapq
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .._core.modes import modes
+from .._core.modes import asks, hooks, modes
 from .._core.node import SECOND_BACKWARD, AccumulateGrad, Edge, Node, check_versions
 from .._core.sparse import FORMS, SparseValue, is_sparse
 from .._core.tensor import Tensor, from_value
@@ -83,7 +84,8 @@ after_backward = _AfterBackward()
 
 
 def _add_gradients(tensors: Any, grad_tensors: Any, retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
-    if grad_tensors is None and inputs is None and not create_graph and isinstance(tensors, Tensor):
+    usual = grad_tensors is None and inputs is None and not create_graph and isinstance(tensors, Tensor)
+    if usual and not (hooks.on and asks(tensors)):
         # The usual call. A pass like an earlier one is replayed as a whole.
         if _backward_from_scalar(tensors, bool(retain_graph)):
             return
@@ -218,6 +220,9 @@ def _seeds(roots: tuple[Tensor, ...], grad_tensors: Sequence[Tensor] | None) -> 
             if not root._tracked:
                 raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
             aval = root._aval
+            if hooks.on and asks(root) and root.numel() == 1 and root.dtype.is_floating_point:
+                seeds.append(hooks.operator("ones_like", "default", root))
+                continue
             if aval.shape == () and aval.dtype.kind == "f":
                 seeds.append(from_value(_unit_cotangent(aval)))
                 continue
@@ -267,7 +272,10 @@ def _run(
 ) -> list[Tensor | None]:
     """Runs a pass from the roots. Gradients are values on the way; with ``create`` they are tensors that have a history."""
     edges = [root._edge() for root in roots]
-    run = _Pass(edges, keep, create, accumulate)
+    seen = asks(*roots, *seeds)
+    run = _Pass(edges, keep, create or seen, accumulate)
+    if seen:
+        run.step = partial(_seen_step, create)
     if inputs is not None:
         run.restrict(inputs)
     before, modes.grad_enabled = modes.grad_enabled, create
@@ -528,6 +536,14 @@ def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
     return results
 
 
+hooks.pull = _pull
+
+
+def _seen_step(create_graph: bool, node: Node, cotangents: dict[int, Any], create: bool) -> Sequence[Any]:
+    """The node's gradients, by operators that a mode or a subclass sees. They are tensors also where no graph is made."""
+    return hooks.step(node, cotangents, create_graph)
+
+
 def _saved_tensor(node: Node, rule: Rule, i: int, value: Value) -> Tensor:
     tensor = from_value(value)
     if i in rule.wanted:
@@ -604,6 +620,9 @@ def _accumulate(node: AccumulateGrad, cotangents: dict[int, object], create: boo
 
 def _add_to_grad(tensor: Tensor, cotangent: Any, create: bool) -> None:
     old = tensor._grad
+    if hooks.on and asks(cotangent) and not modes.grad_enabled:
+        hooks.accumulate(tensor, cotangent)
+        return
     if old is None:
         if create:
             tensor._grad = from_value(cotangent._value())

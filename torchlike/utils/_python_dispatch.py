@@ -1,10 +1,15 @@
-"""torch.utils._python_dispatch: modes over ATen operators, which torchlike does not have. Queries work, and entering a mode raises."""
+"""torch.utils._python_dispatch: modes that see PyTorch's operators, and tools for subclasses that do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self
 
+from .._core.modes import dispatch_state
+from .._core.overridable import pop_dispatch_mode, push_dispatch_mode
 from .._core.signatures import Function
 from .._core.tensor import Tensor
 
@@ -20,22 +25,43 @@ __all__ = [
 
 
 class TorchDispatchMode:
-    """A context that would see every ATen operator. Entering it raises: ``torch.overrides.TorchFunctionMode`` sees every function."""
+    """A context in which ``__torch_dispatch__`` of this object is called for every operator, forward and backward.
+
+    It sees PyTorch's operators (``torch.ops.aten.addmm.default``), their arguments and results, and decides what they give: calling the
+    function computes it. What PyTorch makes of a function before its dispatcher sees it is made here too, for the usual layers and
+    functions; others are seen as one operator of the function's name. The optimizers' updates, and what ``jit`` and ``func`` transform,
+    are not seen.
+
+    >>> from torchlike.utils._python_dispatch import TorchDispatchMode
+    >>> class Names(TorchDispatchMode):
+    ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         print(func)
+    ...         return func(*args, **(kwargs or {}))
+    >>> x, bias = torch.ones(2, 3), torch.zeros(2)
+    >>> with Names():
+    ...     y = torch.nn.functional.linear(x, x, bias)
+    aten.t.default
+    aten.addmm.default
+    """
 
     def __init__(self, _dispatch_key: object = None) -> None:
-        pass
+        self.old_dispatch_mode_flags: deque[bool] = deque()
 
-    def __torch_dispatch__(self, func: Function, types: object, args: object = (), kwargs: object = None) -> Any:
+    def __torch_dispatch__(self, func: Function, types: object, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
-    def __enter__(self) -> NoReturn:
-        raise NotImplementedError(
-            f"torchlike does not support TorchDispatchMode (here {type(self).__name__}): it has no ATen operators beneath its functions. "
-            "torch.overrides.TorchFunctionMode sees the functions"
-        )
+    def __enter__(self) -> Self:
+        push_dispatch_mode(self)
+        return self
 
     def __exit__(self, *exception: object) -> None:
-        pass
+        pop_dispatch_mode()
+
+    @classmethod
+    def push(cls, *args: object, **kwargs: object) -> Self:
+        """A new mode, as programs written for old versions make it."""
+        warnings.warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`", stacklevel=2)
+        return cls(*args, **kwargs)  # pyright: ignore[reportCallIssue]
 
     @classmethod
     def is_infra_mode(cls) -> bool:
@@ -44,27 +70,38 @@ class TorchDispatchMode:
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
-    """A mode that would change nothing. Entering it raises, as for any."""
+    """A mode that changes nothing."""
 
     def __torch_dispatch__(self, func: Function, types: object, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
 
 
-def _get_current_dispatch_mode() -> None:
-    """None: no mode is ever active."""
+def _get_current_dispatch_mode() -> Any:
+    """The innermost mode of this thread; None where none is active."""
+    return dispatch_state.stack[-1] if dispatch_state.stack else None
 
 
-def _get_current_dispatch_mode_stack() -> list[object]:
-    return []
+def _get_current_dispatch_mode_stack() -> list[Any]:
+    return list(dispatch_state.stack)
 
 
 def _len_torch_dispatch_stack() -> int:
-    return 0
+    return len(dispatch_state.stack)
+
+
+@contextmanager
+def _disable_current_modes() -> Iterator[list[Any]]:
+    """Within it no mode of this thread is asked."""
+    before, dispatch_state.stack = dispatch_state.stack, ()
+    try:
+        yield list(before)
+    finally:
+        dispatch_state.stack = before
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """False: no mode is ever active."""
-    return False
+    """Whether a mode of this thread is active."""
+    return bool(dispatch_state.stack)
 
 
 def is_traceable_wrapper_subclass(t: object) -> bool:
@@ -98,8 +135,9 @@ def transform_subclass(
     return result
 
 
-def return_and_correct_aliasing(func: object, args: object, kwargs: object, out: object) -> NoReturn:
-    """Raises: it is for ``__torch_dispatch__``, which nothing calls."""
-    raise NotImplementedError(
-        "torchlike does not support return_and_correct_aliasing: nothing calls __torch_dispatch__"
-    )
+def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
+    """The result of a subclass's ``__torch_dispatch__``: for an operator that writes to its first argument, that argument.
+
+    Memory that a view shares with its base is the business of the tensors that both hold.
+    """
+    return args[0] if func._schema.is_mutable and isinstance(out, Tensor) else out

@@ -1,0 +1,122 @@
+"""The backward pass where somebody sees its operators: the nodes of dispatched calls, their gradients, and what leaves accumulate."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from .._core.modes import DISPATCHED, hooks
+from .._core.node import SECOND_BACKWARD, Node, check_versions, node_class
+from .._core.tensor import Tensor, from_value
+from ..dispatch.pullback import Rule
+from ..engine.recorder import recorder
+from . import OpOverload, OpOverloadPacket, operator as op
+from .derivatives import SAVED_RESULTS, Call, gradients_of
+
+__all__ = ["remember"]
+
+
+class SeenRule:
+    """The rule of a call whose tensors are of a subclass that computes: there is nothing that JAX could differentiate."""
+
+    used_once = False
+    saved = watched = ()
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.node_class: type[Node] = node_class(name)
+
+    def step(self, node: Any, cotangents: dict[int, Any], create: bool) -> list[Any]:
+        return _step(node, cotangents, create)
+
+
+_rules: dict[str, SeenRule] = {}
+
+
+def remember(call: Call, results: list[Tensor], wrapped: bool) -> None:
+    """Keeps a call at the node of its results, for the backward pass."""
+    node: Any = next((each._grad_fn for each in results if each._grad_fn is not None), None)
+    if node is None:
+        return
+    saved = SAVED_RESULTS.get(call.name, ())
+    # A result whose own history begins here must not be kept by it. Formulas read those that PyTorch saves, and those without history.
+    call.results = [
+        op("detach")(each) if i in saved else each if each._grad_fn is None else None for i, each in enumerate(results)
+    ]
+    if not wrapped:
+        if node.rule.__class__ is Rule and {edge for edge in node.edges if edge is not None} == set(call.edges):
+            node.seen_call = call
+        return
+    name = node.rule.name
+    rule = _rules.get(name) or _rules.setdefault(name, SeenRule(name))
+    own: Any = rule.node_class.made(rule, tuple(call.edges), (), (), tuple(each._aval for each in results))
+    own.seen_call = call
+    for number, each in enumerate(results):
+        if each._grad_fn is not None:
+            each._set_history(own, number)
+
+
+def _step(node: Any, cotangents: dict[int, Any], create: bool) -> list[Any]:
+    """The gradients of a node, as tensors, by operators that are seen."""
+    rule = node.rule
+    if rule.__class__ is not Rule and rule.__class__ is not SeenRule:
+        return rule.step(node, cotangents, True)
+    if node.saved is None:
+        raise RuntimeError(SECOND_BACKWARD)
+    if create:
+        if rule.__class__ is SeenRule:
+            _refuse(node)
+        return hooks.pull(node, cotangents, True)
+    if node.watched:
+        check_versions(node)
+    call = getattr(node, "seen_call", None)
+    if call is None:
+        return _of_rule(node, cotangents)
+    found = gradients_of(call, cotangents)
+    by_edge = {}
+    for tensor, edge in zip(call.tracked, call.edges, strict=True):
+        by_edge.setdefault(edge, found.get(id(tensor)))
+    return [by_edge.get(edge) for edge in node.edges]
+
+
+def _refuse(node: Node) -> NoReturn:
+    raise NotImplementedError(
+        f"torchlike does not support create_graph=True through {node.name()} of a subclass that defines __torch_dispatch__"
+    )
+
+
+def _of_rule(node: Any, cotangents: dict[int, Any]) -> list[Any]:
+    """The gradients of a call that ran while nobody looked: its derivative is one operator."""
+    rule: Rule = node.rule
+    saved = node.saved if node.unpack is None else node.unpack(node.saved)
+    numbers = tuple(sorted(cotangents))
+    if not numbers:
+        return [None] * len(node.edges)
+    if rule.kernel.op.name == "t":  # of the weight of a layer whose input alone is of a subclass
+        return [op("t")(cotangents[0])]
+
+    def backward(*tensors: Tensor) -> Any:
+        outs = recorder().record(rule.pullback(numbers), (), [tensor._value() for tensor in tensors], ())[1]
+        return tuple(map(from_value, outs))
+
+    name = f"aten::{rule.kernel.op.name.removeprefix('_')}_backward"
+    function = OpOverload(OpOverloadPacket(name, backward), backward, "default")
+    return list(function(*map(from_value, saved), *[cotangents[number] for number in numbers]))
+
+
+def _accumulate(leaf: Any, gradient: Tensor) -> None:
+    """Adds a gradient to that of a leaf."""
+    if leaf._grad is not None:
+        op("add_", "Tensor")(leaf._grad, gradient)
+        return
+    if type(gradient) in DISPATCHED or gradient.stride() == leaf.stride():
+        taken = op("detach")(gradient)
+    else:
+        copy = op("new_empty_strided")(gradient, list(leaf.shape), list(leaf.stride()))
+        taken = op("copy_")(copy, gradient)
+    if type(taken) is Tensor:
+        taken = from_value(taken._value())  # not a view, which would keep more than the gradient
+    leaf._grad = taken
+
+
+hooks.step = _step
+hooks.accumulate = _accumulate
