@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from .._core import devices, dtypes
 from .._core.layouts import contiguous_format
@@ -23,6 +23,7 @@ from . import operator as op
 __all__ = ["EXPANSIONS", "HIDDEN", "PROPERTIES", "operator_name"]
 
 Made = Callable[..., Any]
+Lengths: TypeAlias = "int | Sequence[int]"
 _UNARY = ("__neg__", "__abs__")
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
@@ -103,12 +104,12 @@ def contiguous(input: Tensor, memory_format: object = contiguous_format) -> Tens
     return op("clone")(input, memory_format=memory_format)
 
 
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> Sequence[Tensor]:
     """``split``."""
     return op("split", "Tensor")(input, -(-input.shape[dim] // chunks), dim)
 
 
-def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> Any:
+def split(tensor: Tensor, split_size_or_sections: Lengths, dim: int = 0) -> Sequence[Tensor]:
     """``split`` of one size, ``split_with_sizes`` of several."""
     if isinstance(split_size_or_sections, int):
         return op("split", "Tensor")(tensor, split_size_or_sections, *([dim] if dim else []))
@@ -120,7 +121,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return op("slice", "Tensor")(input, dim, int(start), int(start) + length)
 
 
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+def movedim(input: Tensor, source: Lengths, destination: Lengths) -> Tensor:
     """``permute``."""
     rank = input.dim()
     from_ = [source % rank] if isinstance(source, int) else [n % rank for n in source]
@@ -131,7 +132,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     return op("permute")(input, order)
 
 
-def getitem(input: Tensor, index: Any) -> Any:
+def getitem(input: Tensor, index: object) -> Any:
     """``select``, ``slice`` and ``unsqueeze``, and ``index`` where tensors or lists are among the indices."""
     result, tensors = _sliced(input, index)
     if tensors:
@@ -139,7 +140,7 @@ def getitem(input: Tensor, index: Any) -> Any:
     return op("alias")(result) if result is input else result
 
 
-def _sliced(input: Tensor, index: Any) -> tuple[Tensor, list[Any]]:
+def _sliced(input: Tensor, index: object) -> tuple[Tensor, list[Any]]:
     parts = list(index) if isinstance(index, tuple) else [index]
     taken = sum(_takes(part) for part in parts)
     result, dim = input, 0
@@ -165,7 +166,7 @@ def _sliced(input: Tensor, index: Any) -> tuple[Tensor, list[Any]]:
     return result, tensors
 
 
-def _takes(part: Any) -> int:
+def _takes(part: object) -> int:
     """How many dimensions an index is about."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
@@ -174,7 +175,7 @@ def _takes(part: Any) -> int:
     return 1
 
 
-def setitem(input: Tensor, index: Any, value: Any) -> None:
+def setitem(input: Tensor, index: object, value: Any) -> None:
     """``copy_`` into what the index shows, or ``index_put_``."""
     if not isinstance(value, Tensor):
         value = tensor(value, dtype=input.dtype)
@@ -265,7 +266,7 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
     return op("_unsafe_view")(op("bmm")(left, right), [*batch, *rows, *columns])
 
 
-def einsum(equation: Any, *operands: Any) -> Tensor:
+def einsum(equation: str, *operands: Any) -> Tensor:
     """The function as a whole."""
     tensors = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
     return op("einsum")(equation, list(tensors))
@@ -276,7 +277,7 @@ def outer(input: Tensor, vec2: Tensor, **rest: Any) -> Tensor:
     return op("mul", "Tensor")(reshape(input, [input.shape[0], 1]), vec2)
 
 
-def _lengths(value: Any, count: int) -> list[int]:
+def _lengths(value: Lengths, count: int) -> list[int]:
     return (
         [int(value)] * count if isinstance(value, int) else [int(n) for n in value] * (count if len(value) == 1 else 1)
     )
@@ -286,10 +287,10 @@ def _convolution(count: int) -> Made:
     def conv(
         input: Tensor,
         weight: Tensor,
-        bias: Any = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        bias: Tensor | None = None,
+        stride: Lengths = 1,
+        padding: Lengths = 0,
+        dilation: Lengths = 1,
         groups: int = 1,
     ) -> Tensor:
         strides, dilations = _lengths(stride, count), _lengths(dilation, count)
@@ -312,8 +313,8 @@ def _convolution(count: int) -> Made:
 
 def _transposed(count: int) -> Made:
     def conv(
-        input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-        groups: int = 1, dilation: Any = 1,
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Lengths = 1, padding: Lengths = 0, output_padding: Lengths = 0,
+        groups: int = 1, dilation: Lengths = 1,
     ) -> Tensor:  # fmt: skip
         single = input.dim() == count + 1
         x = op("unsqueeze")(input, 0) if single else input
@@ -325,8 +326,8 @@ def _transposed(count: int) -> Made:
 
 
 def attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: Any = None, enable_gqa: bool = False,
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
+    scale: float | None = None, enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
     """The CPU's own operator where PyTorch has it, else the function as a whole."""
     shown: list[Any] = [x._aval for x in (query, key, value)]
@@ -345,7 +346,12 @@ def attention(
 
 
 def softmax(
-    input: Tensor, dim: int | None = None, *rest: Any, dtype: Any = None, name: str = "_softmax", **more: Any
+    input: Tensor,
+    dim: int | None = None,
+    *rest: Any,
+    dtype: dtypes.dtype | None = None,
+    name: str = "_softmax",
+    **more: Any,
 ) -> Tensor:
     """The inner operator, which knows no dtype."""
     if rest and isinstance(rest[-1], dtypes.dtype):
@@ -357,7 +363,9 @@ def softmax(
     return op(name)(input, dim, False)
 
 
-def log_softmax(input: Tensor, dim: int | None = None, *rest: Any, dtype: Any = None, **more: Any) -> Tensor:
+def log_softmax(
+    input: Tensor, dim: int | None = None, *rest: Any, dtype: dtypes.dtype | None = None, **more: Any
+) -> Tensor:
     """The inner operator, which knows no dtype."""
     return softmax(input, dim, *rest, dtype=dtype, name="_log_softmax")
 
@@ -385,14 +393,24 @@ def embedding(
 
 
 def layer_norm(
-    input: Tensor, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5, *cudnn: Any
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    *cudnn: object,
 ) -> Tensor:
     """``native_layer_norm``."""
     return op("native_layer_norm")(input, list(normalized_shape), weight, bias, eps)[0]
 
 
 def group_norm(
-    input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, *cudnn: Any
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    *cudnn: object,
 ) -> Tensor:
     """``native_group_norm``."""
     batch, channels, *rest = input.shape
@@ -402,8 +420,8 @@ def group_norm(
 
 
 def batch_norm(
-    input: Tensor, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
-    momentum: Any = 0.1, eps: float = 1e-5,
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
+    momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     """``native_batch_norm``, after ``empty`` for what other devices keep."""
     op("empty", "memory_format")([0], dtype=dtypes.uint8, device=input.device, pin_memory=False)
@@ -411,7 +429,7 @@ def batch_norm(
 
 
 def max_pool2d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    input: Tensor, kernel_size: Lengths, stride: Lengths | None = None, padding: Lengths = 0, dilation: Lengths = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """``max_pool2d_with_indices``."""
@@ -423,7 +441,7 @@ def max_pool2d(
 
 
 def avg_pool2d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    input: Tensor, kernel_size: Lengths, stride: Lengths | None = None, padding: Lengths = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
     """``avg_pool2d`` with all lengths as lists."""
@@ -431,7 +449,7 @@ def avg_pool2d(
     return op("avg_pool2d")(input, *lengths, ceil_mode, count_include_pad, divisor_override)
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: Lengths) -> Tensor:
     """``mean`` for one place, else ``_adaptive_avg_pool2d``."""
     given = (output_size, output_size) if isinstance(output_size, int) else output_size
     sizes = [n if wanted is None else wanted for wanted, n in zip(given, input.shape[-2:], strict=True)]
@@ -488,8 +506,8 @@ def _loss(name: str, *further: tuple[str, float]) -> Made:
     def loss(
         input: Tensor,
         target: Tensor,
-        size_average: Any = None,
-        reduce: Any = None,
+        size_average: object = None,
+        reduce: object = None,
         reduction: str = "mean",
         *rest: Any,
         **more: Any,
@@ -504,7 +522,7 @@ def _loss(name: str, *further: tuple[str, float]) -> Made:
 
 
 def huber_loss(
-    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
     """``huber_loss`` with the reduction as a number."""
     return op("huber_loss")(input, target, REDUCTIONS[reduction], delta)
@@ -519,10 +537,10 @@ def _reduced(result: Tensor, reduction: str) -> Tensor:
 def l1_loss(
     input: Tensor,
     target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: object = None,
+    reduce: object = None,
     reduction: str = "mean",
-    weight: Any = None,
+    weight: Tensor | None = None,
 ) -> Tensor:
     """``sub``, ``abs`` and ``mean``."""
     return _reduced(op("abs")(op("sub", "Tensor")(input, target)), reduction)
@@ -531,8 +549,8 @@ def l1_loss(
 def kl_div(
     input: Tensor,
     target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: object = None,
+    reduce: object = None,
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
@@ -550,9 +568,9 @@ def kl_div(
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
-    weight: Any = None,
-    size_average: Any = None,
-    reduce: Any = None,
+    weight: Tensor | None = None,
+    size_average: object = None,
+    reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
     """The operator with the reduction as a number."""
@@ -561,8 +579,8 @@ def binary_cross_entropy(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-    pos_weight: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: object = None, reduce: object = None, reduction: str = "mean",
+    pos_weight: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The operator with the reduction as a number."""
     further = [weight, pos_weight, *_of_reduction(reduction)]
@@ -572,7 +590,7 @@ def binary_cross_entropy_with_logits(
 
 
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: object = None, ignore_index: int = -100, reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """``nll_loss_forward``."""
@@ -582,7 +600,7 @@ def nll_loss(
 
 
 def cross_entropy(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: object = None, ignore_index: int = -100, reduce: object = None,
     reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
     """``_log_softmax`` and ``nll_loss_forward``; the function as a whole for probabilities and with smoothing."""
@@ -612,7 +630,12 @@ def _spread_of(name: str) -> Made:
 
 
 def norm(
-    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
+    dtype: dtypes.dtype | None = None,
 ) -> Tensor:
     """``linalg_vector_norm``, as a rule."""
     if p == "nuc" or out is not None:

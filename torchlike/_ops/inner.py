@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
+from .._core.annotations import DeviceLike
+from .._core.dtypes import dtype
 from .._core.overridable import overridable_namespaces
 from .._core.tensor import Tensor
 from ..autograd import grad as gradients
@@ -14,6 +16,7 @@ from ..dispatch.bindings import FUNCTIONS as _F
 __all__ = ["INNER"]
 
 Tensors = tuple[Any, ...]
+Ints: TypeAlias = "Sequence[int]"
 _REDUCTIONS = ("none", "mean", "sum")
 
 
@@ -48,7 +51,7 @@ def convolution(
     padding: Any,
     dilation: Any,
     transposed: bool,
-    output_padding: Any,
+    output_padding: Ints,
     groups: int,
 ) -> Tensor:
     """A convolution of any number of dimensions, or a transposed one."""
@@ -62,8 +65,8 @@ def convolution(
 
 
 def convolution_backward(
-    grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int, output_mask: Sequence[bool],
+    grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: object, stride: Ints, padding: Ints, dilation: Ints, transposed: bool,
+    output_padding: Ints, groups: int, output_mask: Sequence[bool],
 ) -> Tensors:  # fmt: skip
     """The gradients of a convolution's input, weight and bias, those that the mask asks for."""
     wanted = [i for i in (0, 1) if output_mask[i]]
@@ -73,7 +76,7 @@ def convolution_backward(
     return found[0], found[1], _F["sum"](grad_output, dims) if output_mask[2] else None
 
 
-def _nll(input: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int) -> Tensors:
+def _nll(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensors:
     loss = _nn("nll_loss")(input, target, weight, ignore_index=ignore_index, reduction=_REDUCTIONS[reduction])
     with no_grad():
         kept = (target != ignore_index).to(input.dtype)
@@ -88,19 +91,19 @@ def _loss(name: str, *keywords: str) -> Callable[..., Tensor]:
     return loss
 
 
-def _binary_cross_entropy(input: Tensor, target: Tensor, weight: Any = None, reduction: int = 1) -> Tensor:
+def _binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1) -> Tensor:
     return _nn("binary_cross_entropy")(input, target, weight, reduction=_REDUCTIONS[reduction])
 
 
 def _with_logits(
-    input: Tensor, target: Tensor, weight: Any = None, pos_weight: Any = None, reduction: int = 1
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 1
 ) -> Tensor:
     name = "binary_cross_entropy_with_logits"
     return _nn(name)(input, target, weight, reduction=_REDUCTIONS[reduction], pos_weight=pos_weight)
 
 
 def _max_pool2d(
-    input: Tensor, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil: bool = False
+    input: Tensor, kernel: Ints, stride: Ints = (), padding: Any = 0, dilation: Any = 1, ceil: bool = False
 ) -> Tensors:
     result = _nn("max_pool2d")(input, kernel, stride or None, padding, dilation, ceil, return_indices=True)
     return tuple(result)
@@ -108,12 +111,12 @@ def _max_pool2d(
 
 def _avg_pool2d(
     input: Tensor,
-    kernel: Any,
-    stride: Any = (),
+    kernel: Ints,
+    stride: Ints = (),
     padding: Any = 0,
     ceil: bool = False,
     include: bool = True,
-    divisor: Any = None,
+    divisor: int | None = None,
 ) -> Tensor:
     return _nn("avg_pool2d")(input, tuple(kernel), tuple(stride) or None, tuple(padding), ceil, include, divisor)
 
@@ -121,7 +124,7 @@ def _avg_pool2d(
 def _cross_entropy(
     input: Tensor,
     target: Tensor,
-    weight: Any = None,
+    weight: Tensor | None = None,
     reduction: int = 1,
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
@@ -143,15 +146,15 @@ def _flash(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
-    attn_mask: Any = None,
-    scale: Any = None,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
 ) -> Tensors:
     result = _nn("scaled_dot_product_attention")(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
     return result, result.detach().sum(-1)
 
 
 def _upsample(mode: str) -> Callable[..., Tensor]:
-    def upsample(input: Tensor, size: Any, *rest: Any) -> Tensor:
+    def upsample(input: Tensor, size: Ints, *rest: Any) -> Tensor:
         corners, scales = (rest[0], rest[1:]) if rest and isinstance(rest[0], bool) else (None, rest)
         if scales and all(scale is not None for scale in scales):
             return _nn("interpolate")(input, None, tuple(scales), mode, corners)
@@ -160,7 +163,7 @@ def _upsample(mode: str) -> Callable[..., Tensor]:
     return upsample
 
 
-def _slice(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
+def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     return input[(slice(None),) * (dim % input.dim()) + (slice(start, end, step),)]
 
 
@@ -232,8 +235,8 @@ def _of_embedding(
 
 
 def _to_copy(
-    self: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, non_blocking: bool = False,
-    memory_format: Any = None,
+    self: Any, *, dtype: dtype | None = None, layout: object = None, device: DeviceLike | None = None, pin_memory: object = None, non_blocking: bool = False,
+    memory_format: object = None,
 ) -> Tensor:  # fmt: skip
     return self.to(device=device, dtype=dtype, copy=True)
 
