@@ -322,6 +322,7 @@ def _redirect(function: FunctionType, route: Route) -> None:
 
 # The code of this function becomes the code of others and runs with their globals, so it may name nothing but its own parameters. It
 # has as many free variables as the other has: without them it would not fill their cells, and who looks at the frame would crash.
+_line = inspect.currentframe().f_lineno  # pyright: ignore[reportOptionalMemberAccess]  # so that tracebacks show it
 _OVERRIDABLE = """
 def outer({cells}):
     def _overridable(*args, _plain, _call, _ask, **kwargs):
@@ -345,7 +346,7 @@ def _check_before(count: int) -> CodeType:
     """The code that asks, with this many free variables."""
     cells = ", ".join(f"cell_{n}" for n in range(count))
     defined: dict[str, Any] = {}
-    exec(compile(_OVERRIDABLE.replace("{cells}", cells), __file__, "exec"), defined)
+    exec(compile("\n" * _line + _OVERRIDABLE.replace("{cells}", cells), __file__, "exec"), defined)
     return defined["outer"](*range(count)).__code__
 
 

@@ -40,6 +40,8 @@ def call_public(route: Route, args: Args, kwargs: Kwargs) -> Any:
     if route.part:
         make = PROPERTIES.get(route.name) if route.part == "__get__" else None
         return route.original(*args, **kwargs) if make is None else make(route.original, *args)
+    if route.space == "torch.nn.init":
+        return route.original(*args, **kwargs)
     if route.name in HIDDEN:
         with undispatched():
             return route.original(*args, **kwargs)
@@ -61,13 +63,24 @@ def call_public(route: Route, args: Args, kwargs: Kwargs) -> Any:
 class _Asked:
     """The call that a handler is asked about: calling the operator with the same arguments computes it, with its history."""
 
-    def __init__(self, function: object, args: Args, compute: Callable[[], Any], grad: bool) -> None:
-        self.function, self.args, self.compute, self.grad = function, args, compute, grad
+    def __init__(self, function: object, args: Args, kwargs: Kwargs, compute: Callable[[], Any], grad: bool) -> None:
+        self.function, self.args, self.kwargs, self.compute, self.grad = function, args, dict(kwargs), compute, grad
 
-    def is_same(self, function: object, args: Args) -> bool:
+    def is_same(self, function: object, args: Args, kwargs: Kwargs) -> bool:
         """Whether this is the call."""
-        pairs = zip(tensors_in(args), tensors_in(self.args), strict=False)
-        return function is self.function and len(args) == len(self.args) and all(a is b for a, b in pairs)
+        if function is not self.function or len(args) != len(self.args) or kwargs.keys() != self.kwargs.keys():
+            return False
+        return _are_same(args, self.args) and all(_are_same((kwargs[name],), (self.kwargs[name],)) for name in kwargs)
+
+
+def _are_same(values: Iterable[Any], others: Iterable[Any]) -> bool:
+    for value, other in zip(values, others, strict=True):
+        if isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)):
+            if len(value) != len(other) or not _are_same(value, other):
+                return False
+        elif value is not other and (isinstance(value, Tensor) or isinstance(other, Tensor) or value != other):
+            return False
+    return True
 
 
 def call_operator(
@@ -80,7 +93,7 @@ def call_operator(
     """
     state = dispatch_state
     asked = state.asked
-    if asked is not None and asked.is_same(function, args):
+    if asked is not None and asked.is_same(function, args, kwargs):
         state.asked = None
         before, modes.grad_enabled = modes.grad_enabled, asked.grad
         try:
@@ -98,7 +111,7 @@ def call_operator(
     tracked = [tensor for tensor in tensors if tensor._requires_grad] if grad else []
     edges = [tensor._edge() for tensor in tracked]
     before = _before_writing(function, args) if tracked else None
-    result = _ask(function, overloading, args, kwargs, _Asked(function, args, compute, grad))
+    result = _ask(function, overloading, args, kwargs, _Asked(function, args, kwargs, compute, grad))
     if tracked:
         call = Call(function, args, kwargs, edges)
         call.tracked, call.before = tracked, before

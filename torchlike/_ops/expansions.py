@@ -313,9 +313,15 @@ def _convolution(count: int) -> Made:
 
 def _transposed(count: int) -> Made:
     def conv(
-        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Lengths = 1, padding: Lengths = 0, output_padding: Lengths = 0,
-        groups: int = 1, dilation: Lengths = 1,
-    ) -> Tensor:  # fmt: skip
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Lengths = 1,
+        padding: Lengths = 0,
+        output_padding: Lengths = 0,
+        groups: int = 1,
+        dilation: Lengths = 1,
+    ) -> Tensor:
         single = input.dim() == count + 1
         x = op("unsqueeze")(input, 0) if single else input
         lengths = [_lengths(value, count) for value in (stride, padding, dilation, output_padding)]
@@ -326,9 +332,15 @@ def _transposed(count: int) -> Made:
 
 
 def attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: float | None = None, enable_gqa: bool = False,
-) -> Tensor:  # fmt: skip
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
     """The CPU's own operator where PyTorch has it, else the function as a whole."""
     shown: list[Any] = [x._aval for x in (query, key, value)]
     if (
@@ -380,9 +392,14 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def embedding(
-    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, sparse: bool = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
     """``embedding`` of the table and the indices."""
     if max_norm is not None or sparse:
         with undispatched():
@@ -420,18 +437,29 @@ def group_norm(
 
 
 def batch_norm(
-    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
-    momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """``native_batch_norm``, after ``empty`` for what other devices keep."""
     op("empty", "memory_format")([0], dtype=dtypes.uint8, device=input.device, pin_memory=False)
     return op("native_batch_norm")(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
 def max_pool2d(
-    input: Tensor, kernel_size: Lengths, stride: Lengths | None = None, padding: Lengths = 0, dilation: Lengths = 1, ceil_mode: bool = False,
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    dilation: Lengths = 1,
+    ceil_mode: bool = False,
     return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """``max_pool2d_with_indices``."""
     lengths = [
         _lengths(value, 2) for value in (kernel_size, kernel_size if stride is None else stride, padding, dilation)
@@ -441,9 +469,14 @@ def max_pool2d(
 
 
 def avg_pool2d(
-    input: Tensor, kernel_size: Lengths, stride: Lengths | None = None, padding: Lengths = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
     divisor_override: int | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``avg_pool2d`` with all lengths as lists."""
     lengths = [_lengths(value, 2) for value in (kernel_size, kernel_size if stride is None else stride, padding)]
     return op("avg_pool2d")(input, *lengths, ceil_mode, count_include_pad, divisor_override)
@@ -466,9 +499,14 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 def interpolate(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None, antialias: bool = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
     """``upsample_nearest2d`` and its kin, as PyTorch names them by mode and dimensions."""
     name = {
         ("nearest", 3): "upsample_nearest1d", ("nearest", 4): "upsample_nearest2d", ("nearest", 5): "upsample_nearest3d",
@@ -579,9 +617,14 @@ def binary_cross_entropy(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: object = None, reduce: object = None, reduction: str = "mean",
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: object = None,
+    reduce: object = None,
+    reduction: str = "mean",
     pos_weight: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The operator with the reduction as a number."""
     further = [weight, pos_weight, *_of_reduction(reduction)]
     while further and further[-1] is None:
@@ -590,9 +633,14 @@ def binary_cross_entropy_with_logits(
 
 
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: object = None, ignore_index: int = -100, reduce: object = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: object = None,
+    ignore_index: int = -100,
+    reduce: object = None,
     reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """``nll_loss_forward``."""
     if input.dim() > 2:
         return op("nll_loss_nd")(input, target, weight, REDUCTIONS[reduction], ignore_index)
@@ -600,9 +648,15 @@ def nll_loss(
 
 
 def cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: object = None, ignore_index: int = -100, reduce: object = None,
-    reduction: str = "mean", label_smoothing: float = 0.0,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: object = None,
+    ignore_index: int = -100,
+    reduce: object = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
     """``_log_softmax`` and ``nll_loss_forward``; the function as a whole for probabilities and with smoothing."""
     if label_smoothing or target.dtype.is_floating_point or input.dim() > 2:
         whole = op("cross_entropy_loss")

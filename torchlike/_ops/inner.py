@@ -65,9 +65,18 @@ def convolution(
 
 
 def convolution_backward(
-    grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: object, stride: Ints, padding: Ints, dilation: Ints, transposed: bool,
-    output_padding: Ints, groups: int, output_mask: Sequence[bool],
-) -> Tensors:  # fmt: skip
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    bias_sizes: object,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    output_padding: Ints,
+    groups: int,
+    output_mask: Sequence[bool],
+) -> Tensors:
     """The gradients of a convolution's input, weight and bias, those that the mask asks for."""
     wanted = [i for i in (0, 1) if output_mask[i]]
     rest = (None, stride, padding, dilation, transposed, output_padding, groups)
@@ -235,9 +244,15 @@ def _of_embedding(
 
 
 def _to_copy(
-    self: Any, *, dtype: dtype | None = None, layout: object = None, device: DeviceLike | None = None, pin_memory: object = None, non_blocking: bool = False,
+    self: Any,
+    *,
+    dtype: dtype | None = None,
+    layout: object = None,
+    device: DeviceLike | None = None,
+    pin_memory: object = None,
+    non_blocking: bool = False,
     memory_format: object = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return self.to(device=device, dtype=dtype, copy=True)
 
 

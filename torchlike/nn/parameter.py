@@ -10,7 +10,8 @@ import numpy as np
 from .._core import dtypes
 from .._core.annotations import DeviceLike, Dtype, IntOrInts
 from .._core.attributes import Instance
-from .._core.devices import device
+from .._core.devices import default_device, device
+from .._core.modes import asks, hooks
 from .._core.storage import Storage
 from .._core.tensor import Tensor, alias, from_host, from_value
 from .._core.torch_function import disabled_torch_function_impl, know_plain
@@ -274,6 +275,11 @@ def unfilled(size: IntOrInts, device: DeviceLike | None = None, dtype: Dtype | N
 
     It records no operation, because creating a model must not become part of the program of its first training step.
     """
+    if asks():
+        kind = {} if dtype is None else {"dtype": dtype}
+        place = default_device() if device is None else device
+        shape = list(size_of("empty", (size,)))
+        return hooks.operator("empty", "memory_format", shape, **kind, device=place, pin_memory=False)
     shape, where = size_of("empty", (size,)), placement_of(device)
     return from_value(Value.full(shape, dtype_of("empty", dtype).numpy, where))
 
