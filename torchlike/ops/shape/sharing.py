@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core import devices, shared
+from ..._core import devices, file_memory
 from ..._core.annotations import DeviceLike
 from ..._core.subclasses import as_class
 from ..._core.tensor import Tensor, alias, from_storage
@@ -45,7 +45,7 @@ def share_memory_(self: Tensor) -> Tensor:
     """
     if not self.is_cuda:
         _make_sendable()
-        shared.share(self._storage)
+        file_memory.share(self._storage)
     return self
 
 
@@ -64,7 +64,7 @@ def _make_sendable() -> None:
 
 def _reduce(tensor: Tensor) -> Any:
     root = tensor._storage.root
-    if not shared.is_shared(root):
+    if not file_memory.is_shared(root):
         return tensor.__reduce_ex__(2)
     if tensor.grad_fn is not None:
         raise RuntimeError(
@@ -74,7 +74,7 @@ def _reduce(tensor: Tensor) -> Any:
         )
     from multiprocessing.reduction import DupFd
 
-    memory, at = shared.share(root), None
+    memory, at = file_memory.share(root), None
     if tensor._view is not None:
         at = tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
     lying = memory.array.shape, memory.array.dtype, root.value.aval.placement
@@ -91,7 +91,7 @@ def _attach_file(
     requires_grad: bool,
     attributes: Mapping[str, object],
 ) -> Tensor:
-    tensor = from_storage(shared.attach(file.detach(), *lying))
+    tensor = from_storage(file_memory.attach(file.detach(), *lying))
     if at is not None:
         dtype, *place = at
         tensor = as_strided(tensor.view(-1).view(dtype), *place)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core import devices, dtypes, shared as processes
+from ..._core import devices, dtypes, file_memory
 from ..._core.annotations import DeviceLike, Dtype
 from ..._core.mapped import MappedMemory, mapped
 from ..._core.storage import Storage
@@ -92,7 +92,7 @@ class UntypedStorage:
     def is_shared(self) -> bool:
         """Whether other processes can see it: after ``share_memory_``, where it is a file, and on a GPU."""
         host = self._root.host
-        return self.is_cuda or processes.is_shared(self._root) or isinstance(host, MappedMemory)
+        return self.is_cuda or file_memory.is_shared(self._root) or isinstance(host, MappedMemory)
 
     @property
     def device(self) -> devices.device:
