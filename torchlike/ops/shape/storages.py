@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._core import devices, dtypes, file_memory
 from ..._core.annotations import DeviceLike, Dtype
-from ..._core.mapped import MappedMemory, mapped
+from ..._core.file_memory import MappedMemory, mapped
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor, address_of, from_storage
 from ...dispatch.options import dtype_of, require_grad
