@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from ._core.annotations import DeviceLike
+from ._core.fields import root_of, stored_value
 
 try:
     import safetensors
@@ -200,7 +201,7 @@ def _by_memory(tensors: dict[str, Tensor]) -> list[list[str]]:
     names: dict[int, list[str]] = defaultdict(list)
     for name, tensor in tensors.items():
         if tensor.numel():
-            names[id(tensor._storage.root)].append(name)
+            names[id(root_of(tensor))].append(name)
     return list(names.values())
 
 
@@ -223,4 +224,4 @@ def _doubles(tensors: dict[str, Tensor], preferred: Collection[str] = ()) -> dic
 
 
 def _covers(tensor: Tensor) -> bool:
-    return tensor.numel() == math.prod(tensor._storage.value.aval.shape)
+    return tensor.numel() == math.prod(stored_value(tensor).aval.shape)

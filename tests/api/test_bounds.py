@@ -1,4 +1,4 @@
-"""Bounds: the length of files and functions, repetition among the optimizers, and the size of the wheel."""
+"""Bounds: the length of files and functions, repetition among the optimizers, uses of private fields, and the size of the wheel."""
 
 import ast
 import io
@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+
+from torchlike._core.tensor import Tensor
 
 pytestmark = pytest.mark.recorded
 
@@ -22,6 +24,18 @@ MOST_FILES_OF_A_FOLDER = 25
 PYTORCHS_OWN = {"distributions", "nn/modules"}
 MOST_BYTES_OF_THE_WHEEL = 3_000_000
 BYTES_OF_ITS_RECORD = 60  # for each file: its digest does not compress, its name does
+# The files outside ``_core`` that use private fields of Tensor, and how often at most. ``_core/fields.py`` has functions for all others.
+USES_OF_FIELDS = {
+    "dispatch/apply.py": 30,  # every operation passes here
+    "dispatch/inplace.py": 56,  # and every write in place
+    "dispatch/bindings.py": 1,
+    "autograd/engine.py": 5,  # gives each leaf its gradient
+    "autograd/replayed_backward.py": 4,  # as above, for a whole model at once
+    "optim/_update.py": 9,  # reads each parameter and gradient at every step
+    "nn/parameter.py": 14,  # has fields of its own: of parameters that have no shape yet
+    "_subclasses/fake_tensor.py": 6,  # the device that a fake tensor shows
+    "nn/_graph.py": 1,  # and flax's variable of a tensor
+}
 
 
 def functions_longer_than(most: int, path: Path) -> list[str]:
@@ -45,6 +59,19 @@ def repeated_blocks(files: Iterable[Path], size: int) -> list[str]:
             block = lines[start : start + size]
             places[tuple(line for _, line in block)].append(f"{path.name}:{block[0][0]}-{block[-1][0]}")
     return [" = ".join(where) for where in places.values() if len(where) > 1]
+
+
+def uses_of_fields(path: Path, fields: Iterable[str]) -> int:
+    """How often a file reads or sets one of these attributes, of whatever object."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return sum(isinstance(node, ast.Attribute) and node.attr in fields for node in nodes)
+
+
+def test_private_fields_of_tensors_are_used_in_few_files():
+    fields = [name for name in Tensor._fields if name.startswith("_") and not name.startswith("__")]
+    counts = {str(path.relative_to(PACKAGE)): uses_of_fields(path, fields) for path in FILES}
+    outside = {path: count for path, count in counts.items() if count and not path.startswith("_core/")}
+    assert {path: count for path, count in outside.items() if count > USES_OF_FIELDS.get(path, 0)} == {}
 
 
 def test_no_file_is_too_long():
@@ -84,3 +111,5 @@ def test_the_checks_find_what_is_too_long_or_repeated(tmp_path):
     assert functions_longer_than(20, tmp_path / "a.py") == []
     assert repeated_blocks([tmp_path / "a.py", tmp_path / "b.py"], 10) == ["a.py:2-20 = b.py:3-21"]
     assert repeated_blocks([tmp_path / "a.py", tmp_path / "b.py"], 11) == []
+    (tmp_path / "c.py").write_text("x._view = y._view.z  # _view")
+    assert uses_of_fields(tmp_path / "c.py", ["_view", "_grad"]) == 2

@@ -413,8 +413,9 @@ class Tensor(TensorMethods):
         self._accumulator = None
 
     def _share_history(self, other: Tensor) -> None:
-        """Gives this tensor the history of another one."""
+        """Gives this tensor the history of another one: its own accumulator no longer leads to it."""
         self._grad_fn, self._output_nr, self._requires_grad = other._grad_fn, other._output_nr, other._requires_grad
+        self._accumulator = None
 
     def _drop_history(self) -> None:
         """Makes this tensor a leaf that requires no gradient."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .._core.fields import node_of, requires_grad_flag, set_requires_grad
 from .._core.modes import DISPATCHED, dispatch_state, hooks, modes, undispatched
 from .._core.overridable import Route
 from .._core.signatures import Args, Kwargs
@@ -108,7 +109,7 @@ def call_operator(
     if state.off or not (state.stack or overloading):
         return compute()
     grad = modes.grad_enabled
-    tracked = [tensor for tensor in tensors if tensor._requires_grad] if grad else []
+    tracked = [tensor for tensor in tensors if requires_grad_flag(tensor)] if grad else []
     edges = [tensor._edge() for tensor in tracked]
     before = _before_writing(function, args) if tracked else None
     result = _ask(function, overloading, args, kwargs, _Asked(function, args, kwargs, compute, grad))
@@ -158,12 +159,13 @@ def _give_history(call: Any, tensors: list[Tensor], compute: Callable[[], Any], 
     results = tensors_in(result if isinstance(result, (list, tuple)) else (result,))
     wrapped = any(type(tensor) in DISPATCHED for tensor in (*tensors, *results))
     writes = function._signature is not None and function._signature.schema.is_mutable
-    if wrapped or not any(each._grad_fn is not None for each in results):
+    if wrapped or not any(node_of(each) is not None for each in results):
         own = _without_elements(call) if wrapped else _computed_again(function, args, compute, writes)
         for mine, theirs in zip(results, own, strict=False):
             given = not writes and any(mine is each for each in tensors)
-            if theirs._grad_fn is not None and mine.shape == theirs.shape and not given:
-                mine._set_history(theirs._grad_fn, theirs._output_nr)
+            node = node_of(theirs)
+            if node is not None and mine.shape == theirs.shape and not given:
+                mine._set_history(node, theirs.output_nr)
     remember(call, results, wrapped)
 
 
@@ -184,7 +186,7 @@ def _without_elements(call: Any) -> list[Tensor]:
     def stand_in(tensor: Tensor) -> Tensor:
         value = Value.without_data(Aval(tensor._aval.shape, tensor._aval.dtype, META))
         stand = from_value(value)
-        stand._requires_grad = tensor._requires_grad
+        set_requires_grad(stand, requires_grad_flag(tensor))
         return stand
 
     tensors = map(stand_in, tensors_in((*call.given, *call.keywords.values())))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from .._core.fields import grad_of, node_of, set_grad
 from .._core.modes import DISPATCHED, hooks
 from .._core.node import SECOND_BACKWARD, Node, check_versions, node_class
 from .._core.tensor import Tensor, from_value
@@ -34,13 +35,13 @@ _rules: dict[str, SeenRule] = {}
 
 def remember(call: Call, results: list[Tensor], wrapped: bool) -> None:
     """Keeps a call at the node of its results, for the backward pass."""
-    node: Any = next((each._grad_fn for each in results if each._grad_fn is not None), None)
+    node: Any = next((node_of(each) for each in results if node_of(each) is not None), None)
     if node is None:
         return
     saved = SAVED_RESULTS.get(call.name, ())
     # A result whose own history begins here must not be kept by it. Formulas read those that PyTorch saves, and those without history.
     call.results = [
-        op("detach")(each) if i in saved else each if each._grad_fn is None else None for i, each in enumerate(results)
+        op("detach")(each) if i in saved else each if node_of(each) is None else None for i, each in enumerate(results)
     ]
     if not wrapped:
         if node.rule.__class__ is Rule and {edge for edge in node.edges if edge is not None} == set(call.edges):
@@ -51,7 +52,7 @@ def remember(call: Call, results: list[Tensor], wrapped: bool) -> None:
     own: Any = rule.node_class.made(rule, tuple(call.edges), (), (), tuple(each._aval for each in results))
     own.seen_call = call
     for number, each in enumerate(results):
-        if each._grad_fn is not None:
+        if node_of(each) is not None:
             each._set_history(own, number)
 
 
@@ -105,8 +106,8 @@ def _of_rule(node: Any, cotangents: dict[int, Any]) -> list[Any]:
 
 def _accumulate(leaf: Any, gradient: Tensor) -> None:
     """Adds a gradient to that of a leaf."""
-    if leaf._grad is not None:
-        op("add_", "Tensor")(leaf._grad, gradient)
+    if grad_of(leaf) is not None:
+        op("add_", "Tensor")(grad_of(leaf), gradient)
         return
     if type(gradient) in DISPATCHED or gradient.stride() == leaf.stride():
         taken = op("detach")(gradient)
@@ -115,7 +116,7 @@ def _accumulate(leaf: Any, gradient: Tensor) -> None:
         taken = op("copy_")(copy, gradient)
     if type(taken) is Tensor:
         taken = from_value(taken._value())  # not a view, which would keep more than the gradient
-    leaf._grad = taken
+    set_grad(leaf, taken)
 
 
 hooks.step = _step

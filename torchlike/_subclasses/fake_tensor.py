@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from .._core import devices, dtypes
 from .._core.annotations import DeviceLike
+from .._core.fields import node_of, requires_grad_flag, set_requires_grad, storage_of, view_record
 from .._core.modes import dispatch_state, undispatched
 from .._core.overridable import meet
 from .._core.signatures import Args, Kwargs
@@ -93,7 +94,7 @@ class FakeTensor(Tensor):
         meet(cls)
         self: Any = alias(elem, cls)
         self._outer_device = devices.device(device) if not isinstance(device, devices.device) else device
-        self._requires_grad = elem._requires_grad
+        set_requires_grad(self, requires_grad_flag(elem))
         self.fake_mode, self.constant = fake_mode, constant
         return self
 
@@ -114,9 +115,10 @@ class FakeTensor(Tensor):
         parts.append(f"size={tuple(self.shape)}")
         if self.dtype is not dtypes.get_default_dtype():
             parts.append(f"dtype={self.dtype}")
-        if self._grad_fn is not None:
-            parts.append(f"grad_fn=<{self._grad_fn.name()}>")
-        elif self._requires_grad:
+        node = node_of(self)
+        if node is not None:
+            parts.append(f"grad_fn=<{node.name()}>")
+        elif requires_grad_flag(self):
             parts.append("requires_grad=True")
         return f"FakeTensor({', '.join(parts)})"
 
@@ -195,7 +197,7 @@ class FakeTensorMode(TorchDispatchMode):
             return tensor
         with undispatched():
             elem = _meta(tensor)
-            elem._requires_grad = tensor._requires_grad
+            set_requires_grad(elem, requires_grad_flag(tensor))
             fake = FakeTensor(self, elem, tensor.device)
             fake._is_param = tensor._is_param
         return fake
@@ -226,7 +228,7 @@ class FakeTensorMode(TorchDispatchMode):
                 return value
             fake = value if isinstance(value, FakeTensor) else self.from_tensor(value)
             elem = alias(fake)
-            fakes[id(elem._storage), id(elem._view)] = fake  # pyright: ignore[reportArgumentType]
+            fakes[id(storage_of(elem)), id(view_record(elem))] = fake  # pyright: ignore[reportArgumentType]
             return elem
 
         given, keywords = tree_map(take_out, args), tree_map(take_out, kwargs)

@@ -11,6 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from .._core.fields import (
+    grad_of,
+    post_accumulate_hooks_of,
+    requires_grad_flag,
+    storage_of,
+    stored_value,
+    view_record,
+)
 from .._core.modes import asks, hooks, modes
 from .._core.node import SECOND_BACKWARD, AccumulateGrad, Edge, Node, check_versions
 from .._core.sparse import FORMS, SparseValue, is_sparse
@@ -117,7 +125,7 @@ def _backward_from_scalar(root: Tensor, keep: bool) -> bool:
     aval = root._aval
     if aval.shape != () or aval.dtype.kind != "f":
         return False
-    this_pass, replayed = replay_backward(node, root._output_nr, _unit_cotangent(aval), keep)
+    this_pass, replayed = replay_backward(node, root.output_nr, _unit_cotangent(aval), keep)
     if this_pass is None:
         return False
     if not replayed:
@@ -435,8 +443,8 @@ class _Pass:
                 self.plain
                 and not node.hooked
                 and leaf is not None
-                and leaf._grad is None
-                and leaf._post_accumulate_hooks is None
+                and grad_of(leaf) is None
+                and post_accumulate_hooks_of(leaf) is None
                 and cotangents
             ):
                 leaf._grad = from_value(cotangents[0])  # the other branch would do the same, more slowly
@@ -525,7 +533,7 @@ def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
     tensors = [_saved_tensor(node, rule, i, value) for i, value in zip(rule.saved, saved, strict=True)] + ordered
     values = [t._value() for t in tensors]
     kernel, outs = recorder().record(pullback, (), values, ())
-    mask = sum(1 << i for i, t in enumerate(tensors) if t._requires_grad)
+    mask = sum(1 << i for i, t in enumerate(tensors) if requires_grad_flag(t))
     results = [from_value(v) for v in outs]
     if mask:
         second = rule_for(kernel, mask)
@@ -610,7 +618,7 @@ def _accumulate(node: AccumulateGrad, cotangents: dict[int, object], create: boo
     if node.pre_hooks:
         pre_hooks(node, cotangents, create)
     if (
-        leaf._requires_grad and cotangents
+        requires_grad_flag(leaf) and cotangents
     ):  # it may have been switched off since, and a hook may have taken the gradient away
         _add_to_grad(leaf, cotangents[0], create)
     post_accumulate_hooks(leaf)
@@ -619,14 +627,14 @@ def _accumulate(node: AccumulateGrad, cotangents: dict[int, object], create: boo
 
 
 def _add_to_grad(tensor: Tensor, cotangent: Any, create: bool) -> None:
-    old = tensor._grad
     if hooks.on and asks(cotangent) and not modes.grad_enabled:
         hooks.accumulate(tensor, cotangent)
         return
+    old = grad_of(tensor)
     if old is None:
         if create:
-            tensor._grad = from_value(cotangent._value())
-            tensor._grad._share_history(cotangent)
+            tensor._grad = grad = from_value(cotangent._value())
+            grad._share_history(cotangent)
         else:
             tensor._grad = from_value(cotangent)
     elif create:
@@ -635,8 +643,8 @@ def _add_to_grad(tensor: Tensor, cotangent: Any, create: bool) -> None:
         total = _total(old, from_value(cotangent))
         if is_sparse(old) is not is_sparse(total):
             tensor._grad = total
-        elif old._view is None:
-            old._storage.write(total._storage.value)
+        elif view_record(old) is None:
+            storage_of(old).write(stored_value(total))
         else:
             from ..dispatch.inplace import write
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from .. import ops
+from .._core.fields import stored_value
 from .._core.modes import modes
 from .._core.node import AccumulateGrad
 from .._core.tensor import Tensor
@@ -125,7 +126,7 @@ def _lie_alike(tensor: Tensor, tangent: Tensor) -> bool:
     strides = [[s for s, n in zip(each.strides, each.shape, strict=True) if n != 1] for each in (mine, its)]
     if strides[0] != strides[1] or mine.offset != its.offset:
         return False
-    sizes = [math.prod(each._storage.value.aval.shape) for each in (tensor, tangent)]
+    sizes = [math.prod(stored_value(each).aval.shape) for each in (tensor, tangent)]
     return sizes[0] == sizes[1]
 
 

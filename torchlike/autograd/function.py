@@ -10,6 +10,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from .._core.fields import (
+    count_write,
+    move_to_storage,
+    node_of,
+    rebase,
+    requires_grad_flag,
+    storage_of,
+    version_of,
+    view_record,
+)
 from .._core.modes import modes
 from .._core.node import SECOND_BACKWARD, Node, forward_trace, modified, next_number
 from .._core.tensor import Tensor, alias, from_value
@@ -174,7 +184,7 @@ class FunctionNode(Node, FunctionCtx):
                 entries.append(None)
                 continue
             number = next((i for i, o in enumerate(outputs) if o is tensor), None)
-            entries.append((alias(tensor) if number is not None else tensor, tensor._storage.version, number))
+            entries.append((alias(tensor) if number is not None else tensor, version_of(tensor), number))
         if modes.saved_tensors_hooks:
             pack, self.unpack = modes.saved_tensors_hooks[-1]
             entries = [None if k is None else pack(k[0]) for k in entries]
@@ -194,9 +204,9 @@ class FunctionNode(Node, FunctionCtx):
                 tensors.append(None)
                 continue
             tensor, version, number = entry
-            if tensor._storage.version != version:
-                writer = self if number is not None else tensor._grad_fn
-                raise modified(tensor._storage, version, tensor._aval, None if writer is None else writer.operation)
+            if version_of(tensor) != version:
+                writer = self if number is not None else node_of(tensor)
+                raise modified(storage_of(tensor), version, tensor._aval, None if writer is None else writer.operation)
             if number is not None:
                 tensor = alias(tensor)
                 tensor._set_history(self, number)
@@ -204,7 +214,7 @@ class FunctionNode(Node, FunctionCtx):
         return tuple(tensors)
 
     def _unsaved(self) -> list[Any]:
-        return [(t, t._storage.version, None) if isinstance(t, Tensor) else None for t in self.to_save]
+        return [(t, version_of(t), None) if isinstance(t, Tensor) else None for t in self.to_save]
 
     saved_variables = saved_tensors
 
@@ -335,24 +345,24 @@ def _output(
     dirty = any(output is x for x in ctx.dirty_tensors)
     differentiable = record and _differentiable(ctx, output)
     if dirty:
-        if record and output._requires_grad and output._grad_fn is None:
+        if record and requires_grad_flag(output) and node_of(output) is None:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-        output._storage.version += 1  # PyTorch counts the mark as one more write
+        count_write(output)  # PyTorch counts the mark as one more write
         if differentiable:
             output._rewrite_history(ctx, number)
-            output._storage.writer = ctx
+            storage_of(output).writer = ctx
         return output
-    base = None if output._view is None else output._view.base
-    base = output if base is None else base
-    if is_input or (output._requires_grad and record):
+    view = view_record(output)
+    base = output if view is None or view.base is None else view.base
+    if is_input or (requires_grad_flag(output) and record):
         output = alias(output)
-        if is_input and output._view is None:
-            storage = output._storage
-            output._view = View((), storage.value, storage.content_version, None, DEFAULT, storage.version)
+        if is_input and view is None:
+            storage = storage_of(output)
+            own_view = View((), storage.value, storage.content_version, None, DEFAULT, storage.version)
+            move_to_storage(output, storage, own_view)
     if differentiable:
-        if output._view is not None:  # a write through it would go around ``backward``
-            output._view = output._view.rebased(base, ONE_OF_SEVERAL if several else IN_FUNCTION)
-            output._view.version = output._storage.version
+        if view_record(output) is not None:  # a write through it would go around ``backward``
+            rebase(output, base, ONE_OF_SEVERAL if several else IN_FUNCTION, version_of(output))
         output._set_history(ctx, number)
     return output
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from .._core.fields import count_write
 from .._core.modes import modes
 from .._core.node import Node as Node, RemovableHandle as RemovableHandle
 from .._core.tensor import Tensor
@@ -100,7 +101,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     for changed in several:
         if not isinstance(changed, Tensor):
             raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
-        changed._storage.version += 1
+        count_write(changed)
 
 
 class _Arrivals:

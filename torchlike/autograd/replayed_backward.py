@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
+from .._core.fields import grad_of, post_accumulate_hooks_of, requires_grad_flag, stored_value
 from .._core.node import AccumulateGrad, Node
 from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
@@ -88,10 +89,10 @@ class ReplayedBackward:
                         leaf = target.leaf()
                         if (
                             leaf is None
-                            or leaf._grad is not None
-                            or not leaf._requires_grad
+                            or grad_of(leaf) is not None
+                            or not requires_grad_flag(leaf)
                             or target.hooked
-                            or leaf._post_accumulate_hooks is not None
+                            or post_accumulate_hooks_of(leaf) is not None
                         ):
                             return None
                         at = leaf_index[target] = len(leaves)
@@ -165,10 +166,10 @@ class ReplayedBackward:
 
     def capture(self) -> None:
         """Called after ``run``: keeps what it recorded, if it all went into one segment."""
-        grads = [leaf._grad for leaf in self.leaves]
+        grads: list[Any] = [grad_of(leaf) for leaf in self.leaves]
         thread_recorder = recorder()
         if thread_recorder.segment is self.segment:
-            replay = thread_recorder.capture(self.start, (self.seed,), [g._storage.value for g in grads])
+            replay = thread_recorder.capture(self.start, (self.seed,), [stored_value(g) for g in grads])
             if replay is not None:
                 if len(self.start.replays) >= MAX_KNOWN:
                     self.start.replays.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .._core.fields import post_accumulate_hooks_of
 from .._core.node import Node
 from .._core.tensor import Tensor, from_value
 
@@ -56,7 +57,7 @@ def post_accumulate_hooks(leaf: Tensor) -> None:
     Raises:
         RuntimeError: one of them returned another tensor. The ones after it have seen that tensor in place of the leaf.
     """
-    hooks = leaf._post_accumulate_hooks
+    hooks = post_accumulate_hooks_of(leaf)
     if hooks and _call_hooks(hooks, leaf)[1]:
         raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 

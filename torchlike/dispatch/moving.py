@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jax import Array, lax
 
+from .._core.fields import node_of, requires_grad_flag, storage_of, view_record
 from .._core.node import Node, node_class
 from .._core.sparse import FORMS, is_sparse
 from .._core.tensor import Tensor, from_value, records
@@ -115,10 +116,10 @@ def hinted(tensor: Tensor, hint: Hint) -> Tensor:
 def put_on_mesh(tensor: Tensor, where: Placement) -> None:
     """Moves a tensor onto a mesh in place: everything that refers to it finds it there. Its elements stay the same."""
     value = tensor._value()
-    if tensor._view is not None:
+    if view_record(tensor) is not None:
         tensor.data = from_value(moved_value(value, where))
         return
-    tensor._storage.value = moved_value(value, where)
+    storage_of(tensor).value = moved_value(value, where)
 
 
 def on_one_mesh(args: Sequence[object]) -> tuple[Any, ...]:
@@ -143,7 +144,7 @@ def on_one_mesh(args: Sequence[object]) -> tuple[Any, ...]:
             return [on_mesh(element) for element in arg]
         if not isinstance(arg, Tensor) or isinstance(arg._aval.placement, Meshed):
             return arg
-        if arg._requires_grad and arg._grad_fn is None and arg._view is None:
+        if requires_grad_flag(arg) and node_of(arg) is None and view_record(arg) is None:
             put_on_mesh(arg, home)
             return arg
         return move(arg, home)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core import devices, dtypes
 from .._core.annotations import DeviceLike, Dtype, Layout
+from .._core.fields import set_requires_grad, view_record
 from .._core.layouts import strided
 from .._core.tensor import Tensor
 from ..engine.aval import Placement
@@ -92,7 +93,7 @@ def require_grad(tensor: Tensor, requires_grad: bool) -> Tensor:
     if requires_grad:
         if tensor.dtype.category < dtypes.FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        tensor._requires_grad = True
+        set_requires_grad(tensor, True)
     return tensor
 
 
@@ -114,7 +115,7 @@ def memory_order(tensor: Tensor) -> tuple[int, ...] | None:
 
     PyTorch fills a tensor like this one in this order, and lays it out so.
     """
-    if tensor._view is None or tensor._geometry.contiguous:
+    if view_record(tensor) is None or tensor._geometry.contiguous:
         return None
     strides = tensor._geometry.strides
     if any(s == 0 and n > 1 for s, n in zip(strides, tensor.shape, strict=True)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .._core.fields import storage_of
 from .._core.sparse import SparseAval
 from .._core.tensor import Tensor
 from .opdef import INDICES, Composite, Op, Reading
@@ -63,7 +64,7 @@ def refuse_overlap(rule: Reading, written: object, inputs: Sequence[object], joi
             refuse_overlap(rule, written, read, joined=True)
         elif (
             isinstance(read, Tensor)
-            and read._storage is written._storage
+            and storage_of(read) is storage_of(written)
             and (read is not written or rule is Reading.ELSEWHERE)
             and (joined or read.dim() or rule is not Reading.ELSEWHERE)
             and _overlaps(written, read, rule)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
 
+from .._core.fields import node_of, requires_grad_flag, standing_in
 from .._core.modes import modes
 from .._core.node import next_number
 from .._core.storage import without_escapes
@@ -120,12 +120,11 @@ def differentiable(run: Callable[[list[Tensor]], list[Tensor]], tensors: list[Te
         captured, modes.captured = modes.captured, outer
         modes.update()
     known_ids = {id(t) for t in tensors}
-    others = [
-        t for t in captured.values() if id(t) not in known_ids and (t._grad_fn is None or t._grad_fn.sequence < before)
-    ]
+    unknown = [(t, node_of(t)) for t in captured.values() if id(t) not in known_ids]
+    others = [t for t, node in unknown if node is None or node.sequence < before]
     if outer is not None:
         outer.update({id(t): t for t in others})
-    differentiable_inputs = [t for t in tensors if t._requires_grad]
+    differentiable_inputs = [t for t in tensors if requires_grad_flag(t)]
     if any(t._value().traced for t in (*differentiable_inputs, *others, *outs)) or not (
         differentiable_inputs or others
     ):
@@ -133,7 +132,7 @@ def differentiable(run: Callable[[list[Tensor]], list[Tensor]], tensors: list[Te
     inputs = [*tensors, *others]
 
     def again(values: list[Tensor]) -> list[Tensor]:
-        with _standing_in(others, values[len(tensors) :]), rng.state_as(state):
+        with standing_in(others, values[len(tensors) :]), rng.state_as(state):
             return run(values[: len(tensors)])
 
     result = _Transformed.apply(again, outs, *inputs)
@@ -165,16 +164,3 @@ class _Transformed(Function):
         cotangents_used = [c for c in cotangents if c is not None and (c.is_floating_point() or c.is_complex())]
         grads = iter(pull([array_of(c) for c in cotangents_used]))
         return (None, None, *[tensor_of(next(grads)) if r else None for r in real])
-
-
-@contextlib.contextmanager
-def _standing_in(tensors: list[Tensor], others: list[Tensor]) -> Iterator[None]:
-    """Within the context, these tensors have the values of the others, and require no gradient."""
-    states = [(t._storage, t._view, t._requires_grad, t._grad_fn) for t in tensors]
-    for tensor, stand_in in zip(tensors, others, strict=True):
-        tensor._storage, tensor._view, tensor._requires_grad, tensor._grad_fn = stand_in._storage, None, False, None
-    try:
-        yield
-    finally:
-        for tensor, (storage, view, requires_grad, node) in zip(tensors, states, strict=True):
-            tensor._storage, tensor._view, tensor._requires_grad, tensor._grad_fn = storage, view, requires_grad, node

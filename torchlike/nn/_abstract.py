@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import devices
+from .._core.fields import move_to_storage, requires_grad_flag, set_requires_grad
 from .._core.storage import Storage
 from .._core.tensor import Tensor
 from .._core.torch_function import disabled_torch_function_impl
@@ -38,7 +39,7 @@ class AbstractTensor:
         """Gives the tensor its values, and its ordinary class."""
         self.__class__ = self.cls_to_become
         del self.declared
-        self._storage = Storage(value)  # pyright: ignore[reportAttributeAccessIssue]  # the class is another now
+        move_to_storage(self, Storage(value))  # pyright: ignore[reportArgumentType]  # the class is another now
 
     def __repr__(self, *, tensor_contents: object = None) -> str:
         kind = "Parameter" if self.cls_to_become is Parameter else "Tensor"
@@ -47,7 +48,8 @@ class AbstractTensor:
     def __deepcopy__(self, memo: dict[int, object]) -> Any:
         copy = memo.get(id(self))
         if copy is None:
-            copy = memo[id(self)] = abstract(self.cls_to_become, self.declared, self._requires_grad)
+            flag = requires_grad_flag(self)  # pyright: ignore[reportArgumentType]  # a Tensor, by its subclasses
+            copy = memo[id(self)] = abstract(self.cls_to_become, self.declared, flag)
         return copy
 
 
@@ -67,5 +69,6 @@ class AbstractBuffer(AbstractTensor, Tensor):
 def abstract(kind: type[Tensor], declared: object, requires_grad: bool) -> AbstractParameter | AbstractBuffer:
     """A tensor of this kind without values."""
     tensor = object.__new__(AbstractParameter if kind is Parameter else AbstractBuffer)
-    tensor.declared, tensor._requires_grad = declared, requires_grad
+    tensor.declared = declared
+    set_requires_grad(tensor, requires_grad)
     return tensor

@@ -18,6 +18,7 @@ from flax import nnx
 from jax import Array
 from jax.core import Tracer
 
+from .._core.fields import move_to_storage, set_requires_grad, write_value
 from .._core.storage import Storage
 from .._core.tensor import Tensor
 from ..engine.value import Value
@@ -43,14 +44,14 @@ class _TensorVariable:
 
     tensor_class: type[Tensor] = Tensor
     get_metadata: Any
-    _held: Any
+    _content: Any
     _tensor: Tensor | None
 
     @property
     def _raw_value(self) -> Array:
         tensor = self._tensor
         if tensor is None:
-            return self._held
+            return self._content
         return tensor.declared if isinstance(tensor, AbstractTensor) else tensor.jax
 
     @_raw_value.setter
@@ -61,10 +62,10 @@ class _TensorVariable:
             tensor = None
         if tensor is not None and isinstance(value, (Array, np.ndarray)):
             wide = _as_value(_widened(value, tensor.dtype.numpy))
-            tensor.fill(wide) if isinstance(tensor, AbstractTensor) else tensor._storage.write(wide)
+            tensor.fill(wide) if isinstance(tensor, AbstractTensor) else write_value(tensor, wide)
             return
         # flax has put a marker in place of the value, or the value has no tensor yet.
-        object.__setattr__(self, "_held", value)
+        object.__setattr__(self, "_content", value)
         object.__setattr__(self, "_tensor", None)
 
     @property
@@ -72,12 +73,12 @@ class _TensorVariable:
         """The tensor, which is created here if there is none yet."""
         if self._tensor is None:
             trained = self.tensor_class is Parameter and self.get_metadata().get("requires_grad", True)
-            if isinstance(self._held, jax.ShapeDtypeStruct):
-                tensor = abstract(self.tensor_class, self._held, trained)
+            if isinstance(self._content, jax.ShapeDtypeStruct):
+                tensor = abstract(self.tensor_class, self._content, trained)
             else:
                 tensor = object.__new__(self.tensor_class)
-                tensor._storage = Storage(_as_value(self._held))
-                tensor._requires_grad = trained
+                move_to_storage(tensor, Storage(_as_value(self._content)))
+                set_requires_grad(tensor, trained)
             _link(self, tensor)
         assert self._tensor is not None
         return self._tensor
@@ -86,7 +87,7 @@ class _TensorVariable:
 class Param(_TensorVariable, nnx.Param):
     """A parameter, as flax sees it."""
 
-    __slots__ = ("_held", "_tensor", "__weakref__")
+    __slots__ = ("_content", "_tensor", "__weakref__")
 
     tensor_class = Parameter
 
@@ -94,7 +95,7 @@ class Param(_TensorVariable, nnx.Param):
 class Variable(_TensorVariable, nnx.Variable):
     """A buffer, as flax sees it."""
 
-    __slots__ = ("_held", "_tensor", "__weakref__")
+    __slots__ = ("_content", "_tensor", "__weakref__")
 
 
 def _as_value(array: object) -> Value:
@@ -275,8 +276,8 @@ def _tensor_of(variable: Any, wide: Any = None) -> Tensor:
     tensor_variable = variable
     if not isinstance(variable, _TensorVariable):
         tensor_variable = (Param if isinstance(variable, nnx.Param) else Variable)(variable.get_raw_value())
-    if wide is not None and tensor_variable._tensor is None and hasattr(tensor_variable._held, "dtype"):
-        object.__setattr__(tensor_variable, "_held", _widened(tensor_variable._held, wide))
+    if wide is not None and tensor_variable._tensor is None and hasattr(tensor_variable._content, "dtype"):
+        object.__setattr__(tensor_variable, "_content", _widened(tensor_variable._content, wide))
     return tensor_variable.tensor
 
 

@@ -11,9 +11,9 @@ from .._core import dtypes
 from .._core.annotations import DeviceLike, Dtype, IntOrInts
 from .._core.attributes import Instance
 from .._core.devices import default_device, device
+from .._core.fields import leaf_alias, move_to_storage, requires_grad_flag, set_requires_grad, storage_of
 from .._core.modes import asks, hooks
-from .._core.storage import Storage
-from .._core.tensor import Tensor, alias, from_host, from_value
+from .._core.tensor import Tensor, from_host, from_value
 from .._core.torch_function import disabled_torch_function_impl, know_plain
 from ..dispatch.options import dtype_of, placement_of, size_of
 from ..engine import Value
@@ -60,9 +60,7 @@ class Parameter(Tensor, metaclass=_ParameterKind):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         if type(data) not in _AS_THEY_ARE and not is_lazy(data):
             return _of_subclass(data, requires_grad)
-        self: Any = alias(data, cls)
-        self._requires_grad = bool(requires_grad)
-        return self
+        return leaf_alias(data, cls, bool(requires_grad))
 
     __torch_function__ = disabled_torch_function_impl  # operations return plain tensors
     _is_param = True
@@ -75,9 +73,7 @@ class Parameter(Tensor, metaclass=_ParameterKind):
         copy = memo.get(id(self))
         if copy is None:
             # Both share the value, which is immutable. The copy has a storage of its own.
-            copy = memo[id(self)] = _new(type(self))
-            copy._storage = Storage(self._value().fresh())
-            copy._requires_grad = self._requires_grad
+            copy = memo[id(self)] = leaf_alias(from_value(self._value().fresh()), type(self), requires_grad_flag(self))
         return copy
 
 
@@ -122,8 +118,7 @@ class Buffer(Tensor, metaclass=_BufferKind):
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
         if data is None:
             data = from_host(np.empty(0, dtypes.get_default_dtype().numpy))
-        buffer: Any = alias(data)
-        buffer._requires_grad = data.requires_grad
+        buffer = leaf_alias(data, Tensor, data.requires_grad)
         buffer.persistent = persistent
         buffer._is_buffer = True
         return buffer
@@ -155,7 +150,7 @@ class UninitializedTensorMixin(Instance):
         fresh = unfilled(shape, device=device or meta.device, dtype=dtype or meta.dtype)
         self.__class__ = self.cls_to_become
         del self._held
-        self._storage = fresh._storage  # pyright: ignore[reportAttributeAccessIssue]  # the class is another now
+        move_to_storage(self, storage_of(fresh))  # pyright: ignore[reportArgumentType]  # the class is another now
 
     @property
     def _storage(self) -> Any:
@@ -191,7 +186,7 @@ class UninitializedTensorMixin(Instance):
     def copy_(self, src: Tensor, non_blocking: bool = False) -> Self:
         """Takes the dtype and the device of another tensor without a shape."""
         if not is_lazy(src):
-            return self._storage
+            return storage_of(self)  # pyright: ignore[reportArgumentType,reportReturnType]  # raises
         return self
 
     def share_memory_(self) -> Any:
@@ -217,7 +212,7 @@ class UninitializedTensorMixin(Instance):
 def _without_shape(cls: type, requires_grad: bool, device: DeviceLike | None, dtype: Dtype | None) -> Any:
     self: Any = _new(cls)
     self._held = unfilled(0, device=device, dtype=dtype)
-    self._requires_grad = requires_grad
+    set_requires_grad(self, requires_grad)
     return self
 
 

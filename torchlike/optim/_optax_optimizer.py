@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._core.fields import grad_of, root_of, steps_of, stored_value
 from .._core.sparse import SparseValue, is_sparse
 from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import enable_grad, no_grad
@@ -84,7 +85,7 @@ class OptaxOptimizer(Optimizer):
         tensors: list[Tensor] = []
         values: list[Value] = []
         for number, group in enumerate(self.param_groups):
-            params = [p for p in group["params"] if p._grad is not None]
+            params = [p for p in group["params"] if grad_of(p) is not None]
             if not params:
                 continue
             if SparseValue.met:
@@ -120,12 +121,12 @@ class OptaxOptimizer(Optimizer):
 
     def _without_sparse(self, group: Mapping[str, object], params: list[Tensor]) -> list[Tensor]:
         """The parameters with dense gradients, after a step of those with sparse ones."""
-        sparse = [param for param in params if is_sparse(param._grad)]
+        sparse = [param for param in params if is_sparse(grad_of(param))]
         if sparse:
             with no_grad():
                 for param in sparse:
-                    self._step_sparse(group, param, param._grad)
-        return [param for param in params if not is_sparse(param._grad)] if sparse else params
+                    self._step_sparse(group, param, grad_of(param))
+        return [param for param in params if not is_sparse(grad_of(param))] if sparse else params
 
     def _step_sparse(self, group: Mapping[str, object], param: Tensor, grad: Tensor | None) -> None:
         """Steps one parameter whose gradient is sparse.
@@ -176,8 +177,8 @@ def _rounds(params: list[Tensor], stepped: list[Tensor]) -> list[list[Tensor]]:
     PyTorch steps one parameter after the other, so of two that share memory the second starts from the result of the first. Tied
     weights become such parameters by ``load_state_dict(assign=True)``.
     """
-    values = {id(p._storage.value) for p in params}
-    if len(values) == len(params) and values.isdisjoint([id(t._storage.value) for t in stepped]):
+    values = {id(stored_value(p)) for p in params}
+    if len(values) == len(params) and values.isdisjoint([id(stored_value(t)) for t in stepped]):
         return [params]  # where memory is the same, the value is
     turns = Counter({_memory(t) for t in stepped})
     rounds: list[list[Tensor]] = [[] for _ in range(len(params) + 1)]
@@ -189,8 +190,7 @@ def _rounds(params: list[Tensor], stepped: list[Tensor]) -> list[list[Tensor]]:
 
 
 def _memory(tensor: Tensor) -> tuple[object, ...]:
-    view = tensor._view
-    return id(tensor._storage.root), *[step.place for step in (() if view is None else view.steps)]
+    return id(root_of(tensor)), *[step.place for step in steps_of(tensor)]
 
 
 # Devices on which PyTorch captures graphs of kernels.

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jax import Array
 
+from .._core.fields import grad_of
 from .._core.tensor import Tensor, from_value
 from ..engine import Aval, Kernel, Value
 from ..engine.jax_settings import tracing
@@ -149,13 +150,16 @@ class Optax(Optimizer):
         results: list[Value] = []
         for number, group in enumerate(self.param_groups):
             params, name = group["params"], f"group {number}"
-            if all(p._grad is None for p in params):
+            grads = [grad_of(p) for p in params]
+            if all(grad is None for grad in grads):
                 continue
             values = [p._value() for p in params]
             if name not in self._structures:
                 self._structures[name] = jax.tree.structure(self._abstract(values))
             state = self.state[name]
-            inputs = values + [_zeros(p._value()) if p._grad is None else p._grad._value() for p in params]
+            inputs = values + [
+                _zeros(p._value()) if grad is None else grad._value() for p, grad in zip(params, grads, strict=True)
+            ]
             inputs += self._numbers(name, group).values()
             has_loss = isinstance(loss, Tensor)
             if has_loss:

@@ -12,6 +12,7 @@ from copy import deepcopy
 from typing import Any, TypeAlias
 
 from .._core.dtypes import from_numpy_dtype
+from .._core.fields import drop_grads, grad_of
 from .._core.node import RemovableHandle
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import enable_grad
@@ -221,7 +222,7 @@ class Optimizer:
         for param in params:
             if not isinstance(param, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {_typename(param)}")
-            if not self.defaults.get("differentiable") and not (param.is_leaf or param._retains_grad):
+            if not self.defaults.get("differentiable") and not (param.is_leaf or param.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
@@ -258,13 +259,12 @@ class Optimizer:
         """Drops the gradients of all parameters, or makes them zero."""
         _ = self.defaults  # PyTorch reads its options first; if ``__init__`` was not called, this is where it fails
         for group in self.param_groups:
+            if set_to_none:
+                drop_grads(group["params"])
+                continue
             for param in group["params"]:
-                grad = param._grad
-                if grad is None:
-                    continue
-                if set_to_none:
-                    param._grad = None
-                else:
+                grad = grad_of(param)
+                if grad is not None:
                     if grad.grad_fn is not None:
                         grad.detach_()
                     else:

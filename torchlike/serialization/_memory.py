@@ -10,9 +10,10 @@ import numpy as np
 
 from .._core import devices, dtypes
 from .._core.annotations import DeviceLike
+from .._core.fields import move_to_storage, root_of, view_record
 from .._core.storage import Storage
 from .._core.strided import Strided
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, from_storage
 from .._core.views import DEFAULT
 from ..autograd.grad_mode import no_grad
 from ..engine.value import Value
@@ -28,7 +29,7 @@ class Memory:
         self.data = data  # an array of uint8
         self.device = device
         self.swapped = swapped  # whether a machine of the other byte order wrote them
-        self._storage: Storage | None = None
+        self._shared: Storage | None = None
         self._dtype: dtypes.dtype | None = None
 
     # The attributes that a user's map_location may read.
@@ -70,23 +71,22 @@ class Memory:
             layout = Strided(size, stride, offset)
         count = self.data.size // dtype.itemsize
         whole = offset == 0 and layout.size == count and layout.contiguous
-        if self._storage is None:
+        if self._shared is None:
             array = self.data[: count * dtype.itemsize].view(dtype.numpy)
             if self.swapped:
                 array = array.byteswap()
             # The storage gets the shape of the first tensor, which is then not a view.
             value = Value.on_host(array.reshape(layout.shape if whole else -1), devices.placement(self.device))
-            self._storage, self._dtype = Storage(value), dtype
-        tensor = object.__new__(Tensor)
-        tensor._storage = self._storage
-        if dtype is self._dtype and self._storage.value.aval.shape == layout.shape and whole:
+            self._shared, self._dtype = Storage(value), dtype
+        tensor = from_storage(self._shared)
+        if dtype is self._dtype and self._shared.value.aval.shape == layout.shape and whole:
             return tensor
         with no_grad():
             flat = tensor if tensor.dim() == 1 else tensor.view(-1)
             viewed: Any = _view(flat if dtype is self._dtype else flat.view(dtype), layout)
-        view = viewed._view
+        view = view_record(viewed)
         if view is not None:
-            tensor._view = view.rebased(None, DEFAULT)
+            move_to_storage(tensor, self._shared, view.rebased(None, DEFAULT))
         return tensor
 
     def _checked(
@@ -133,6 +133,6 @@ def _view(flat: Any, layout: Strided) -> Any:
 
 def memory_of(tensor: Tensor) -> tuple[Storage, np.ndarray]:
     """The storage of a tensor, which identifies tensors that share it, and all its elements as a flat array."""
-    storage = tensor._storage.root
+    storage = root_of(tensor)
     array = storage.read().numpy()
     return storage, np.ascontiguousarray(array).reshape(-1).view(tensor.dtype.numpy)

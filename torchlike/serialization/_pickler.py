@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._core import devices, dtypes, layouts
+from .._core.fields import backward_hooks_of
 from .._core.meta import on_meta
 from .._core.sparse import is_sparse
 from .._core.storage import Storage
@@ -195,9 +196,7 @@ _PLAIN = frozenset(
 
 
 def _warn_of_hooks(tensor: Tensor) -> None:
-    node = tensor._grad_fn or tensor._accumulator
-    hooks = {} if node is None else (node.tensor_hooks or {}).get(tensor._output_nr, {})
-    for hook in hooks.values():
+    for hook in backward_hooks_of(tensor).values():
         warnings.warn(
             f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the function with "
             "@torch.utils.hooks.unserializable_hook to suppress this warning",

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from .._core import devices, dtypes, layouts
 from .._core.annotations import Dtype, IntOrInts, Layout
+from .._core.fields import leaf_alias, requires_grad_flag
 from .._core.size import Size
 from .._core.strided import Strided
 from .._core.tensor import Tensor, alias, from_value
@@ -147,9 +148,7 @@ def _rebuild_from_type_v2(func: Any, new_type: object, args: Any, state: object)
     if type(tensor) is not new_type:
         if not (isinstance(new_type, type) and issubclass(new_type, Tensor)):
             raise RuntimeError(f"a tensor in the file is to be of {described(new_type)}, which is no class of tensors")
-        other: Any = alias(tensor, new_type)
-        other._requires_grad = tensor._requires_grad
-        tensor = other
+        tensor = leaf_alias(tensor, new_type, requires_grad_flag(tensor))
     return _with_state(tensor, state)
 
 

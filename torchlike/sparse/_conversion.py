@@ -9,6 +9,7 @@ import numpy as np
 from .. import ops
 from .._core import dtypes
 from .._core.annotations import DeviceLike, Dtype, IntOrInts, Layout
+from .._core.fields import leaf_alias
 from .._core.layouts import sparse_coo, sparse_csr, strided
 from .._core.sparse import Pattern, SparseValue, is_sparse, sparse_form, unsupported
 from .._core.tensor import Tensor, alias, from_host
@@ -358,10 +359,7 @@ def rebuilt(
 ) -> Tensor:
     """The sparse tensor that a pickle describes."""
     layout = sparse_coo if len(indices) == 1 else sparse_csr
-    tensor = alias(assembled(Pattern(layout, indices, shape), values, in_order), kind)
-    tensor._requires_grad = requires_grad
-    tensor.__dict__.update(attributes)
-    return tensor
+    return leaf_alias(assembled(Pattern(layout, indices, shape), values, in_order), kind, requires_grad, attributes)
 
 
 @sparse_form("__reduce__")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import ops
+from .._core.fields import stored_value
 from .._core.layouts import sparse_coo
 from .._core.sparse import Pattern, is_sparse, sparse_form, unsupported
 from .._core.tensor import Tensor
@@ -131,9 +132,9 @@ def _same_pattern(a: Pattern, b: Pattern) -> bool:
     if a.shape != b.shape or a.layout is not b.layout or a.count != b.count:
         return False
     pairs = list(zip(a.indices, b.indices, strict=True))
-    if all(x is y or x._storage.value is y._storage.value for x, y in pairs):
+    if all(x is y or stored_value(x) is stored_value(y) for x, y in pairs):
         return True
-    arrays = [(x._storage.value.array, y._storage.value.array) for x, y in pairs]
+    arrays = [(stored_value(x).array, stored_value(y).array) for x, y in pairs]
     return all(x is not None and y is not None for x, y in arrays) and all(
         bool((x._array() == y._array()).all()) for x, y in pairs
     )

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import ops
 from .._core.dtypes import int64
+from .._core.fields import stored_value
 from .._core.layouts import sparse_coo
 from .._core.modes import modes
 from .._core.sparse import Pattern, SparseValue, is_sparse
@@ -28,7 +29,7 @@ __all__ = [
 
 def parts(sparse: Tensor) -> SparseValue:
     """The content of a sparse tensor: its pattern and its values."""
-    value: Any = sparse._storage.value
+    value: Any = stored_value(sparse)
     return value
 
 
@@ -187,7 +188,7 @@ def at_pattern(tensor: Tensor, pattern: Pattern, name: str = "SparseMaskBackward
     if not is_sparse(tensor):
         return gathered(tensor, coo_index(pattern), name)
     own = pattern_of(tensor)
-    if all(a is b or a._storage.value is b._storage.value for a, b in zip(own.indices, pattern.indices, strict=False)):
+    if all(a is b or stored_value(a) is stored_value(b) for a, b in zip(own.indices, pattern.indices, strict=False)):
         if own.layout is pattern.layout:
             return values_of(tensor)
     if is_coo(tensor):

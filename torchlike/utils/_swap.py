@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.attributes import Instance
+from .._core.fields import in_graph
 
 __all__ = ["swap_tensors"]
 
@@ -20,7 +21,7 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     Source: https://docs.pytorch.org/docs/stable/generated/torch.utils.swap_tensors.html
     """
     for tensor in (t1, t2):
-        if tensor._accumulator is not None or tensor._grad_fn is not None:
+        if in_graph(tensor):
             raise RuntimeError(
                 "Expected no accumulated gradients' nodes: cannot swap a tensor that a graph leads through"
             )

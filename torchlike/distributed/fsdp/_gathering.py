@@ -9,6 +9,7 @@ from typing import Any
 import jax
 from jax import Array, lax
 
+from ..._core.fields import stored_value
 from ..._core.tensor import Tensor, from_value
 from ...autograd.graph import saved_tensors_hooks
 from ...dispatch.apply import apply, internal_dispatcher
@@ -83,7 +84,7 @@ def _keeping_pieces(gathered: list[Gathered]) -> saved_tensors_hooks:
     by_value = {id(parameter.whole._value()): parameter for parameter in gathered}
 
     def pack(tensor: Any) -> object:
-        return by_value.get(id(tensor._storage.value), tensor)
+        return by_value.get(id(stored_value(tensor)), tensor)
 
     unpack: Callable[[Any], Tensor] = lambda packed: packed.again() if isinstance(packed, Gathered) else packed  # noqa: E731
     return saved_tensors_hooks(pack, unpack)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, NoReturn
 
+from ..._core.fields import requires_grad_flag, set_requires_grad
 from ..._core.size import Size
 from ..._core.sparse import sparse_form
 from ..._core.tensor import Tensor, from_value
@@ -253,7 +254,7 @@ def distribute_tensor(
             )
         return tensor
     result = from_value(moved_value(tensor._value(), where(mesh, normal)))
-    result._requires_grad = tensor._requires_grad
+    set_requires_grad(result, requires_grad_flag(tensor))
     return result
 
 

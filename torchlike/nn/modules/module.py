@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike
+from ..._core.fields import grad_of
 from ..._core.meta import on_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
@@ -457,7 +458,7 @@ class Module(Stateful, GraphNode):
             if parameter is None:
                 continue
             with no_grad():
-                new, grad = fn(parameter), parameter._grad
+                new, grad = fn(parameter), grad_of(parameter)
                 new_grad: Any = None if grad is None else fn(grad)
             if on_meta(new) is on_meta(parameter):
                 parameter.data = new

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..._core.fields import grad_of, is_whole_storage, set_grad, storage_of, version_of, write_value
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value
 from ...autograd.engine import after_backward
@@ -225,21 +226,21 @@ class DistributedDataParallel(Module):
         (used,) = record(
             ALL_REDUCE, engine, (ReduceOp.SUM,), [Value.on_host(flags, self._synchronised[0]._aval.placement)]
         )
-        without = [n for n in untouched if self._synchronised[n]._grad is None]
+        without = [n for n in untouched if grad_of(self._synchronised[n]) is None]
         for number in without:
             aval = self._synchronised[number]._aval
-            self._synchronised[number]._grad = from_value(Value.full(aval.shape, aval.dtype, aval.placement))
+            set_grad(self._synchronised[number], from_value(Value.full(aval.shape, aval.dtype, aval.placement)))
         self._reduce(self._synchronised)
         if without:
             counts = used.numpy()
             for number in without:
                 if counts[number] == 0:
-                    self._synchronised[number]._grad = None
+                    set_grad(self._synchronised[number], None)
 
     def _reduce(self, parameters: list[Any]) -> None:
         engine = self.process_group.engine
         assert engine is not None
-        grads = [parameter._grad for parameter in parameters]
+        grads = [grad_of(parameter) for parameter in parameters]
         for bucket in _buckets(grads, self.bucket_bytes_cap):
             values = record(ALL_REDUCE, engine, (ReduceOp.AVG,), [grad._value() for grad in bucket])
             for grad, value in zip(bucket, values, strict=True):
@@ -271,8 +272,8 @@ class DistributedDataParallel(Module):
 
 def _mark(parameter: Any) -> tuple[int, int] | None:
     """Tells a gradient from what it is after something was added to it."""
-    grad = parameter._grad
-    return None if grad is None else (id(grad._storage), grad._storage.version)
+    grad = grad_of(parameter)
+    return None if grad is None else (id(storage_of(grad)), version_of(grad))
 
 
 def _buckets(grads: list[Any], cap: int) -> list[list[Any]]:
@@ -291,7 +292,7 @@ def _buckets(grads: list[Any], cap: int) -> list[list[Any]]:
 
 
 def _set_value(tensor: Tensor, value: Value) -> None:
-    if tensor._view is None:
-        tensor._storage.write(value)
+    if is_whole_storage(tensor):
+        write_value(tensor, value)
     else:
         tensor.detach().copy_(from_value(value))

@@ -254,7 +254,7 @@ def detach(input: Tensor) -> Tensor:
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def detach_(input: Tensor) -> Tensor:
     """Makes the tensor itself a leaf without history."""
-    if input._is_view() and not input._inference:
+    if input._is_view() and not input.is_inference():
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
             "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "

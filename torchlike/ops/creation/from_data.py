@@ -11,6 +11,7 @@ import numpy as np
 
 from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike, Dtype, Layout
+from ..._core.fields import count_write, node_of, version_of
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor, alias, from_storage, from_value
 from ...dispatch.options import dtype_of, placement_of, require_grad
@@ -59,7 +60,7 @@ def _copied(name: str, data: object, dtype: Dtype | None, device: DeviceLike | N
         copy = from_value(data._value())  # a storage of its own; the value itself never changes
         if device is not None or kind is not None:
             copy = copy.to(device=device or data.device, dtype=kind or data.dtype)
-            copy = alias(copy) if copy._grad_fn is not None else copy
+            copy = alias(copy) if node_of(copy) is not None else copy
         return require_grad(copy, requires_grad)
     if isinstance(data, jax.Array):
         return require_grad(_from_jax_array(data, kind, device), requires_grad)
@@ -524,7 +525,7 @@ def _mapped(name: str, self: Tensor, others: tuple[tuple[str, Tensor], ...], fun
 
 def _replaced(self: Tensor, results: list[object]) -> Tensor:
     """A tensor with other elements. PyTorch does not count this as a change, so that what is saved of it for ``backward`` stays good."""
-    before = self._storage.version
+    before = version_of(self)
     self.copy_(tensor(results, dtype=self.dtype).reshape(self.shape))
-    self._storage.version = before
+    count_write(self, before - version_of(self))
     return self

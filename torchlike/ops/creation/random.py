@@ -499,7 +499,7 @@ def _draw_into(
     self: Tensor, name: str, draw: Callable[..., np.ndarray], generator: Generator | None, *args: object
 ) -> Tensor:
     """Fills the tensor in the order of its memory, whatever the order of its dimensions."""
-    refused = self._inference and not modes.inference
+    refused = self.is_inference() and not modes.inference
     if not refused:
         check_writable(self)
     order = memory_order(self)

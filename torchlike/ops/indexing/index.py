@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
+from ..._core.fields import storage_of, stored_value, view_record
 from ..._core.meta import on_meta, refuse_meta
 from ..._core.tensor import Tensor, from_host
 from ...dispatch.inplace import check_writable, write
@@ -360,8 +361,8 @@ def put(view: Tensor, value: object) -> None:
     if not isinstance(value, Tensor):
         write(view, filled(view, number_for(value, view.dtype, alone=True)))
         return
-    if value._storage is view._storage and value._view is not None and value.is_set_to(view):
-        view._storage.write(view._storage.value)  # `x[i] += 1` ends with storing what is there already
+    if storage_of(value) is storage_of(view) and view_record(value) is not None and value.is_set_to(view):
+        storage_of(view).write(stored_value(view))  # `x[i] += 1` ends with storing what is there already
         return
     refuse_overlap(Reading.SAME_PLACES, view, [value])
     shape, size = list(view.shape), list(value.shape)

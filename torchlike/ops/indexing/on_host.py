@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.fields import inference_flag, requires_grad_flag, storage_of, view_record
 from ..._core.modes import modes
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor
@@ -27,12 +28,12 @@ def write_on_host(tensor: Tensor, index: object, value: object) -> bool:
     its array: the reference counts of both say so. A graph that saved the value, a program that is to read it, a view of the
     array, each holds a reference.
     """
-    storage = tensor._storage
+    storage = storage_of(tensor)
     if (
         storage.__class__ is not Storage
-        or tensor._view is not None
-        or tensor._requires_grad
-        or tensor._inference
+        or view_record(tensor) is not None
+        or requires_grad_flag(tensor)
+        or inference_flag(tensor)
         or storage.host is not None
         or not _is_basic(index)
         or modes.any_slow_mode
@@ -45,7 +46,7 @@ def write_on_host(tensor: Tensor, index: object, value: object) -> bool:
     number = None
     if isinstance(value, Tensor):
         source = _computed_array(value)
-        if source is None or value._storage is storage or value.dtype is not tensor.dtype:
+        if source is None or storage_of(value) is storage or value.dtype is not tensor.dtype:
             return False
     else:
         source = number = number_for(value, tensor.dtype, alone=True)
@@ -87,7 +88,7 @@ _ENDS = (int, type(None))
 
 def _computed_array(tensor: Tensor) -> Any:
     """The elements of a tensor that needs no gradient, if they lie on the host already."""
-    if tensor._requires_grad:
+    if requires_grad_flag(tensor):
         return None
     array = tensor._value().array
     return array if array.__class__ is np.ndarray else None

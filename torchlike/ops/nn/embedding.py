@@ -8,6 +8,7 @@ import numpy as np
 from jax import Array, lax
 
 from ..._core import dtypes
+from ..._core.fields import is_whole_storage, stored_value
 from ..._core.meta import refuse_item
 from ..._core.modes import modes
 from ..._core.sparse import FORMS
@@ -112,7 +113,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return in_classes(tensor, num_classes)
     if num_classes != -1:
-        host = tensor._storage.value.array if tensor._view is None else None
+        host = stored_value(tensor).array if is_whole_storage(tensor) else None
         if host.__class__ is not np.ndarray:
             return in_classes(tensor, num_classes)  # checked in the program
     refuse_item(tensor)

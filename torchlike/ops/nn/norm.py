@@ -11,6 +11,7 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.annotations import Dtype
+from ..._core.fields import count_write, node_of, storage_of, version_of
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, alias, wrap_dim
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
@@ -377,9 +378,10 @@ def batch_norm(
     buffers = (running_mean, running_var) if 0 not in input._aval.shape else (None, None)  # of nothing there is no mean
     # PyTorch's kernel writes the statistics without raising their version counter.
     out = _tracking(batch_norm_train, (input, weight, bias, eps), buffers, momentum, counted=False)
-    if out._grad_fn is not None:
+    node = node_of(out)
+    if node is not None:
         statistics = [old for old in (running_mean, running_var) if old is not None]
-        out._grad_fn.watched.extend((old._storage, old._storage.version, old._aval, None) for old in statistics)
+        node.watched.extend((storage_of(old), version_of(old), old._aval, None) for old in statistics)
     return out
 
 
@@ -400,8 +402,9 @@ def _tracking(
     def mix(statistics: Sequence[Tensor]) -> None:
         for old, new in zip(buffers, statistics, strict=True):
             if old is not None:
-                old._storage.write(running(alias(old), alias(new), momentum)._value())
-                old._storage.version -= not counted
+                storage_of(old).write(running(alias(old), alias(new), momentum)._value())
+                if not counted:
+                    count_write(old, -1)
 
     # Write the buffers first: a hook on the saved tensors may end the call, as a checkpoint does once it has all it needs.
     hooked = bool(modes.saved_tensors_hooks)

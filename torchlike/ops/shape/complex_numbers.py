@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ..._core import dtypes
+from ..._core.fields import view_record
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor
 from ...dispatch.bindings import FUNCTIONS
@@ -292,7 +293,8 @@ def neg_view(input: Array) -> Array:
 
 def _turned_by(input: Tensor, name: str) -> bool:
     """Whether an odd number of the view's steps are this operation."""
-    return input._view is not None and sum(step.op.name == name for step in input._view.steps) % 2 == 1
+    view = view_record(input)
+    return view is not None and sum(step.op.name == name for step in view.steps) % 2 == 1
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)

@@ -13,6 +13,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.annotations import Dtype, IntOrInts, MemoryFormat
+from ..._core.fields import rebase, view_record
 from ..._core.layouts import memory_format as memory_format_
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, alias, wrap_dim
@@ -66,7 +67,7 @@ def unpack_sizes(name: str, argument: str, sizes: tuple[object, ...]) -> tuple[A
 
 def can_view(tensor: Tensor, size: tuple[int, ...]) -> bool:
     """Whether the memory can be seen under another shape without a copy."""
-    if tensor._view is None or tensor._geometry.contiguous:
+    if view_record(tensor) is None or tensor._geometry.contiguous:
         return True
     try:
         tensor._geometry.reshape(size)
@@ -252,7 +253,7 @@ def reshape(input: Tensor, *shape: object, **named: object) -> Tensor:
     if named:
         raise TypeError(f"reshape() got an unexpected keyword argument '{next(iter(named))}'")
     size = infer_size(unpack_sizes("reshape", "shape", shape), input.numel())
-    if input._view is None or input._geometry.contiguous:
+    if view_record(input) is None or input._geometry.contiguous:
         return view_as_shape(input, size)
     return alias_as_shape(input, size) if can_view(input, size) else copy_as_shape(input, size)
 
@@ -681,9 +682,7 @@ def _laid_out(input: Tensor, memory_format: memory_format_) -> Tensor:
 
 def without_base(tensor: Tensor) -> Tensor:
     """Makes a view the owner of its memory: what it was a view of is nobody else's."""
-    view = tensor._view
-    assert view is not None
-    tensor._view = view.rebased(None)
+    rebase(tensor, None)
     return tensor
 
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..._core import devices, file_memory
 from ..._core.annotations import DeviceLike
+from ..._core.fields import is_whole_storage, leaf_alias, root_of, storage_of
 from ..._core.subclasses import as_class
-from ..._core.tensor import Tensor, alias, from_storage
+from ..._core.tensor import Tensor, from_storage
 from ..._core.torch_function import DisableTorchFunctionSubclass
 from ...dispatch.register import Form, composite
 from ...engine.aval import Placement
@@ -25,7 +26,7 @@ __all__: list[str] = []
 @composite(forms=Form.METHOD)
 def is_shared(self: Tensor) -> bool:
     """Whether other processes can see the tensor's memory: after ``share_memory_`` on the CPU, always on a GPU."""
-    return UntypedStorage(self._storage).is_shared()
+    return UntypedStorage(storage_of(self)).is_shared()
 
 
 @composite(forms=Form.METHOD)
@@ -45,7 +46,7 @@ def share_memory_(self: Tensor) -> Tensor:
     """
     if not self.is_cuda:
         _make_sendable()
-        file_memory.share(self._storage)
+        file_memory.share(storage_of(self))
     return self
 
 
@@ -63,7 +64,7 @@ def _make_sendable() -> None:
 
 
 def _reduce(tensor: Tensor) -> Any:
-    root = tensor._storage.root
+    root = root_of(tensor)
     if not file_memory.is_shared(root):
         return tensor.__reduce_ex__(2)
     if tensor.grad_fn is not None:
@@ -75,7 +76,7 @@ def _reduce(tensor: Tensor) -> Any:
     from multiprocessing.reduction import DupFd
 
     memory, at = file_memory.share(root), None
-    if tensor._view is not None:
+    if not is_whole_storage(tensor):
         at = tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
     lying = memory.array.shape, memory.array.dtype, root.value.aval.placement
     return _attach_file, (
@@ -95,10 +96,7 @@ def _attach_file(
     if at is not None:
         dtype, *place = at
         tensor = as_strided(tensor.view(-1).view(dtype), *place)
-    tensor = alias(tensor, cls)
-    tensor._requires_grad = requires_grad
-    tensor.__dict__.update(attributes)
-    return tensor
+    return leaf_alias(tensor, cls, requires_grad, attributes)
 
 
 @composite(forms=Form.METHOD)

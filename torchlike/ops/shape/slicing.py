@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from ..._core.dtypes import INTEGER
+from ..._core.fields import requires_grad_flag, storage_of, view_record
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, from_host, wrap_dim
 from ..._core.views import ViewStep
@@ -71,9 +72,9 @@ def _window_on_host(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, 
 
     None where there is a history to record, the elements lie on a device, or the input is a view itself.
     """
-    if input._requires_grad or input._view is not None:
+    if requires_grad_flag(input) or view_record(input) is not None:
         return None
-    storage = input._storage
+    storage = storage_of(input)
     host, value = storage.host, storage.value
     shared = host is not None and host.shared
     memory = host.array if host is not None and shared else value.array

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._core import devices, dtypes, file_memory
 from ..._core.annotations import DeviceLike, Dtype
+from ..._core.fields import storage_of
 from ..._core.file_memory import MappedMemory, mapped
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor, address_of, from_storage
@@ -142,7 +143,7 @@ class UntypedStorage:
 
     def clone(self) -> UntypedStorage:
         """A storage of its own with the same bytes."""
-        return UntypedStorage(in_elements_of(self, dtypes.uint8).clone()._storage)
+        return UntypedStorage(storage_of(in_elements_of(self, dtypes.uint8).clone()))
 
     def cpu(self) -> UntypedStorage:
         """The bytes on the CPU: the storage itself if it lies there."""
@@ -152,7 +153,7 @@ class UntypedStorage:
         """The bytes on a device: the storage itself if it lies there."""
         flat = in_elements_of(self, dtypes.uint8)
         moved = flat.to(device)
-        return self if moved.device == flat.device else UntypedStorage(moved._storage)
+        return self if moved.device == flat.device else UntypedStorage(storage_of(moved))
 
     def get_device(self) -> int | None:
         """The number of its device, None on the CPU."""
@@ -329,7 +330,7 @@ class TypedStorage:
         if dtype is self.dtype:
             return self
         converted = in_elements_of(self._untyped_storage, self.dtype).to(dtype)
-        return TypedStorage(wrap_storage=UntypedStorage(converted._storage), dtype=dtype)
+        return TypedStorage(wrap_storage=UntypedStorage(storage_of(converted)), dtype=dtype)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
@@ -393,7 +394,7 @@ def untyped_storage(input: Tensor) -> UntypedStorage:
     >>> x.untyped_storage().nbytes(), x[0].untyped_storage() == x.untyped_storage()
     (24, True)
     """
-    return UntypedStorage(input._storage)
+    return UntypedStorage(storage_of(input))
 
 
 @composite(forms=Form.METHOD)
@@ -415,7 +416,7 @@ def storage(input: Tensor) -> TypedStorage:
             UserWarning,
             stacklevel=4,
         )
-    return TypedStorage(wrap_storage=UntypedStorage(input._storage), dtype=input.dtype)
+    return TypedStorage(wrap_storage=UntypedStorage(storage_of(input)), dtype=input.dtype)
 
 
 _has_warned = False

@@ -11,6 +11,16 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.annotations import MemoryFormat
+from ..._core.fields import (
+    count_write,
+    is_whole_storage,
+    move_to_storage,
+    node_of,
+    rebase,
+    storage_of,
+    version_of,
+    view_record,
+)
 from ..._core.modes import modes
 from ..._core.sparse import is_sparse, unsupported
 from ..._core.storage import DetachedStorage, Storage
@@ -142,10 +152,11 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
             f"{(last + 1) * item} are out of bounds for storage of size {whole.numel() * item}"
         )
     result = strided_view(whole, tuple(size), tuple(stride), offset)
-    owner, view = input if input._base is None else input._base, result._view
-    origin = view.origin if input._view is None else view.origin or input._view.origin
+    owner, view, parent = input if input._base is None else input._base, view_record(result), view_record(input)
+    assert view is not None
+    origin = view.origin if parent is None else view.origin or parent.origin
     if owner is not whole or origin != view.origin:  # a detached part of the memory has views that lie outside of it
-        result._view = view.rebased(owner, origin)
+        rebase(result, owner, origin)
     result = conj_view(result) if is_conj(input) else result
     return neg_view(result) if is_neg(input) else result
 
@@ -155,10 +166,10 @@ def _part_with_gradient(tensor: Tensor, first: int, last: int) -> Tensor | None:
 
     Either must be a part of its memory without gaps that has all these elements. None: neither is, or there is no gradient.
     """
-    if tensor._view is None or is_conj(tensor) or is_neg(tensor):
+    if is_whole_storage(tensor) or is_conj(tensor) or is_neg(tensor):
         return None
     for owner in (tensor, tensor._base):
-        if owner is not None and owner._view is not None and owner._tracked and owner.dtype is tensor.dtype:
+        if owner is not None and not is_whole_storage(owner) and owner._tracked and owner.dtype is tensor.dtype:
             begin = owner.storage_offset()
             if owner.is_contiguous() and begin <= first and last < begin + owner.numel():
                 return owner
@@ -178,13 +189,13 @@ def _in_elements_of(whole: Tensor, dtype: dtypes.dtype) -> Tensor:
 def whole_storage(tensor: Tensor) -> Tensor:
     """The tensor that is all of the storage: the base of a view, if it is that."""
     owner = tensor if tensor._base is None else tensor._base
-    if owner._view is None:
+    if is_whole_storage(owner):
         return owner
     if owner.requires_grad:
         raise NotImplementedError(
             "as_strided of a tensor that requires grad and does not own all of its memory is not supported yet"
         )
-    return from_storage(owner._storage)
+    return from_storage(storage_of(owner))
 
 
 # ---- a tensor that becomes a view of itself
@@ -192,14 +203,13 @@ def whole_storage(tensor: Tensor) -> Tensor:
 
 def _become(tensor: Tensor, new: Tensor) -> Tensor:
     """Gives ``tensor`` the shape and the history of ``new``, a view of it."""
-    view, old = new._view, tensor._view
+    view, old = view_record(new), view_record(tensor)
     assert view is not None
-    base = None if old is None else old.base
-    tensor._view = view.rebased(base, DEFAULT if old is None else old.origin)
+    base, origin = (None, DEFAULT) if old is None else (old.base, old.origin)
+    move_to_storage(tensor, storage_of(tensor), view)
     tensor._share_history(new)
-    tensor._accumulator = None
-    tensor._storage.version += 1
-    tensor._view.version = tensor._storage.version
+    count_write(tensor)
+    rebase(tensor, base, origin, version_of(tensor))
     return tensor
 
 
@@ -260,7 +270,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: MemoryFormat | None = None
             part = window(flat, ((element_count, 1),), (offset,))
             return _become(self, view_as_shape(part, size))
         part_before = window(flat, ((whole.numel() - offset, 1),), (offset,))
-        self._storage, self._view = Storage(zero_extended(part_before, size)._value()), None
+        move_to_storage(self, Storage(zero_extended(part_before, size)._value()))
         return self
 
 
@@ -293,7 +303,7 @@ def set_(
     stride: Sequence[int] | None = None,
 ) -> Tensor:
     """Makes this tensor share the memory of another one, or a storage, from then on with its shape, or the one given."""
-    if self.requires_grad and self._grad_fn is None and modes.grad_enabled:
+    if self.requires_grad and node_of(self) is None and modes.grad_enabled:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if is_sparse(self) or is_sparse(source):
         raise unsupported("set_", (self, source))
@@ -324,8 +334,8 @@ def set_(
             source = neg_view(source)
         if size is not None:
             source = _seen_as(source, tuple(size), stride, storage_offset)
-    view = source._view
-    _share_memory_of(self, source._storage, view and view.rebased(None, DEFAULT))
+    view = view_record(source)
+    _share_memory_of(self, storage_of(source), view and view.rebased(None, DEFAULT))
     return without_derivative(self, with_history, "set_")
 
 
@@ -348,11 +358,11 @@ def _seen_as(source: Tensor, size: tuple[int, ...], stride: Any, offset: int) ->
 
 def _share_memory_of(tensor: Tensor, storage: Storage, view: View | None) -> Tensor:
     """Gives a tensor other memory. It keeps its own version counter, which counts this as one more write."""
-    former = tensor._storage
+    former = storage_of(tensor)
     former.version += 1  # seen by views of the tensor, and by graph nodes that have saved it
     own = DetachedStorage(storage)
     own.version = former.version
-    tensor._storage, tensor._view = own, view
+    move_to_storage(tensor, own, view)
     return tensor
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..._core.fields import requires_grad_flag, storage_of, view_record
 from ..._core.storage import HostMemory
 from ..._core.tensor import Tensor
 
@@ -14,10 +15,10 @@ def host_array(tensor: Tensor) -> np.ndarray | None:
     Unlike ``Tensor.numpy``, it does not share memory with the tensor. Unlike an indexing operation, it records nothing: a view is
     read from its storage's memory. A pending value is computed.
     """
-    if tensor._requires_grad or not tensor.is_cpu:
+    if requires_grad_flag(tensor) or not tensor.is_cpu:
         return None
-    storage, view = tensor._storage, tensor._view
-    if view is not None and view.base is not None and view.base._requires_grad:
+    storage, view = storage_of(tensor), view_record(tensor)
+    if view is not None and view.base is not None and requires_grad_flag(view.base):
         return None
     host = storage.host
     if host is None or not host.shared:
