@@ -79,7 +79,7 @@ def load(data: bytes) -> dict[str, Tensor]:
 
     Source: https://huggingface.co/docs/safetensors/api/torch
     """
-    return {name: from_host(_array(each)) for name, each in safetensors.deserialize(data)}
+    return {name: from_host(_array(description)) for name, description in safetensors.deserialize(data)}
 
 
 def load_file(filename: str | os.PathLike[str], device: DeviceLike = "cpu") -> dict[str, Tensor]:
@@ -211,14 +211,14 @@ def _doubles(tensors: dict[str, Tensor], preferred: Collection[str] = ()) -> dic
     for names in _by_memory(tensors):
         if len(names) == 1:
             continue
-        whole = sorted(name for name in names if _covers(tensors[name]))
-        if not whole:
+        covering = sorted(name for name in names if _covers(tensors[name]))
+        if not covering:
             raise RuntimeError(
                 "Error while trying to find names to remove to save state dict, but found no suitable name to keep for saving "
                 f"amongst: {set(names)}. None is covering the entire storage.Refusing to save/load the model since you could be "
                 f"storing much more memory than needed. Please refer to {_ABOUT_SHARING} for more information. Or open an issue."
             )
-        name_kept = next((name for name in whole if name in preferred), whole[0])
+        name_kept = next((name for name in covering if name in preferred), covering[0])
         names_by_kept[name_kept] = sorted(name for name in names if name != name_kept)
     return names_by_kept
 

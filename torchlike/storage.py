@@ -91,8 +91,8 @@ class LegacyStorage(type):
 
     def from_file(cls, filename: str | os.PathLike[str], shared: bool = False, size: int = 0) -> TypedStorage:
         """A storage of so many elements over a file, see ``UntypedStorage.from_file``."""
-        whole = UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize)
-        return TypedStorage(wrap_storage=whole, dtype=cls.dtype)
+        memory = UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize)
+        return TypedStorage(wrap_storage=memory, dtype=cls.dtype)
 
 
 BFloat16Storage = LegacyStorage(dtypes.bfloat16)

@@ -62,8 +62,8 @@ class TorchVersion(str):
         """What orders this and another; None where one of them is no version, and they compare as texts."""
         if not isinstance(other, str) and isinstance(other, Iterable):
             other = ".".join(str(part) for part in other)
-        mine, theirs = _key(str(self)), _key(str(other)) if isinstance(other, str) else None
-        return None if mine is None or theirs is None else (mine, theirs)
+        own_key, other_key = _key(str(self)), _key(str(other)) if isinstance(other, str) else None
+        return None if own_key is None or other_key is None else (own_key, other_key)
 
     def __eq__(self, other: object) -> bool:
         keys = self._keys(other)

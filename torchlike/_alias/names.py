@@ -55,6 +55,6 @@ def exports() -> dict[tuple[str, str], list[tuple[str, str]]]:
     places: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for module, rows in _recorded().items():
         for home, names in rows.get("from", {}).items():
-            for name, _, own in (each.partition("=") for each in names.split()):
+            for name, _, own in (entry.partition("=") for entry in names.split()):
                 places.setdefault((home, own or name), []).append((module, name))
     return places

@@ -248,14 +248,14 @@ class Route:
         if self.name == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
             args = (args[0], *args[1])
         try:
-            bound = self.parameters.bind(*args, **kwargs)
+            bound_arguments = self.parameters.bind(*args, **kwargs)
         except TypeError:
             return None
-        bound.apply_defaults()
+        bound_arguments.apply_defaults()
         by_position: list[Any] = []
         by_keyword: Kwargs = {}
         all_by_keyword = self.space in BY_KEYWORD
-        for name, value in bound.arguments.items():
+        for name, value in bound_arguments.arguments.items():
             parameter = self.parameters.parameters[name]
             if parameter.kind is parameter.VAR_POSITIONAL:
                 by_position.extend(value)

@@ -238,11 +238,11 @@ def _notation(deciding: np.ndarray) -> Callable[[float], str]:
     """Whole, fixed or scientific: the notation that suits these non-zero finite float64 numbers."""
     magnitudes = np.abs(deciding)
     smallest, largest = float(magnitudes.min()), float(magnitudes.max())
-    whole = bool((deciding == np.floor(deciding)).all())
+    all_integral = bool((deciding == np.floor(deciding)).all())
     scientific = _options.sci_mode
     if scientific is None:
         scientific = largest / smallest > 1000 or largest > 1e8 or smallest < 1e-4
-    if whole and not scientific:
+    if all_integral and not scientific:
         return _write_whole
     spec = f".{_options.precision}{'e' if scientific else 'f'}"
     return lambda value: format(value, spec)

@@ -239,11 +239,11 @@ class Tensor(TensorMethods):
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both are the same elements of the same storage."""
-        mine, theirs = self._geometry, tensor._geometry
-        return self._storage.root is tensor._storage.root and (mine.shape, mine.strides, mine.offset) == (
-            theirs.shape,
-            theirs.strides,
-            theirs.offset,
+        geometry, other_geometry = self._geometry, tensor._geometry
+        return self._storage.root is tensor._storage.root and (geometry.shape, geometry.strides, geometry.offset) == (
+            other_geometry.shape,
+            other_geometry.strides,
+            other_geometry.offset,
         )
 
     @property
@@ -479,9 +479,9 @@ class Tensor(TensorMethods):
     @property
     def data(self) -> Tensor:
         """The same memory without history. Writing to it is not noticed by autograd."""
-        same = alias(self)
-        same._storage = DetachedStorage(self._storage)
-        return same
+        detached = alias(self)
+        detached._storage = DetachedStorage(self._storage)
+        return detached
 
     @data.setter
     def data(self, new: Tensor) -> None:
@@ -715,10 +715,10 @@ class Tensor(TensorMethods):
         return object.__format__(self, spec)
 
     def __copy__(self) -> Tensor:
-        same = alias(self, type(self))
-        same._requires_grad = self.requires_grad
-        same.__dict__.update(self.__dict__)
-        return same
+        copy = alias(self, type(self))
+        copy._requires_grad = self.requires_grad
+        copy.__dict__.update(self.__dict__)
+        return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) in memo:
@@ -836,12 +836,12 @@ def alias(tensor: Tensor, cls: type[Tensor] = Tensor) -> Tensor:
     """A tensor over the same memory, without history."""
     if cls is not Tensor:
         meet(cls)
-    same = _new(cls)
-    same._storage = tensor._storage
+    result = _new(cls)
+    result._storage = tensor._storage
     view = tensor._view
     if view is not None:
-        same._view = view.rebased(None)
-    return same
+        result._view = view.rebased(None)
+    return result
 
 
 def _real(number: object, c_name: str) -> Any:

@@ -181,7 +181,7 @@ def _method_of(arg: Any) -> Any:
 
 def ask(
     func: object,
-    found: Sequence[object],
+    implementations: Sequence[object],
     kinds: tuple[type, ...],
     args: Args,
     kwargs: Kwargs | None,
@@ -205,11 +205,11 @@ def ask(
             settings.stack = stack
         if result is not NotImplemented:
             return result
-    for arg in found:
+    for arg in implementations:
         result = _method_of(arg)(*arguments)
         if result is not NotImplemented:
             return result
-    return unanswered(found, mode)
+    return unanswered(implementations, mode)
 
 
 def refuse_plainly(name: str) -> Callable[[list[object], object], object]:

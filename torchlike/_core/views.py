@@ -87,11 +87,11 @@ class View:
         host = storage.host
         if host is not None and host.shared and self.in_memory(host):
             return self._read_on_host(host.array, storage)
-        whole = storage.read()  # first, since it notices what NumPy wrote
+        value = storage.read()  # first, since it notices what NumPy wrote
         if self.content_version != storage.content_version:
             for step in self.steps:
-                whole = step.read(whole)
-            self.value, self.content_version = whole, storage.content_version
+                value = step.read(value)
+            self.value, self.content_version = value, storage.content_version
         return self.value
 
     def in_memory(self, host: HostMemory) -> bool:

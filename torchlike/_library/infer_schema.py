@@ -98,11 +98,11 @@ def parse(schema: str) -> FunctionSchema:
     Raises:
         RuntimeError: it is none.
     """
-    whole = _WHOLE.match(schema.strip())
-    if whole is None:
+    match = _WHOLE.match(schema.strip())
+    if match is None:
         raise RuntimeError(f"cannot read the schema {schema!r}: it must be `name(type argument, ...) -> type`")
     arguments, keyword_only = [], False
-    for part in _split(whole["arguments"]):
+    for part in _split(match["arguments"]):
         if part == "*":
             keyword_only = True
             continue
@@ -114,7 +114,7 @@ def parse(schema: str) -> FunctionSchema:
         arguments.append(
             Argument(parsed["name"], kind, default, keyword_only, "!" in (parsed["alias"] or ""), parsed["type"])
         )
-    return FunctionSchema(whole["name"], whole["overload"] or "", arguments, whole["returns"].strip())
+    return FunctionSchema(match["name"], match["overload"] or "", arguments, match["returns"].strip())
 
 
 _NAMES: dict[object, str] = {

@@ -22,10 +22,10 @@ def _freeze_all_but(others: _Sequence[object]) -> None:
     untrack.argtypes = track.argtypes = [ctypes.py_object]
     untrack.restype = track.restype = None
     _gc.freeze()
-    for thing in others:
-        if _gc.is_tracked(thing):
-            untrack(thing)
-            track(thing)  # as a new object, which is not frozen
+    for obj in others:
+        if _gc.is_tracked(obj):
+            untrack(obj)
+            track(obj)  # as a new object, which is not frozen
 
 
 _was_enabled = _gc.isenabled()

@@ -178,7 +178,7 @@ def grad(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html
     """
     if is_grads_batched:
-        rows = zip(*(each.unbind() for each in _as_tuple(grad_outputs)), strict=True)
+        rows = zip(*(grads.unbind() for grads in _as_tuple(grad_outputs)), strict=True)
         gradients = [
             grad(outputs, inputs, row, True, create_graph, only_inputs, allow_unused, False, materialize_grads)
             for row in rows
@@ -190,13 +190,13 @@ def grad(
                 "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
             )
         allow_unused = True
-    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    roots, targets = _as_tuple(outputs), _as_tuple(inputs)
     seeds = _seeds(roots, grad_outputs)
-    if not wanted:
+    if not targets:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    _check_wanted(wanted)
+    _check_wanted(targets)
     gradients = _run(
-        roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulate=False
+        roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, targets, accumulate=False
     )
     if not allow_unused and None in gradients:
         raise RuntimeError(
@@ -204,7 +204,7 @@ def grad(
             "allow_unused=True if this is the desired behavior."
         )
     if materialize_grads:
-        gradients = [_zeros_like(t) if g is None else g for g, t in zip(gradients, wanted, strict=True)]
+        gradients = [_zeros_like(t) if g is None else g for g, t in zip(gradients, targets, strict=True)]
     return tuple(gradients)
 
 
@@ -397,13 +397,13 @@ class _Pass:
         if self.runs is not None and node not in self.wanted:
             return
         is_leaf = node.__class__ is AccumulateGrad
-        mine = self.arrived.get(node)
-        if mine is None:
-            mine = self.arrived[node] = {}
+        cotangents = self.arrived.get(node)
+        if cotangents is None:
+            cotangents = self.arrived[node] = {}
             if not is_leaf:
                 heapq.heappush(self.heap, (-node.sequence, node))
         if cotangent is not None:
-            mine[number] = _sum(mine[number], cotangent, self.create) if number in mine else cotangent
+            cotangents[number] = _sum(cotangents[number], cotangent, self.create) if number in cotangents else cotangent
         if is_leaf:
             self.awaited[node] = left = self.awaited.get(node, 1) - 1
             if not left:
@@ -477,14 +477,14 @@ class _Pass:
 
 def _below(starts: list[Node]) -> set[Node]:
     """These nodes and all that their edges lead to."""
-    seen: set[Node] = set()
+    visited: set[Node] = set()
     stack = list(starts)
     while stack:
         node = stack.pop()
-        if node not in seen:
-            seen.add(node)
+        if node not in visited:
+            visited.add(node)
             stack.extend(e[0] for e in node.edges if e is not None)
-    return seen
+    return visited
 
 
 def _leading_to(targets: set[Node], starts: list[Node]) -> set[Node]:

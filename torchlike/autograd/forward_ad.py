@@ -122,11 +122,14 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def _lie_alike(tensor: Tensor, tangent: Tensor) -> bool:
     """Whether a tangent has the layout of its primal. PyTorch keeps such a tangent itself, and a copy of any other."""
-    mine, its = tensor._geometry, tangent._geometry
-    strides = [[s for s, n in zip(each.strides, each.shape, strict=True) if n != 1] for each in (mine, its)]
-    if strides[0] != strides[1] or mine.offset != its.offset:
+    geometry, tangent_geometry = tensor._geometry, tangent._geometry
+    strides = [
+        [s for s, n in zip(layout.strides, layout.shape, strict=True) if n != 1]
+        for layout in (geometry, tangent_geometry)
+    ]
+    if strides[0] != strides[1] or geometry.offset != tangent_geometry.offset:
         return False
-    sizes = [math.prod(stored_value(each).aval.shape) for each in (tensor, tangent)]
+    sizes = [math.prod(stored_value(memory).aval.shape) for memory in (tensor, tangent)]
     return sizes[0] == sizes[1]
 
 

@@ -295,9 +295,9 @@ class Function(FunctionCtx):
         """Runs ``forward`` without recording, and records the call itself."""
         in_context = cls.setup_context is not Function.setup_context
         if in_context:  # which has all arguments by position, defaults too
-            bound = _signature(cls.forward).bind(*args, **kwargs)
-            bound.apply_defaults()
-            args, kwargs = bound.args, bound.kwargs
+            bound_arguments = _signature(cls.forward).bind(*args, **kwargs)
+            bound_arguments.apply_defaults()
+            args, kwargs = bound_arguments.args, bound_arguments.kwargs
         record = modes.grad_enabled and any(isinstance(x, Tensor) and x._tracked for x in args)
         ctx = _rule(cls).node_class(cls, args)
         if modes.anomaly:
@@ -311,8 +311,8 @@ class Function(FunctionCtx):
         outputs = result if isinstance(result, tuple) else (result,)
         _all_tensors("mark_dirty can only accept variables, but argument ", ctx.dirty_tensors)
         _all_tensors("mark_non_differentiable only accepts variable arguments, but got ", ctx.non_differentiable)
-        several = sum(_differentiable(ctx, o) for o in outputs) > 1
-        wrapped = tuple(_output(ctx, o, n, args, record, several) for n, o in enumerate(outputs))
+        has_several = sum(_differentiable(ctx, o) for o in outputs) > 1
+        wrapped = tuple(_output(ctx, o, n, args, record, has_several) for n, o in enumerate(outputs))
         ctx.avals = tuple(o._aval if isinstance(o, Tensor) else None for o in wrapped)
         ctx.to_save = tuple(_replaced(t, outputs, wrapped) for t in ctx.to_save)
         ctx.keep(wrapped, record)
@@ -376,9 +376,9 @@ def once_differentiable(backward: Callable[..., object]) -> Callable[..., Any]:
             outputs = backward(ctx, *grads)
         if not modes.grad_enabled or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return outputs
-        several = isinstance(outputs, tuple)
-        failed = tuple(_Refuse.apply(o) if isinstance(o, Tensor) else o for o in (outputs if several else (outputs,)))
-        return failed if several else failed[0]
+        is_tuple = isinstance(outputs, tuple)
+        failed = tuple(_Refuse.apply(o) if isinstance(o, Tensor) else o for o in (outputs if is_tuple else (outputs,)))
+        return failed if is_tuple else failed[0]
 
     return wrapper
 

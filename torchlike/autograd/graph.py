@@ -95,10 +95,10 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     >>> x._version
     1
     """
-    several = (tensor,) if isinstance(tensor, Tensor) else tensor
-    if not isinstance(several, Iterable):
+    tensors = (tensor,) if isinstance(tensor, Tensor) else tensor
+    if not isinstance(tensors, Iterable):
         raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
-    for changed in several:
+    for changed in tensors:
         if not isinstance(changed, Tensor):
             raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
         count_write(changed)

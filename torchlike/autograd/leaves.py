@@ -17,16 +17,16 @@ def read_often(roots: Iterable[Node]) -> dict[Node, int]:
     """
     counts: dict[Node, int] = {}
     nodes: list[Node] = []
-    met: set[Node] = set()
+    visited: set[Node] = set()
     for root in roots:
-        _meet(root, nodes, met, counts)
+        _meet(root, nodes, visited, counts)
     for node in nodes:  # the loop appends to it
         for edge in node.edges:
             if edge is None:
                 continue
             target = edge[0]  # the same as ``_meet``, written out to save the call
-            if target not in met:
-                met.add(target)
+            if target not in visited:
+                visited.add(target)
                 if target.edges:
                     nodes.append(target)
             elif target.__class__ is AccumulateGrad:
@@ -34,9 +34,9 @@ def read_often(roots: Iterable[Node]) -> dict[Node, int]:
     return counts
 
 
-def _meet(target: Node, nodes: list[Node], met: set[Node], counts: dict[Node, int]) -> None:
-    if target not in met:
-        met.add(target)
+def _meet(target: Node, nodes: list[Node], visited: set[Node], counts: dict[Node, int]) -> None:
+    if target not in visited:
+        visited.add(target)
         nodes.append(target)
     elif target.__class__ is AccumulateGrad:
         counts[target] = counts.get(target, 1) + 1
@@ -69,13 +69,13 @@ def in_order(complete: list[Leaf], edges: Sequence[Edge | None], arrived: Iterab
 def _ready(nodes: list[Node]) -> set[Node]:
     """The nodes that no other node of the set leads to."""
     ready, behind = set(nodes), list(nodes)
-    met: set[Node] = set()
+    visited: set[Node] = set()
     for node in behind:  # the loop appends to it
         for edge in node.edges:
-            if edge is not None and edge[0] not in met:
-                met.add(edge[0])
+            if edge is not None and edge[0] not in visited:
+                visited.add(edge[0])
                 behind.append(edge[0])
-    return ready - met
+    return ready - visited
 
 
 # A heap of leaves, with None for any other node: the order of these among themselves makes no difference to the leaves.

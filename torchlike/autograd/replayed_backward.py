@@ -155,14 +155,14 @@ class ReplayedBackward:
                 if edge is None:
                     continue
                 target, number = edge
-                mine = arrived.get(target)
-                if mine is None:
+                sums = arrived.get(target)
+                if sums is None:
                     arrived[target] = {number: gradient}
                 else:
-                    mine[number] = added(mine[number], gradient) if number in mine else gradient
-        for accumulator, mine in arrived.items():
+                    sums[number] = added(sums[number], gradient) if number in sums else gradient
+        for accumulator, sums in arrived.items():
             leaf: Any = accumulator.leaf()  # pyright: ignore[reportAttributeAccessIssue]
-            leaf._grad = from_value(mine[0])
+            leaf._grad = from_value(sums[0])
 
     def capture(self) -> None:
         """Called after ``run``: keeps what it recorded, if it all went into one segment."""

@@ -96,8 +96,8 @@ def _check(before: Tensor | None, result: object, hook: object) -> None:
     if before is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if result.dtype is not before.dtype or result.device.type != before.device.type:
-        was, got = (tensor.type() for tensor in (before, result))  # pyright: ignore[reportAttributeAccessIssue]
-        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {was} got {got})")
+        type_before, type_after = (tensor.type() for tensor in (before, result))  # pyright: ignore[reportAttributeAccessIssue]
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {type_before} got {type_after})")
     if result.shape != before.shape:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
 

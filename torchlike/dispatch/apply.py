@@ -274,10 +274,10 @@ def _wrap_views(
 ) -> Any:
     source, starts = tensors[0], tuple(values[1:])
     node = None if not rule else link(rule, kernel, values, tensors, None)
-    several = kernel.wrap_outputs is not None
+    is_tuple = kernel.wrap_outputs is not None
     results = []
     for number, value in enumerate(outs):
-        result = view_of(source, ViewStep(dispatcher, static, kernel.args, number, starts), value, several)
+        result = view_of(source, ViewStep(dispatcher, static, kernel.args, number, starts), value, is_tuple)
         if node is not None:
             result._grad_fn, result._output_nr, result._requires_grad = node, number, True
         elif source._inference:
@@ -386,15 +386,15 @@ def _check_on_host(
     indexed = INDICES in roles
     arguments: list[Any] = []
     for arg, role in zip(args, roles, strict=True):
-        several = isinstance(arg, (list, tuple))
+        is_sequence = isinstance(arg, (list, tuple))
         values_read = []
-        for one in arg if several else (arg,):
+        for one in arg if is_sequence else (arg,):
             if isinstance(one, Tensor) and (role == INDICES or not indexed):
                 one = one._value().array
                 if one.__class__ is not np.ndarray:
                     return
             values_read.append(one)
-        arguments.append(values_read if several else values_read[0])
+        arguments.append(values_read if is_sequence else values_read[0])
     # The kernel comes first: making it may raise for other errors of the call.
     kernel = dispatcher.kernel(static, args, tuple(v.aval for v in values))
     if kernel.make_error is None:

@@ -59,7 +59,7 @@ class Parameters:
             raise TypeError(
                 f"{name}() takes {bounds} positional argument{'s' * (bounds != '1')} but {len(args)} were given"
             )
-        bound = [*args, *self._tails[len(args)]]
+        arguments = [*args, *self._tails[len(args)]]
         for key, value in kwargs.items():
             i = self.index.get(key)
             if i is None:
@@ -68,8 +68,8 @@ class Parameters:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
             if i < len(args):
                 raise TypeError(f"{name}() got multiple values for argument '{key}'")
-            bound[i] = value
-        for value in bound:
+            arguments[i] = value
+        for value in arguments:
             if value is inspect.Parameter.empty:
                 if (
                     len(args) + len(kwargs)
@@ -80,8 +80,10 @@ class Parameters:
                     raise TypeError(
                         f"{name}() received an invalid combination of arguments - got ({types}), but expected ({self.expected()})"
                     )
-                raise missing(name, [n for n, v in zip(self.names, bound, strict=True) if v is inspect.Parameter.empty])
-        return tuple(bound)
+                raise missing(
+                    name, [n for n, v in zip(self.names, arguments, strict=True) if v is inspect.Parameter.empty]
+                )
+        return tuple(arguments)
 
     def split(self, args: Sequence[object]) -> tuple[Sequence[Any], dict[str, Any]]:
         """Splits bound arguments, one for each parameter, into positional and keyword arguments."""

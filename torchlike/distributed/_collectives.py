@@ -55,11 +55,11 @@ class Collective(Operation):
 
 def record(op: Collective, group: Group, static: tuple[object, ...], values: Sequence[Value]) -> list[Value]:
     """Records a collective and returns the results of this process as pending values."""
-    mine = recorder()
-    if mine.group() not in (None, group):
-        mine.flush("a collective of another group follows", hot=True)
+    own_recorder = recorder()
+    if own_recorder.group() not in (None, group):
+        own_recorder.flush("a collective of another group follows", hot=True)
     group.note_call()
-    return mine.record(op, (group, *static), list(values), ())[1]
+    return own_recorder.record(op, (group, *static), list(values), ())[1]
 
 
 # ---- what is computed. Reductions of few bits are done in wider types where the transport has none so narrow.
@@ -101,13 +101,13 @@ def _all_reduce(size: int, op: ReduceOp, arrays: Sequence[Array]) -> list[Array]
 
 def _broadcast(size: int, source: int, arrays: Sequence[Array]) -> list[Array]:
     """A sum in which only the source's array is not zero. The bits are summed as integers, so that NaN and -0.0 stay what they are."""
-    mine = lax.axis_index(AXIS) == source
+    is_source = lax.axis_index(AXIS) == source
     bits = [_bits(array) for array in arrays]
     results: list[Array] = list(arrays)
-    for dtype in sorted({each.dtype for each in bits}, key=str):
+    for dtype in sorted({array.dtype for array in bits}, key=str):
         places = [n for n, each in enumerate(bits) if each.dtype == dtype]
         flat = jnp.concatenate([bits[n].reshape(-1) for n in places])
-        flat = lax.psum(jnp.where(mine, flat, jnp.zeros_like(flat)), AXIS)
+        flat = lax.psum(jnp.where(is_source, flat, jnp.zeros_like(flat)), AXIS)
         parts = jnp.split(flat, np.cumsum([bits[n].size for n in places])[:-1])
         for n, received in zip(places, parts, strict=True):
             results[n] = _from_bits(received.reshape(bits[n].shape), arrays[n])
@@ -144,10 +144,10 @@ def _all_gather(size: int, arrays: Sequence[Array]) -> list[Array]:
 def _reduce_scatter(size: int, op: ReduceOp, arrays: Sequence[Array]) -> list[Array]:
     """Reduces an array with one row for each process; each process gets its row of the result."""
     (x,) = arrays
-    wide = x.dtype.itemsize >= 4 and x.dtype != jnp.bool_
-    if op is ReduceOp.SUM and wide:
+    is_wide = x.dtype.itemsize >= 4 and x.dtype != jnp.bool_
+    if op is ReduceOp.SUM and is_wide:
         return [lax.psum_scatter(x, AXIS)]
-    if op is ReduceOp.AVG and wide and jnp.issubdtype(x.dtype, jnp.inexact):
+    if op is ReduceOp.AVG and is_wide and jnp.issubdtype(x.dtype, jnp.inexact):
         return [lax.psum_scatter(x, AXIS) / jnp.asarray(size, x.dtype)]
     return [lax.dynamic_index_in_dim(reduce_one(op, size, x), lax.axis_index(AXIS), keepdims=False)]
 

@@ -366,11 +366,11 @@ def split_group(
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
     parent = group_of(parent_pg)
-    mine = None
+    own_group = None
     for ranks in split_ranks:
         group = new_group([parent.ranks[rank] for rank in ranks], timeout)
-        mine = group if isinstance(group, ProcessGroup) else mine
-    return mine
+        own_group = group if isinstance(group, ProcessGroup) else own_group
+    return own_group
 
 
 def _given_group(group: object) -> ProcessGroup | None:

@@ -24,8 +24,8 @@ __all__ = [
 LOOK = timedelta(seconds=0.5)
 
 
-def _store_object(group: ProcessGroup, key: str, thing: object) -> None:
-    group.store.set(key, pickle.dumps(thing))
+def _store_object(group: ProcessGroup, key: str, obj: object) -> None:
+    group.store.set(key, pickle.dumps(obj))
 
 
 def _take(group: ProcessGroup, key: str, readers: int) -> Any:
@@ -42,28 +42,28 @@ def _take(group: ProcessGroup, key: str, readers: int) -> Any:
                 raise DistBackendError(
                     f"[Rank {group.rank()}] timed out after {group.timeout.total_seconds():g} s: no object has come ({key})"
                 ) from None
-    thing = pickle.loads(store.get(key))
+    obj = pickle.loads(store.get(key))
     if readers == 1 or store.add(f"{key}/read", 1) == readers:
         store.delete_key(key)
         store.delete_key(f"{key}/read")
-    return thing
+    return obj
 
 
-def objects_of_all(group: ProcessGroup, thing: object) -> list[Any]:
+def objects_of_all(group: ProcessGroup, obj: object) -> list[Any]:
     """The objects of all processes, in the order of their numbers."""
     if group.size() == 1:
-        return [pickle.loads(pickle.dumps(thing))]
+        return [pickle.loads(pickle.dumps(obj))]
     flush()  # other processes may wait for a collective that is only recorded here
     number = next(group.objects)
-    _store_object(group, f"all/{number}/{group.rank()}", thing)
+    _store_object(group, f"all/{number}/{group.rank()}", obj)
     return [_take(group, f"all/{number}/{rank}", group.size()) for rank in range(group.size())]
 
 
 def all_gather_object(object_list: list[Any], obj: object, group: ProcessGroup | None = None) -> None:
     """Puts the objects of all processes into a list. Objects travel as pickles."""
-    mine = group_of(group)
-    for number, thing in enumerate(objects_of_all(mine, obj)):
-        object_list[number] = thing
+    process_group = group_of(group)
+    for number, received in enumerate(objects_of_all(process_group, obj)):
+        object_list[number] = received
 
 
 def gather_object(
@@ -74,19 +74,19 @@ def gather_object(
     group_dst: int | None = None,
 ) -> None:
     """Puts the objects of all processes into a list of process ``dst``."""
-    mine = group_of(group)
-    number = mine.number_of(dst, group_dst, "dst", default=0)
-    here = mine.rank() == number
+    process_group = group_of(group)
+    number = process_group.number_of(dst, group_dst, "dst", default=0)
+    here = process_group.rank() == number
     if here and not object_gather_list:
         raise ValueError("Argument ``object_gather_list`` must be specified on destination rank.")
     if not here and object_gather_list:
         raise ValueError("Argument ``object_gather_list`` must NOT be specified on non-destination ranks.")
     flush()
-    turn = next(mine.objects)
-    _store_object(mine, f"gather/{turn}/{mine.rank()}", obj)
+    turn = next(process_group.objects)
+    _store_object(process_group, f"gather/{turn}/{process_group.rank()}", obj)
     if here and object_gather_list is not None:
-        for rank in range(mine.size()):
-            object_gather_list[rank] = _take(mine, f"gather/{turn}/{rank}", 1)
+        for rank in range(process_group.size()):
+            object_gather_list[rank] = _take(process_group, f"gather/{turn}/{rank}", 1)
 
 
 def broadcast_object_list(
@@ -97,17 +97,17 @@ def broadcast_object_list(
     group_src: int | None = None,
 ) -> None:
     """Gives all processes the objects of process ``src``."""
-    mine = group_of(group)
-    number = mine.number_of(src, group_src, "src", default=0)
-    if mine.size() == 1:
+    process_group = group_of(group)
+    number = process_group.number_of(src, group_src, "src", default=0)
+    if process_group.size() == 1:
         return
     flush()
-    key = f"broadcast/{next(mine.objects)}"
-    if mine.rank() == number:
-        _store_object(mine, key, object_list)
+    key = f"broadcast/{next(process_group.objects)}"
+    if process_group.rank() == number:
+        _store_object(process_group, key, object_list)
         return
-    for place, thing in enumerate(_take(mine, key, mine.size() - 1)):
-        object_list[place] = thing
+    for place, received in enumerate(_take(process_group, key, process_group.size() - 1)):
+        object_list[place] = received
 
 
 def scatter_object_list(
@@ -118,15 +118,15 @@ def scatter_object_list(
     group_src: int | None = None,
 ) -> None:
     """Puts one of the objects of process ``src`` into the first place of each process's list."""
-    mine = group_of(group)
-    number = mine.number_of(src, group_src, "src", default=0)
+    process_group = group_of(group)
+    number = process_group.number_of(src, group_src, "src", default=0)
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
     flush()
-    turn = next(mine.objects)
-    if mine.rank() == number:
-        if scatter_object_input_list is None or len(scatter_object_input_list) != mine.size():
+    turn = next(process_group.objects)
+    if process_group.rank() == number:
+        if scatter_object_input_list is None or len(scatter_object_input_list) != process_group.size():
             raise ValueError("source rank must provide non-None scatter_object_input_list")
-        for rank, thing in enumerate(scatter_object_input_list):
-            _store_object(mine, f"scatter/{turn}/{rank}", thing)
-    scatter_object_output_list[0] = _take(mine, f"scatter/{turn}/{mine.rank()}", 1)
+        for rank, part in enumerate(scatter_object_input_list):
+            _store_object(process_group, f"scatter/{turn}/{rank}", part)
+    scatter_object_output_list[0] = _take(process_group, f"scatter/{turn}/{process_group.rank()}", 1)

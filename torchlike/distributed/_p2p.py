@@ -143,10 +143,10 @@ def send(
     Raises:
         ValueError: the receiver is this process. DistBackendError: the receiver has ended.
     """
-    mine = group_of(group)
+    process_group = group_of(group)
     check_tensor(tensor, "tensor")
-    number = _peer_rank(mine, dst, group_dst, "destination")
-    mailbox(mine).send(mine, number, tag, pickle.dumps(tensor._value().numpy(), protocol=5))
+    number = _peer_rank(process_group, dst, group_dst, "destination")
+    mailbox(process_group).send(process_group, number, tag, pickle.dumps(tensor._value().numpy(), protocol=5))
 
 
 def isend(
@@ -173,10 +173,10 @@ def recv(
     Raises:
         ValueError: the sender is this process. DistBackendError: the sender has ended, or nothing arrives in time.
     """
-    mine = group_of(group)
+    process_group = group_of(group)
     check_tensor(tensor, "tensor")
-    number = None if src is None and group_src is None else _peer_rank(mine, src, group_src, "source")
-    return _receive(mine, tensor, number, tag, None)
+    number = None if src is None and group_src is None else _peer_rank(process_group, src, group_src, "source")
+    return _receive(process_group, tensor, number, tag, None)
 
 
 def irecv(
@@ -187,12 +187,12 @@ def irecv(
     group_src: int | None = None,
 ) -> Work:
     """``recv`` that takes place at ``wait()``."""
-    mine = group_of(group)
+    process_group = group_of(group)
     check_tensor(tensor, "tensor")
-    number = None if src is None and group_src is None else _peer_rank(mine, src, group_src, "source")
+    number = None if src is None and group_src is None else _peer_rank(process_group, src, group_src, "source")
 
     def finish(timeout: float | None) -> None:
-        work._source = _receive(mine, tensor, number, tag, timeout)
+        work._source = _receive(process_group, tensor, number, tag, timeout)
 
     work = Work(tensor, finish)
     return work
@@ -219,8 +219,10 @@ def send_object_list(
     group_dst: int | None = None,
 ) -> None:
     """Sends objects to another process."""
-    mine = group_of(group)
-    mailbox(mine).send(mine, mine.number_of(dst, group_dst, "destination"), "objects", pickle.dumps(object_list))
+    process_group = group_of(group)
+    mailbox(process_group).send(
+        process_group, process_group.number_of(dst, group_dst, "destination"), "objects", pickle.dumps(object_list)
+    )
 
 
 def recv_object_list(
@@ -231,12 +233,12 @@ def recv_object_list(
     group_src: int | None = None,
 ) -> int:
     """Receives objects from another process, and returns its number."""
-    mine = group_of(group)
-    number = None if src is None and group_src is None else mine.number_of(src, group_src, "source")
-    sender, content = mailbox(mine).take(mine, number, "objects", None)
-    for place, thing in enumerate(pickle.loads(content)):
-        object_list[place] = thing
-    return mine.global_rank(sender)
+    process_group = group_of(group)
+    number = None if src is None and group_src is None else process_group.number_of(src, group_src, "source")
+    sender, content = mailbox(process_group).take(process_group, number, "objects", None)
+    for place, received in enumerate(pickle.loads(content)):
+        object_list[place] = received
+    return process_group.global_rank(sender)
 
 
 class P2POp:

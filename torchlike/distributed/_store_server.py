@@ -110,8 +110,8 @@ class Server:
                     self._clients[connection] = _Client(connection)
                     self._selector.register(connection, selectors.EVENT_READ)
                 elif source is self._woken:
-                    for each in (self._listener, self._woken, *self._clients):
-                        each.close()
+                    for open_socket in (self._listener, self._woken, *self._clients):
+                        open_socket.close()
                     return
                 else:
                     self._receive(self._clients[source])  # type: ignore[index]

@@ -99,10 +99,10 @@ def all_reduce(
 
     Source: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce
     """
-    mine = group_of(group)
+    process_group = group_of(group)
     op = checked(op, "all_reduce", check_tensor(tensor, "tensor"))
-    if mine.size() > 1:
-        write(tensor, exchange(ALL_REDUCE, mine, (op,), [tensor])[0])
+    if process_group.size() > 1:
+        write(tensor, exchange(ALL_REDUCE, process_group, (op,), [tensor])[0])
     return _finished_work(async_op, tensor)
 
 
@@ -110,10 +110,10 @@ def all_reduce_coalesced(
     tensors: list[Tensor], op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """``all_reduce`` of several tensors of one dtype, sent as one."""
-    mine = group_of(group)
+    process_group = group_of(group)
     op = checked(op, "all_reduce", *check_tensors(tensors, "tensors"))
-    if mine.size() > 1 and tensors:
-        for tensor, result in zip(tensors, exchange(ALL_REDUCE, mine, (op,), tensors), strict=True):
+    if process_group.size() > 1 and tensors:
+        for tensor, result in zip(tensors, exchange(ALL_REDUCE, process_group, (op,), tensors), strict=True):
             write(tensor, result)
     return _finished_work(async_op, tensors)
 
@@ -127,12 +127,12 @@ def reduce(
     group_dst: int | None = None,
 ) -> Work | None:
     """Reduces the tensors of all processes to one, which process ``dst`` gets. The tensors of the others do not change."""
-    mine = group_of(group)
+    process_group = group_of(group)
     op = checked(op, "reduce", check_tensor(tensor, "tensor"))
-    number = mine.number_of(dst, group_dst, "dst")
-    if mine.size() > 1:
-        (result,) = exchange(ALL_REDUCE, mine, (op,), [tensor])
-        if mine.rank() == number:
+    number = process_group.number_of(dst, group_dst, "dst")
+    if process_group.size() > 1:
+        (result,) = exchange(ALL_REDUCE, process_group, (op,), [tensor])
+        if process_group.rank() == number:
             write(tensor, result)
     return _finished_work(async_op, tensor)
 
@@ -145,21 +145,21 @@ def broadcast(
     group_src: int | None = None,
 ) -> Work | None:
     """Gives all processes the tensor of process ``src``."""
-    mine = group_of(group)
+    process_group = group_of(group)
     check_tensor(tensor, "tensor")
-    number = mine.number_of(src, group_src, "src")
-    if mine.size() > 1:
-        write(tensor, exchange(BROADCAST, mine, (number,), [tensor])[0])
+    number = process_group.number_of(src, group_src, "src")
+    if process_group.size() > 1:
+        write(tensor, exchange(BROADCAST, process_group, (number,), [tensor])[0])
     return _finished_work(async_op, tensor)
 
 
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: object = None, async_op: bool = False) -> Work | None:
     """Puts the tensors of all processes into a list."""
-    mine = group_of(group)
+    process_group = group_of(group)
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
-    _count(tensor_list, mine, "all_gather")
-    parts = exchange(ALL_GATHER, mine, (), [tensor])[0].unbind() if mine.size() > 1 else [tensor]
+    _count(tensor_list, process_group, "all_gather")
+    parts = exchange(ALL_GATHER, process_group, (), [tensor])[0].unbind() if process_group.size() > 1 else [tensor]
     for into, gathered in zip(tensor_list, parts, strict=True):
         write(into, gathered)
     return _finished_work(async_op, tensor_list)
@@ -181,15 +181,15 @@ def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """Puts the tensors of all processes into one: concatenated, or stacked along a new first dimension, depending on its shape."""
-    mine = group_of(group)
+    process_group = group_of(group)
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
-    if output_tensor.numel() != input_tensor.numel() * mine.size():
+    if output_tensor.numel() != input_tensor.numel() * process_group.size():
         raise ValueError("output tensor size must be equal to world_size times input tensor size")
     if output_tensor.dtype != input_tensor.dtype:
         raise TypeError("output tensor must have the same type as input tensor")
-    whole = exchange(ALL_GATHER, mine, (), [input_tensor])[0] if mine.size() > 1 else input_tensor
-    write(output_tensor, whole.reshape(output_tensor.shape))
+    gathered = exchange(ALL_GATHER, process_group, (), [input_tensor])[0] if process_group.size() > 1 else input_tensor
+    write(output_tensor, gathered.reshape(output_tensor.shape))
     return _finished_work(async_op, output_tensor)
 
 
@@ -202,16 +202,16 @@ def gather(
     group_dst: int | None = None,
 ) -> Work | None:
     """Puts the tensors of all processes into a list of process ``dst``."""
-    mine = group_of(group)
+    process_group = group_of(group)
     check_tensor(tensor, "tensor")
-    number = mine.number_of(dst, group_dst, "dst", default=0)
-    if mine.rank() == number and not gather_list:
+    number = process_group.number_of(dst, group_dst, "dst", default=0)
+    if process_group.rank() == number and not gather_list:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    if mine.rank() != number and gather_list:
+    if process_group.rank() != number and gather_list:
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
     if gather_list:
-        _count(check_tensors(gather_list, "gather_list"), mine, "gather")
-    parts = exchange(ALL_GATHER, mine, (), [tensor])[0].unbind() if mine.size() > 1 else [tensor]
+        _count(check_tensors(gather_list, "gather_list"), process_group, "gather")
+    parts = exchange(ALL_GATHER, process_group, (), [tensor])[0].unbind() if process_group.size() > 1 else [tensor]
     for into, gathered in zip(gather_list or [], parts, strict=False):
         write(into, gathered)
     return _finished_work(async_op, gather_list)
@@ -226,22 +226,22 @@ def scatter(
     group_src: int | None = None,
 ) -> Work | None:
     """Gives each process its tensor of a list of process ``src``."""
-    mine = group_of(group)
+    process_group = group_of(group)
     check_tensor(tensor, "tensor")
-    number = mine.number_of(src, group_src, "src", default=0)
-    here = mine.rank() == number
+    number = process_group.number_of(src, group_src, "src", default=0)
+    here = process_group.rank() == number
     if here and not scatter_list:
         raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
     if not here and scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
     if scatter_list:
-        _count(check_tensors(scatter_list, "scatter_list"), mine, "scatter")
-    if mine.size() == 1:
+        _count(check_tensors(scatter_list, "scatter_list"), process_group, "scatter")
+    if process_group.size() == 1:
         write(tensor, (scatter_list or [tensor])[0])
     else:
         with no_grad():
-            rows = stack(scatter_list or [tensor] * mine.size())
-        write(tensor, exchange(ALL_TO_ALL, mine, (), [rows])[0][number])
+            rows = stack(scatter_list or [tensor] * process_group.size())
+        write(tensor, exchange(ALL_TO_ALL, process_group, (), [rows])[0][number])
     return _finished_work(async_op, tensor)
 
 
@@ -253,15 +253,15 @@ def reduce_scatter(
     async_op: bool = False,
 ) -> Work | None:
     """Reduces the lists of tensors of all processes to one list, of which each process gets its tensor."""
-    mine = group_of(group)
+    process_group = group_of(group)
     op = checked(op, "reduce_scatter", check_tensor(output, "output"))
-    _count(check_tensors(input_list, "input_list"), mine, "reduce_scatter")
-    if mine.size() == 1:
+    _count(check_tensors(input_list, "input_list"), process_group, "reduce_scatter")
+    if process_group.size() == 1:
         write(output, input_list[0])
     else:
         with no_grad():
             rows = stack(input_list)
-        write(output, exchange(REDUCE_SCATTER, mine, (op,), [rows])[0])
+        write(output, exchange(REDUCE_SCATTER, process_group, (op,), [rows])[0])
     return _finished_work(async_op, output)
 
 
@@ -273,16 +273,16 @@ def reduce_scatter_tensor(
     async_op: bool = False,
 ) -> Work | None:
     """Reduces the tensors of all processes to one, of which each process gets its part."""
-    mine = group_of(group)
+    process_group = group_of(group)
     op = checked(op, "reduce_scatter_tensor", check_tensor(output, "output"))
     check_tensor(input, "input")
-    if input.numel() != output.numel() * mine.size():
+    if input.numel() != output.numel() * process_group.size():
         raise ValueError("input tensor must be the same size as output size times world size")
     if output.dtype != input.dtype:
         raise TypeError("input tensor must be the same type as the output tensor.")
     sent = input.detach()
-    if mine.size() > 1:
-        (sent,) = exchange(REDUCE_SCATTER, mine, (op,), [sent.reshape(mine.size(), *output.shape)])
+    if process_group.size() > 1:
+        (sent,) = exchange(REDUCE_SCATTER, process_group, (op,), [sent.reshape(process_group.size(), *output.shape)])
     write(output, sent.reshape(output.shape))
     return _finished_work(async_op, output)
 
@@ -294,12 +294,14 @@ def all_to_all(
     async_op: bool = False,
 ) -> Work | None:
     """Sends each process its tensor of a list; the shapes may differ."""
-    mine = group_of(group)
+    process_group = group_of(group)
     outputs = check_tensors(output_tensor_list, "output_tensor_list")
     inputs = check_tensors(input_tensor_list, "input_tensor_list")
-    _count(outputs, mine, "all_to_all")
-    _count(inputs, mine, "all_to_all")
-    for into, received in zip(outputs, _sent(mine, inputs, [output.numel() for output in outputs]), strict=True):
+    _count(outputs, process_group, "all_to_all")
+    _count(inputs, process_group, "all_to_all")
+    for into, received in zip(
+        outputs, _sent(process_group, inputs, [output.numel() for output in outputs]), strict=True
+    ):
         write(into, received.reshape(into.shape))
     return _finished_work(async_op, outputs)
 
@@ -333,25 +335,25 @@ def all_to_all_single(
         output, input: their first dimensions are cut.
         output_split_sizes, input_split_sizes: where; by default into equal parts.
     """
-    mine = group_of(group)
+    process_group = group_of(group)
     check_tensor(output, "output")
     check_tensor(input, "input")
     if not output_split_sizes and not input_split_sizes:
-        if mine.size() == 1:
+        if process_group.size() == 1:
             write(output, input.detach().reshape(output.shape))
             return _finished_work(async_op, output)
-        if input.shape[0] % mine.size() or output.shape[0] % mine.size():
+        if input.shape[0] % process_group.size() or output.shape[0] % process_group.size():
             raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
-        rows = input.detach().reshape(mine.size(), -1)
-        write(output, exchange(ALL_TO_ALL, mine, (), [rows])[0].reshape(output.shape))
+        rows = input.detach().reshape(process_group.size(), -1)
+        write(output, exchange(ALL_TO_ALL, process_group, (), [rows])[0].reshape(output.shape))
         return _finished_work(async_op, output)
-    equal = [input.shape[0] // mine.size()] * mine.size()
+    equal = [input.shape[0] // process_group.size()] * process_group.size()
     send_sizes = list(input_split_sizes or equal)
-    receive_sizes = list(output_split_sizes or [output.shape[0] // mine.size()] * mine.size())
+    receive_sizes = list(output_split_sizes or [output.shape[0] // process_group.size()] * process_group.size())
     if sum(send_sizes) != input.shape[0] or sum(receive_sizes) != output.shape[0]:
         raise RuntimeError("Split sizes doesn't match total dim 0 size")
     width = input[0:1].numel()
-    received = _sent(mine, list(input.detach().split(send_sizes)), [size * width for size in receive_sizes])
+    received = _sent(process_group, list(input.detach().split(send_sizes)), [size * width for size in receive_sizes])
     write(output, cat(received).reshape(output.shape))
     return _finished_work(async_op, output)
 
@@ -363,11 +365,11 @@ def barrier(
     timeout: object = None,
 ) -> Work | None:
     """Waits until all processes of the group have come here."""
-    mine = group_of(group)
+    process_group = group_of(group)
     flush()
-    if mine.engine is not None:
-        mine.engine.note_call()
-        mine.engine.agree("barrier()", ["barrier()"])
+    if process_group.engine is not None:
+        process_group.engine.note_call()
+        process_group.engine.agree("barrier()", ["barrier()"])
     return _finished_work(async_op)
 
 
@@ -379,12 +381,12 @@ def monitored_barrier(
     Raises:
         RuntimeError: some did not come in time.
     """
-    mine = group_of(group)
+    process_group = group_of(group)
     flush()
-    if mine.engine is not None:
+    if process_group.engine is not None:
         seconds = None if timeout is None else timeout.total_seconds()
-        mine.engine.note_call()
-        mine.engine.agree("monitored_barrier()", ["monitored_barrier()"], seconds)
+        process_group.engine.note_call()
+        process_group.engine.agree("monitored_barrier()", ["monitored_barrier()"], seconds)
 
 
 _all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor  # their former names

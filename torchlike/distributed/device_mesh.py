@@ -90,7 +90,7 @@ class DeviceMesh:
         if not isinstance(group, list):
             return DeviceMesh(device_type, list(group.ranks), mesh_dim_names=mesh_dim_names, _groups=[group])
         if mesh is None:
-            if any(each.size() > 1 for each in group):
+            if any(axis_group.size() > 1 for axis_group in group):
                 raise ValueError("Must pass mesh if passing multiple ProcessGroups")
             mesh = zeros(*[1] * len(group))
         return DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names, _groups=list(group))
@@ -255,8 +255,8 @@ def init_device_mesh(
 
 def _group_along(ranks: np.ndarray, dimension: int) -> ProcessGroup | None:
     """This process's group along a dimension. All processes make all groups, in the same order."""
-    mine = None
+    own_group = None
     for line in np.moveaxis(ranks, dimension, -1).reshape(-1, ranks.shape[dimension]).tolist():
         group = new_group(line)
-        mine = group if isinstance(group, ProcessGroup) else mine
-    return mine
+        own_group = group if isinstance(group, ProcessGroup) else own_group
+    return own_group

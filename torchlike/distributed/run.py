@@ -212,8 +212,8 @@ def main(args: Sequence[str] | None = None) -> None:
         launcher.end()
         raise SystemExit(128 + number)
 
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, stop)
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signal_number, stop)
     code = launcher.run()
     if code:
         raise SystemExit(code)

@@ -37,10 +37,10 @@ class Beta(ExponentialFamily):
         self, concentration1: TensorOrNumber, concentration0: TensorOrNumber, validate_args: bool | None = None
     ) -> None:
         if isinstance(concentration1, Real) and isinstance(concentration0, Real):
-            both = ops.tensor([float(concentration1), float(concentration0)])
+            concentrations = ops.tensor([float(concentration1), float(concentration0)])
         else:
-            both = ops.stack(broadcast_all(concentration1, concentration0), -1)
-        self._dirichlet = Dirichlet(both, validate_args=validate_args)
+            concentrations = ops.stack(broadcast_all(concentration1, concentration0), -1)
+        self._dirichlet = Dirichlet(concentrations, validate_args=validate_args)
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
 
     @property

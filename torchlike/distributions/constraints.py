@@ -291,8 +291,8 @@ class _Square(Constraint):
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
-        same = value.shape[-2] == value.shape[-1]
-        return ops.full(value.shape[:-2], same, dtype=bool_, device=value.device)
+        is_square = value.shape[-2] == value.shape[-1]
+        return ops.full(value.shape[:-2], is_square, dtype=bool_, device=value.device)
 
 
 class _Symmetric(_Square):

@@ -197,7 +197,7 @@ def _(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
         raise NotImplementedError(
             "The cross KL-divergence between different exponential families cannot be computed using Bregman divergences"
         )
-    params_p = [each.detach().requires_grad_() for each in p._natural_params]
+    params_p = [parameter.detach().requires_grad_() for parameter in p._natural_params]
     normalizer = p._log_normalizer(*params_p)
     slopes = grad(normalizer.sum(), params_p, create_graph=True)
     divergence = q._log_normalizer(*q._natural_params) - normalizer

@@ -36,13 +36,13 @@ class OutOfMemoryError(RuntimeError):
     """An accelerator has not enough memory for what is to be computed."""
 
 
-def out_of_memory(device: Any, wanted: int) -> RuntimeError:
+def out_of_memory(device: Any, nbytes: int) -> RuntimeError:
     """The exception that PyTorch raises where it cannot allocate so many bytes. ``device``: of JAX, or a ``Placement`` on the CPU."""
     if device.platform == "cpu":
         return RuntimeError(
-            f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {wanted} bytes. Error code 12 (Cannot allocate memory)"
+            f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes. Error code 12 (Cannot allocate memory)"
         )
-    return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {wanted / 2**30:.2f} GiB on {device}.")
+    return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {nbytes / 2**30:.2f} GiB on {device}.")
 
 
 class Executable:
@@ -87,19 +87,19 @@ class Executable:
 
         On CPUs XLA reports that there is no memory only when an output is read. By then the inputs may be gone.
         """
-        wanted = self.bytes_needed
-        if wanted < RESERVED_BYTES:
+        nbytes = self.bytes_needed
+        if nbytes < RESERVED_BYTES:
             return
         if self._device.platform == "cpu":
             try:
-                np.empty(wanted, np.uint8)
+                np.empty(nbytes, np.uint8)
             except MemoryError:
-                raise out_of_memory(self._device, wanted) from None
+                raise out_of_memory(self._device, nbytes) from None
             return
         statistics = self._device.memory_stats() or {}
         limit = statistics.get("bytes_limit")
-        if limit is not None and statistics.get("bytes_in_use", 0) + wanted > limit:
-            raise out_of_memory(self._device, wanted)
+        if limit is not None and statistics.get("bytes_in_use", 0) + nbytes > limit:
+            raise out_of_memory(self._device, nbytes)
 
 
 def _map(execute: Any) -> Callable[[Any], Iterator[Any]]:

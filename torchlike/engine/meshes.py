@@ -65,12 +65,12 @@ def lay_out(array: jax.Array, placement: Placement) -> jax.Array:
 
 def arrange(array: Any, aval: Aval, home: Meshed) -> Any:
     """The array as a program on the mesh takes it."""
-    (wanted,) = _layouts([aval], home)
+    (layout,) = _layouts([aval], home)
     if not isinstance(array, jax.Array):
         return put(np.asarray(array), aval.placement if aval.placement.home is home else home)
-    if array.sharding == wanted:
+    if array.sharding == layout:
         return array
-    return with_64_bits(jax.device_put)(array, wanted)
+    return with_64_bits(jax.device_put)(array, layout)
 
 
 @tracing

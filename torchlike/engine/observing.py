@@ -48,6 +48,6 @@ def observing(observer: Observer) -> Iterator[None]:
     try:
         yield
     finally:
-        own.observers = tuple(each for each in own.observers if each is not observer)
+        own.observers = tuple(registered for registered in own.observers if registered is not observer)
         if not own.observers:
             own.__class__ = Recorder

@@ -293,7 +293,7 @@ def _keep(node: TraceNode, key: tuple[object, ...], program: Program) -> None:
     _kept.append((weakref.ref(node), key, weakref.ref(program)))
     if len(_kept) <= MAX_PROGRAMS_KEPT:
         return
-    alive = [(entry, kept) for entry in _kept if (kept := entry[2]()) is not None]
+    alive = [(entry, program_kept) for entry in _kept if (program_kept := entry[2]()) is not None]
     alive.sort(key=lambda pair: pair[1].used)
     excess = max(0, len(alive) - 3 * MAX_PROGRAMS_KEPT // 4)
     for (owner, known_as, _), _ in alive[:excess]:

@@ -227,12 +227,12 @@ class Recorder:
             if number is None:
                 return None
             leaves.append((number, position))
-        wanted = []
+        outputs = []
         for number, value in enumerate(values):
             if value.segment is not segment or not start.count <= value.position < end.count:
                 return None
-            wanted.append((number, value.position))
-        return Replay(end, start.count, tuple(leaves), tuple(wanted))
+            outputs.append((number, value.position))
+        return Replay(end, start.count, tuple(leaves), tuple(outputs))
 
     # ---- the slow side: everything below runs when a signature or a path is new, or a segment ends
 
@@ -374,9 +374,9 @@ class Recorder:
         return False
 
     def _placement(self, values: Sequence[Value], args: tuple[object, ...]) -> Placement:
-        named = next((a for a in args if isinstance(a, Placement)), None)  # of functions that make a tensor
-        if named is not None:
-            return named.home
+        placement = next((a for a in args if isinstance(a, Placement)), None)  # of functions that make a tensor
+        if placement is not None:
+            return placement.home
         for value in values:
             if isinstance(value.aval.placement, Meshed):
                 return value.aval.placement.home
@@ -414,9 +414,9 @@ class Recorder:
         here = cursor.sites.setdefault((form, inputs), set())
         everywhere = root.sites.setdefault(form, set())
         same_depth = root.sites.setdefault((form, cursor.depth), set())
-        for seen, enough in ((here, DISTINCT_NUMBERS), (everywhere, DISTINCT_EVERYWHERE), (same_depth, 1)):
-            if len(seen) <= enough:
-                seen.add(value)
+        for values, enough in ((here, DISTINCT_NUMBERS), (everywhere, DISTINCT_EVERYWHERE), (same_depth, 1)):
+            if len(values) <= enough:
+                values.add(value)
         if len(here) > DISTINCT_NUMBERS or len(everywhere) > DISTINCT_EVERYWHERE:
             return True
         return cursor.dynamic and len(same_depth) > 1
@@ -426,9 +426,9 @@ class Recorder:
         kernel = op.kernel(static, args, tuple(v.aval.plain() for v in values))
         arrays = [v.finish() for v in values]
         # A counter in int64 stays one, although the surrounding trace may have no 64-bit types.
-        wide = any(v.aval.dtype.itemsize == 8 for v in values)
+        has_64_bits = any(v.aval.dtype.itemsize == 8 for v in values)
         run = kernel.on_tracers()
-        outs = tracing(run)(*arrays) if wide else run(*arrays)
+        outs = tracing(run)(*arrays) if has_64_bits else run(*arrays)
         return kernel, [Value.of(out) for out, _ in zip(outs, kernel.out_avals, strict=False)]
 
     def _cursor(self) -> TraceNode:

@@ -255,20 +255,20 @@ def what_is_new(node: TraceNode) -> str:
         parent = node.parent
         for key, sibling in parent.children.items():
             if sibling is not node and sibling.kernel is not None and node.kernel is not None:
-                mine = next(k for k, n in parent.children.items() if n is node)
-                return f"first differs at op {node.depth}: {_difference(mine, key)}"
+                own_key = next(k for k, n in parent.children.items() if n is node)
+                return f"first differs at op {node.depth}: {_difference(own_key, key)}"
         node = parent
     return "a new path"
 
 
-def _difference(mine: tuple[Any, ...], other: tuple[Any, ...]) -> str:
-    if mine[0] is not other[0]:
-        return f"{mine[0].name} instead of {other[0].name}"
-    if mine[1] != other[1]:
-        return f"{mine[0].name} with arguments {mine[1]} instead of {other[1]}"
-    changed = [(a, b) for a, b in zip(mine[2:], other[2:], strict=False) if a != b]
+def _difference(own_key: tuple[Any, ...], other_key: tuple[Any, ...]) -> str:
+    if own_key[0] is not other_key[0]:
+        return f"{own_key[0].name} instead of {other_key[0].name}"
+    if own_key[1] != other_key[1]:
+        return f"{own_key[0].name} with arguments {own_key[1]} instead of {other_key[1]}"
+    changed = [(a, b) for a, b in zip(own_key[2:], other_key[2:], strict=False) if a != b]
     return (
-        f"{mine[0].name} on {changed[0][0]} instead of {changed[0][1]}"
+        f"{own_key[0].name} on {changed[0][0]} instead of {changed[0][1]}"
         if changed
-        else f"{mine[0].name} on other inputs"
+        else f"{own_key[0].name} on other inputs"
     )

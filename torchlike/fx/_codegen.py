@@ -122,16 +122,16 @@ class _Writer:
         text = "\n".join(f"    {line}" for line in "".join(self.body).split("\n"))
         return PythonCode(f"\n{wraps}\n\n{head}\n{text}", self.globals)
 
-    def add_global(self, hint: str, thing: Any) -> str:
+    def add_global(self, hint: str, obj: Any) -> str:
         """The name under which the code reaches an object."""
-        if is_from_torch(thing) and thing is not device:
-            return qualified_name(thing)
-        name = self.namespace.create_name(hint.replace(".", "_"), thing)
+        if is_from_torch(obj) and obj is not device:
+            return qualified_name(obj)
+        name = self.namespace.create_name(hint.replace(".", "_"), obj)
         if name in self.globals:
-            if self.globals[name] is not thing:
+            if self.globals[name] is not obj:
                 raise AssertionError(f"{name} is the name of two objects")
             return name
-        self.globals[name] = thing
+        self.globals[name] = obj
         return name
 
     def type_repr(self, kind: object) -> str:
@@ -179,10 +179,10 @@ class _Writer:
         if node.op == "output":
             self.body.append("\n")
             return
-        gone = list(self.last_of.get(node, ()))
+        unused = list(self.last_of.get(node, ()))
         if not node.users:
-            gone.append(node)
-        self.body.append(f";  {' = '.join([*map(repr, gone), 'None'])}\n" if gone else "\n")
+            unused.append(node)
+        self.body.append(f";  {' = '.join([*map(repr, unused), 'None'])}\n" if unused else "\n")
 
     def emit(self, node: Node) -> None:
         typed = "" if node.type is None else f" : {self.type_repr(node.type)}"

@@ -351,12 +351,12 @@ def _patch_function(fn: FunctionType, nargs: int) -> FunctionType:
     return FunctionType(plain, fn.__globals__, fn.__name__, None, fn.__closure__)
 
 
-def _find_proxy(*things: object) -> Proxy | None:
+def _find_proxy(*objects: object) -> Proxy | None:
     """The first proxy among objects and what they hold."""
     from .node import map_aggregate
 
     proxies: list[Proxy] = []
-    map_aggregate(things, lambda each: proxies.append(each) if isinstance(each, Proxy) else None)
+    map_aggregate(objects, lambda element: proxies.append(element) if isinstance(element, Proxy) else None)
     return proxies[0] if proxies else None
 
 

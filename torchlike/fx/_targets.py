@@ -37,9 +37,9 @@ def name_of(function: Any) -> str:
     return function.__name__ if address is None else address[1]
 
 
-def is_from_torch(thing: object) -> bool:
+def is_from_torch(obj: object) -> bool:
     """Whether generated code reaches it by an address that begins with ``torch.``"""
-    module = getattr(thing, "__module__", None)
+    module = getattr(obj, "__module__", None)
     if module is not None:
         return module.partition(".")[0] in ("torch", "torchlike")
     return False

@@ -22,10 +22,10 @@ class Match(NamedTuple):
     nodes_map: dict[Node, Node]
 
 
-def _graph_of(thing: Any) -> Graph:
-    if isinstance(thing, GraphModule):
-        return thing.graph
-    return thing if isinstance(thing, Graph) else symbolic_trace(thing).graph
+def _graph_of(source: Any) -> Graph:
+    if isinstance(source, GraphModule):
+        return source.graph
+    return source if isinstance(source, Graph) else symbolic_trace(source).graph
 
 
 def _matches(pattern: Any, candidate: Any, nodes: dict[Node, Node]) -> bool:

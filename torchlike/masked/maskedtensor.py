@@ -142,8 +142,8 @@ class MaskedTensor(Tensor):
         with DisableTorchFunctionSubclass():
             data, mask = ops.as_tensor(self.detach().numpy()), self._mask
         if data.dim() == 0:
-            shown = _element(data.item()) if bool(mask) else "--"
-            return f"MaskedTensor({shown}, {bool(mask)})"
+            text = _element(data.item()) if bool(mask) else "--"
+            return f"MaskedTensor({text}, {bool(mask)})"
         return "MaskedTensor(\n" + _nested(data, mask, "  ") + "\n)"
 
     __str__ = __repr__
@@ -152,7 +152,7 @@ class MaskedTensor(Tensor):
     def __torch_function__(
         cls, func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: Kwargs | None = None
     ) -> Any:
-        named: dict[str, Any] = kwargs or {}
+        keywords: dict[str, Any] = kwargs or {}
         route = route_of(func)
         name = func.__name__ if route is None else route.name
         inplace = name.endswith("_") and not name.endswith("__")
@@ -164,21 +164,21 @@ class MaskedTensor(Tensor):
                     + (".", f", got {cls.__name__}")[name == "tolist"]
                 )
             if name in _ASKING:
-                answer = func(*args, **named)
+                answer = func(*args, **keywords)
                 return NotImplemented if type(answer) is Tensor and name == "__get__" else answer
             if plain_name in _UNARY and not any(isinstance(arg, MaskedTensor) for arg in args[1:]):
-                answer = func(*args, **named)
+                answer = func(*args, **keywords)
                 return args[0] if inplace else _masked_tensor(answer, args[0]._mask)
             if plain_name in _BINARY:
-                mask = _common_mask([*args, *named.values()])
-                answer = func(*args, **named)
+                mask = _common_mask([*args, *keywords.values()])
+                answer = func(*args, **keywords)
                 return args[0] if inplace else _masked_tensor(answer, mask)
             if name in _MOVING:
-                return _move_masked(func, args, named)
+                return _move_masked(func, args, keywords)
             if name in _REDUCING or name == "all":
-                return _reduced(name, *args, **named)
+                return _reduced(name, *args, **keywords)
             if name == "softmax" and (route is None or route.space != "torch.sparse"):
-                return _softmax(*args, **named)
+                return _softmax(*args, **keywords)
             if name == "where" and len(args) == 3:
                 return _where_masked(func, *args)
         return NotImplemented

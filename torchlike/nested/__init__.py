@@ -48,7 +48,9 @@ def nested_tensor(
     """
     if not isinstance(tensor_list, (list, tuple)):
         raise TypeError("Only lists (List[Tensor] and List[List...[Scalar]]) are accepted in nested_tensor")
-    parts = [each.detach() if isinstance(each, Tensor) else ops.tensor(each) for each in tensor_list]
+    parts = [
+        component.detach() if isinstance(component, Tensor) else ops.tensor(component) for component in tensor_list
+    ]
     result = _made(parts, dtype, device, layout).detach().clone()
     if requires_grad and not (result.is_floating_point() or result.is_complex()):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -74,7 +76,7 @@ def as_nested_tensor(
     """
     if isinstance(ts, Nested):
         return ts
-    if not isinstance(ts, (Tensor, list, tuple)) or not all(isinstance(each, Tensor) for each in ts):
+    if not isinstance(ts, (Tensor, list, tuple)) or not all(isinstance(element, Tensor) for element in ts):
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
     return _made(list(ts), dtype, device, layout)
 

@@ -169,7 +169,7 @@ class Nested(Tensor):
                 raise RuntimeError(
                     "Length of output_size does not match NestedTensor dims. Broadcasting is not supported."
                 )
-            if any(wanted < least for wanted, least in zip(output_size, size, strict=True)):
+            if any(length < least for length, least in zip(output_size, size, strict=True)):
                 raise RuntimeError(
                     "Value in output_size is less than NestedTensor padded size. Truncation is not supported."
                 )
@@ -184,31 +184,31 @@ class Nested(Tensor):
     def __torch_function__(
         cls, func: Compute, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: Kwargs | None = None
     ) -> Any:
-        named: Kwargs = kwargs or {}
+        keywords: Kwargs = kwargs or {}
         name = name_of(func)
-        first = next((arg for arg in [*args, *named.values()] if isinstance(arg, Nested)), None)
+        first = next((arg for arg in [*args, *keywords.values()] if isinstance(arg, Nested)), None)
         if first is None:  # within a list, as for ``cat``
             first = next((arg for arg in args[0] if isinstance(arg, Nested)), None) if args else None
         if first is None:
             return NotImplemented
         with DisableTorchFunctionSubclass():
             if name == "__get__":
-                answer = func(*args, **named)
+                answer = func(*args, **keywords)
                 return refuse(first, "this attribute") if isinstance(answer, Tensor) else answer
             if name in _ASKED and args and args[0] is first:
-                return getattr(first, name)(*args[1:], **named)
+                return getattr(first, name)(*args[1:], **keywords)
             if name in _FACTS:
-                return func(*swapped(args), **swapped(named))
+                return func(*swapped(args), **swapped(keywords))
             own = first._named.get(name)
             if own is not None:
-                return own(func, *args, **named)
+                return own(func, *args, **keywords)
             inplace = name.endswith("_") and not name.startswith("__")
             plain = name.removesuffix("_") if inplace else name
             if plain in ELEMENTWISE:
-                answer = func(*swapped(args), **swapped(named))
+                answer = func(*swapped(args), **swapped(keywords))
                 return first if inplace else first._like(answer)
             if plain in PAIRED:
-                answer = first._pair(plain.strip("_"), func, args, named)
+                answer = first._pair(plain.strip("_"), func, args, keywords)
                 return first if inplace else answer
             if name in ("numpy", "tolist"):
                 end = f", got {cls.__name__}" if name == "tolist" else "."
@@ -249,14 +249,14 @@ def name_of(func: Compute) -> str:
 
 def swapped(value: _Result) -> _Result:
     """Arguments with all elements in the place of each nested tensor."""
-    found: Any = value
-    if isinstance(found, Nested):
-        return found._packed  # pyright: ignore[reportReturnType]
-    if isinstance(found, (list, tuple)):
-        found = type(found)(map(swapped, found))
-    elif isinstance(found, dict):
-        found = {key: swapped(each) for key, each in found.items()}
-    return found
+    argument: Any = value
+    if isinstance(argument, Nested):
+        return argument._packed  # pyright: ignore[reportReturnType]
+    if isinstance(argument, (list, tuple)):
+        argument = type(argument)(map(swapped, argument))
+    elif isinstance(argument, dict):
+        argument = {key: swapped(part) for key, part in argument.items()}
+    return argument
 
 
 def is_number(value: object) -> bool:
@@ -267,8 +267,8 @@ def is_number(value: object) -> bool:
 def padded(part: Tensor, size: Sequence[int], padding: float) -> Tensor:
     """A tensor with ``padding`` after its elements, along each dimension."""
     pad: list[int] = []
-    for have, wanted in zip(reversed(part.shape), reversed(size), strict=True):
-        pad += [0, wanted - have]
+    for length, padded_length in zip(reversed(part.shape), reversed(size), strict=True):
+        pad += [0, padded_length - length]
     return ops.constant_pad_nd(part, pad, padding) if any(pad) else part
 
 

@@ -116,11 +116,11 @@ class NestedTensor(Nested):
 
     def stride(self, dim: int | None = None) -> tuple[int | RaggedLength, ...] | int | RaggedLength:
         strides: list[int] = list(self._packed.stride())
-        whole = self._arrangement.length * strides[self._arrangement.at - 1]
+        first_stride = self._arrangement.length * strides[self._arrangement.at - 1]
         for length in self._packed.shape[: self._arrangement.at - 1]:
-            whole = whole * length
-        found = (whole, *strides)
-        return found if dim is None else found[within(dim, self.dim())]
+            first_stride = first_stride * length
+        strides_of_all = (first_stride, *strides)
+        return strides_of_all if dim is None else strides_of_all[within(dim, self.dim())]
 
     def __len__(self) -> int:
         return self._arrangement.offsets.shape[0] - 1
@@ -178,7 +178,7 @@ class NestedTensor(Nested):
                 plain.append(other._packed if fits else None)
             else:
                 plain.append(self._spread(other) if isinstance(other, Tensor) and other.dim() else other)
-        if any(found is None for found in plain):
+        if any(operand is None for operand in plain):
             shapes = [f"({', '.join(map(str, a.shape))})" for a in args if isinstance(a, Tensor)]
             raise RuntimeError(
                 f"cannot call binary pointwise function {name}.Tensor with inputs of shapes {' and '.join(shapes)}"
@@ -228,7 +228,7 @@ def _along(name: str, position: int = 1) -> Callable[..., Nested | tuple[Nested,
     def along(
         func: Compute, input: Nested | Sequence[Nested], *args: int, **kwargs: int
     ) -> Nested | tuple[Nested, ...]:
-        first = input if isinstance(input, Nested) else next(each for each in input if isinstance(each, Nested))
+        first = input if isinstance(input, Nested) else next(tensor for tensor in input if isinstance(tensor, Nested))
         values = list(args)
         if "dim" in kwargs:
             dim = kwargs.pop("dim")
@@ -270,8 +270,8 @@ def _reduced(
     inner = [d - 1 for d in dims if d > 0]
     axes: IntOrInts = inner[0] if isinstance(dim, int) else inner
     if 0 in dims:
-        found = func(input._packed, axes, keepdim, **kwargs)
-        return found[None] if keepdim else found
+        reduced = func(input._packed, axes, keepdim, **kwargs)
+        return reduced[None] if keepdim else reduced
     if at in dims:
         return ops.stack([func(part, inner[0], keepdim, **kwargs) for part in input._parts()])
     moved = at if keepdim else at - sum(d < at for d in dims)
@@ -336,32 +336,32 @@ def _squeeze(func: Compute, input: Nested, dim: int) -> Nested:
 
 
 def _view(func: Compute, input: Nested, *shape: int) -> Nested:
-    asked = list(shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape)
+    sizes = list(shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape)
     at = input._arrangement.at
-    ragged = asked[at] if at < len(asked) else None
-    inner = asked[1:]
-    fits = asked[0] in (len(input), -1) and ragged in (-1, input._arrangement.length)
+    ragged = sizes[at] if at < len(sizes) else None
+    inner = sizes[1:]
+    fits = sizes[0] in (len(input), -1) and ragged in (-1, input._arrangement.length)
     if fits:
         inner[at - 1] = input._packed.shape[at - 1]
-        known, whole = count([n for n in inner if n != -1]), input.numel()
-        fits = whole == known if -1 not in inner else bool(known) and whole % known == 0
+        known_count, total = count([n for n in inner if n != -1]), input.numel()
+        fits = total == known_count if -1 not in inner else bool(known_count) and total % known_count == 0
     if not fits:
-        name, words = func.__name__, ", ".join(map(str, asked))
+        name, words = func.__name__, ", ".join(map(str, sizes))
         raise RuntimeError(f"{name}(): cannot view shape ({', '.join(map(str, input.shape))}) as [{words}]")
     return input._like(func(input._packed, inner))
 
 
 def _expand(func: Compute, input: Nested, *shape: int) -> Nested:
-    asked = list(shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape)
+    sizes = list(shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape)
     at = input._arrangement.at
     if (
-        len(asked) != input.dim()
-        or asked[0] not in (len(input), -1)
-        or asked[at] not in (-1, input._arrangement.length)
+        len(sizes) != input.dim()
+        or sizes[0] not in (len(input), -1)
+        or sizes[at] not in (-1, input._arrangement.length)
     ):
         refuse(input, "expand to other lengths of the first and the ragged dimension")
-    asked[at] = -1
-    return input._like(func(input._packed, asked[1:]))
+    sizes[at] = -1
+    return input._like(func(input._packed, sizes[1:]))
 
 
 def _flatten(func: Compute, input: Nested, start_dim: int = 0, end_dim: int = -1) -> Nested:
@@ -386,21 +386,26 @@ def _unflatten(func: Compute, input: Nested, dim: int, sizes: Sequence[int]) -> 
 
 
 def _item(func: Compute, input: Nested, index: object) -> Tensor:
-    first, *rest = index if isinstance(index, tuple) else (index,)
+    first, *inner_index = index if isinstance(index, tuple) else (index,)
     if isinstance(first, int):
         if not -len(input) <= first < len(input):
             raise IndexError("tuple index out of range")
         part = input._parts()[first]
-        return part[tuple(rest)] if rest else part
-    if first is Ellipsis and len(rest) == 1 and isinstance(rest[0], int) and input._arrangement.at < input.dim() - 1:
-        return input._like(input._packed[..., rest[0]])
+        return part[tuple(inner_index)] if inner_index else part
+    if (
+        first is Ellipsis
+        and len(inner_index) == 1
+        and isinstance(inner_index[0], int)
+        and input._arrangement.at < input.dim() - 1
+    ):
+        return input._like(input._packed[..., inner_index[0]])
     if isinstance(first, slice):
         raise RuntimeError("slice(): not supported for NestedTensor on dim=0")
     return refuse(input, "this index")
 
 
 def _attention(func: Compute, query: Nested, key: Nested, value: Nested, *args: object, **kwargs: object) -> Nested:
-    if not all(isinstance(each, NestedTensor) for each in (query, key, value)):
+    if not all(isinstance(tensor, NestedTensor) for tensor in (query, key, value)):
         refuse(
             next(t for t in (query, key, value) if isinstance(t, Nested)), "attention between nested and other tensors"
         )

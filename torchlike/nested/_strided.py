@@ -68,13 +68,13 @@ class StridedNestedTensor(Nested):
         return self._packed
 
     def __repr__(self, *, tensor_contents: object = None) -> str:
-        wanted = self.requires_grad
-        parts = [repr(part.detach().requires_grad_(wanted)) for part in self._parts()]
+        flag = self.requires_grad
+        parts = [repr(part.detach().requires_grad_(flag)) for part in self._parts()]
         inner = ",\n".join("\n".join(f"  {line}" for line in part.split("\n")) for part in parts)
         node, end = self.grad_fn, ""
         if node is not None:
             end = f", grad_fn=<{node.name()}>"
-        elif wanted:
+        elif flag:
             end = ", requires_grad=True"
         return f"nested_tensor([\n{inner}\n]{end})"
 
@@ -85,12 +85,12 @@ class StridedNestedTensor(Nested):
             raise RuntimeError("eq does not support nested tensor as other value.")
         for other in args:
             if isinstance(other, Tensor) and not isinstance(other, Nested) and not is_number(other):
-                which = (
+                words = (
                     "a nested self and non-nested other"
                     if other is not args[0]
                     else "a non-nested self and nested other"
                 )
-                raise RuntimeError(f"Expected both self and other to be nested, but got {which}")
+                raise RuntimeError(f"Expected both self and other to be nested, but got {words}")
             if isinstance(other, Nested) and other._arrangement != self._arrangement:
                 raise RuntimeError(f"{name} does not support broadcasting when given a NestedTensor")
         return self._like(func(*swapped(args), **swapped(kwargs)))
@@ -146,8 +146,8 @@ def _transpose(func: Compute, input: Nested, dim0: int, dim1: int) -> Nested:
 
 def _matmul(func: Compute, input: Tensor, mat2: Tensor) -> Nested:
     if not (isinstance(input, Nested) and isinstance(mat2, Nested)):
-        which = ["nested" if isinstance(side, Nested) else "non-nested" for side in (input, mat2)]
-        raise RuntimeError(f"Expected both to be nested, but got a {which[0]} self and {which[1]} other")
+        kinds = ["nested" if isinstance(side, Nested) else "non-nested" for side in (input, mat2)]
+        raise RuntimeError(f"Expected both to be nested, but got a {kinds[0]} self and {kinds[1]} other")
     if input.size(0) != mat2.size(0):
         raise RuntimeError(
             f"matmul: For nested tensors, both should have the same batch size: got {input.size(0)} and {mat2.size(0)}"
@@ -169,23 +169,27 @@ def _layer_norm(
 
 
 def _item(func: Compute, input: Nested, index: object) -> Tensor:
-    first, *rest = index if isinstance(index, tuple) else (index,)
+    first, *inner_index = index if isinstance(index, tuple) else (index,)
     if not isinstance(first, int):
         refuse(input, "an index other than a number")
     parts = input._parts()
     if not -len(parts) <= first < len(parts):
         raise IndexError(f"index {first} is out of bounds for dimension 0 with size {len(parts)}")
-    return parts[first][tuple(rest)] if rest else parts[first]
+    return parts[first][tuple(inner_index)] if inner_index else parts[first]
 
 
 def _view(func: Compute, input: Nested, *shape: int) -> Nested:
-    (first, *rest) = shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
+    (first, *inner_shape) = shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
     if first != input.size(0):
         raise RuntimeError("view: For now nested view cannot change or infer the implicit batch dimension")
     parts = []
     for part in input._parts():  # -1 keeps a length, or is inferred where only one is left open
-        kept = [n if n != -1 or i >= part.dim() else part.shape[i] for i, n in enumerate(rest)]
-        parts.append(part.reshape(kept if len(rest) >= part.dim() and count(kept) == part.numel() else rest))
+        inferred = [n if n != -1 or i >= part.dim() else part.shape[i] for i, n in enumerate(inner_shape)]
+        parts.append(
+            part.reshape(
+                inferred if len(inner_shape) >= part.dim() and count(inferred) == part.numel() else inner_shape
+            )
+        )
     return strided_of(parts, input._packed)
 
 
@@ -212,7 +216,7 @@ def _chunk(func: Compute, input: Nested, chunks: int, dim: int = 0) -> tuple[Nes
     if within(dim, input.dim()) != input.dim() - 1:
         raise RuntimeError("Chunk for nested tensors is currently only supported for the last dimension.")
     pieces = [func(part, chunks, -1) for part in input._parts()]
-    return tuple(strided_of(each) for each in zip(*pieces, strict=True))
+    return tuple(strided_of(results) for results in zip(*pieces, strict=True))
 
 
 def _cat(func: Compute, tensors: Sequence[Tensor], dim: int = 0) -> Nested:
@@ -222,7 +226,7 @@ def _cat(func: Compute, tensors: Sequence[Tensor], dim: int = 0) -> Nested:
 
 
 def _attention(func: Compute, query: Nested, key: Nested, value: Nested, *args: object, **kwargs: object) -> Nested:
-    if not all(isinstance(each, Nested) for each in (query, key, value)):
+    if not all(isinstance(tensor, Nested) for tensor in (query, key, value)):
         refuse(
             next(t for t in (query, key, value) if isinstance(t, Nested)), "attention between nested and other tensors"
         )

@@ -61,8 +61,8 @@ class _TensorVariable:
         except AttributeError:  # flax's constructor sets the value before any attribute
             tensor = None
         if tensor is not None and isinstance(value, (Array, np.ndarray)):
-            wide = _as_value(_widened(value, tensor.dtype.numpy))
-            tensor.fill(wide) if isinstance(tensor, AbstractTensor) else write_value(tensor, wide)
+            new = _as_value(_widened(value, tensor.dtype.numpy))
+            tensor.fill(new) if isinstance(tensor, AbstractTensor) else write_value(tensor, new)
             return
         # flax has put a marker in place of the value, or the value has no tensor yet.
         object.__setattr__(self, "_content", value)
@@ -158,8 +158,10 @@ class _Rest:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Rest) or self.order != other.order:
             return False
-        mine, theirs = self.attributes, other.attributes
-        return mine.keys() == theirs.keys() and all(_same_value(v, theirs[k]) for k, v in mine.items())
+        attributes, other_attributes = self.attributes, other.attributes
+        return attributes.keys() == other_attributes.keys() and all(
+            _same_value(v, other_attributes[k]) for k, v in attributes.items()
+        )
 
     def __hash__(self) -> int:
         return hash((self.order, tuple(self.attributes)))
@@ -263,8 +265,8 @@ def _init(module: object, attributes: Iterable[tuple[Any, Any]]) -> None:
     for table, names in remainder.order:
         own[table] = {n: None if absent else children.pop(n, None) for n, absent, _ in names}
         if table != "_modules":
-            wide = {n: dtype for n, _, dtype in names}
-            own[table] = {n: None if v is None else _tensor_of(v, wide[n]) for n, v in own[table].items()}
+            dtype_by_name = {n: dtype for n, _, dtype in names}
+            own[table] = {n: None if v is None else _tensor_of(v, dtype_by_name[n]) for n, v in own[table].items()}
 
 
 def _tensor_of(variable: Any, wide: Any = None) -> Tensor:

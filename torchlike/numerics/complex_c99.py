@@ -166,8 +166,8 @@ def sqrt(x: Array, y: Array, re: Array, im: Array) -> Parts:
     re = jnp.where(at_minus_infinity, jnp.where(jnp.isnan(y), y, jnp.zeros_like(re)), jnp.where(x == jnp.inf, inf, re))
     im = jnp.where(at_minus_infinity, jnp.where(jnp.isnan(y), inf, jnp.copysign(inf, y)), im)
     im = jnp.where(x == jnp.inf, jnp.where(jnp.isnan(y), y, _zero_as(y)), im)
-    wide = jnp.isinf(y)
-    return jnp.where(wide, inf, re), jnp.where(wide, y, im)
+    infinite = jnp.isinf(y)
+    return jnp.where(infinite, inf, re), jnp.where(infinite, y, im)
 
 
 def _log_of_infinity(x: Array, y: Array, re: Array, im: Array) -> Parts:
@@ -219,9 +219,9 @@ def atanh(x: Array, y: Array, re: Array, im: Array) -> Parts:
     nan = jnp.full_like(x, jnp.nan)
     re, im = jnp.where(either_is_nan, nan, re), jnp.where(either_is_nan, nan, im)
     re = jnp.where(jnp.isinf(x) | (x == 0), _zero_as(x), re)
-    wide = jnp.isinf(y)
-    re = jnp.where(wide, jnp.where(jnp.isnan(x), jnp.zeros_like(x), _zero_as(x)), re)
-    return re, jnp.where(wide | (jnp.isinf(x) & ~jnp.isnan(y)), right, im)
+    infinite = jnp.isinf(y)
+    re = jnp.where(infinite, jnp.where(jnp.isnan(x), jnp.zeros_like(x), _zero_as(x)), re)
+    return re, jnp.where(infinite | (jnp.isinf(x) & ~jnp.isnan(y)), right, im)
 
 
 asin = _rotated(asinh, jnp.arcsin)

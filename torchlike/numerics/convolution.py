@@ -54,22 +54,22 @@ ad.defbilinear(convolution_p, _gradient(0), _gradient(1))
 def _batched(operands: Any, places: Any, *, geometry: Geometry) -> tuple[Array, int]:
     """The rule for ``vmap``: several convolutions as one, in a way that depends on whether they share the images or the kernel."""
     size = next(a.shape[p] for a, p in zip(operands, places, strict=True) if p is not None)
-    several = {geometry.result}
+    batched = {geometry.result}
     arrays = {}
     for name, array, place in zip(geometry.operands, operands, places, strict=True):
         if place is not None:
-            several.add(name)
+            batched.add(name)
             array = jnp.moveaxis(array, place, 0)
         arrays[name] = array
     x, w, y, groups = geometry.x, geometry.w, geometry.y, geometry.groups
     # Where the batch goes in each array: in front of the images, or of the channels of each group, or it makes groups.
-    if several == {"x", "y"}:
+    if batched == {"x", "y"}:
         ways = {"x": (1, 0), "y": (1, 0)}
         x, y = (size * x[0], *x[1:]), (size * y[0], *y[1:])
-    elif several == {"w", "y"}:
+    elif batched == {"w", "y"}:
         ways = {"w": (groups, 0), "y": (groups, 1)}
         w, y = (size * w[0], *w[1:]), (y[0], size * y[1], *y[2:])
-    elif several == {"x", "w"}:
+    elif batched == {"x", "w"}:
         ways = {"x": (groups, 1), "w": (1, 1)}
         x, w = (x[0], size * x[1], *x[2:]), (w[0], size * w[1], *w[2:])
     else:
@@ -77,7 +77,7 @@ def _batched(operands: Any, places: Any, *, geometry: Geometry) -> tuple[Array, 
         groups = size * groups
         x, w, y = (x[0], size * x[1], *x[2:]), (size * w[0], *w[1:]), (y[0], size * y[1], *y[2:])
     merged = geometry._replace(x=x, w=w, y=y, groups=groups)
-    first, second = (_merge(arrays[n], *ways[n]) if n in several else arrays[n] for n in geometry.operands)
+    first, second = (_merge(arrays[n], *ways[n]) if n in batched else arrays[n] for n in geometry.operands)
     return _split(convolve(first, second, merged), size, *ways[geometry.result]), 0
 
 

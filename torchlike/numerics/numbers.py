@@ -37,8 +37,8 @@ def _integer_for(value: Any, dtype: dtypes.dtype) -> int | None:
         return int(value) % (limits.max + 1) if limits.min == 0 else int(value)
     if value.imag or not float(limits.min) <= value.real <= float(limits.max):  # before it is cut; no float wraps
         return None
-    whole = int(value.real)
-    return whole if whole <= limits.max else None  # as floats 2 ** 63 and the number below it are equal
+    integer = int(value.real)
+    return integer if integer <= limits.max else None  # as floats 2 ** 63 and the number below it are equal
 
 
 def _float_for(value: Any, dtype: dtypes.dtype, saturates: bool) -> Any:

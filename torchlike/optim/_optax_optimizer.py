@@ -186,7 +186,7 @@ def _rounds(params: list[Tensor], stepped: list[Tensor]) -> list[list[Tensor]]:
         memory = _memory(param)
         rounds[turns[memory]].append(param)
         turns[memory] += 1
-    return [several for number, several in enumerate(rounds) if several or not number]
+    return [round_params for number, round_params in enumerate(rounds) if round_params or not number]
 
 
 def _memory(tensor: Tensor) -> tuple[object, ...]:

@@ -217,8 +217,8 @@ class _TwoLoops(Operation):
         count = (len(avals) - 2) // 3
         for aval in avals[2 + count : 2 + 2 * count]:  # the steps: of another dtype after ``model.half()``
             if aval.dtype != avals[0].dtype:
-                found = " and ".join(from_numpy_dtype(each.dtype).scalar_name for each in (aval, avals[0]))
-                raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {found}")
+                dtypes_of_both = " and ".join(from_numpy_dtype(vector.dtype).scalar_name for vector in (aval, avals[0]))
+                raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {dtypes_of_both}")
 
         def fn(grad: Array, scale: Array, *history: Array) -> tuple[Array, ...]:
             # A scan over stacked pairs, since XLA takes ten seconds to compile a hundred pairs written out one by one.

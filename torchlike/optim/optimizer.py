@@ -107,7 +107,7 @@ _set_up: weakref.WeakSet[type] = weakref.WeakSet()
 
 
 def _was_set_up(cls: type) -> bool:
-    return any(each in _set_up and getattr(each, "step", None) is cls.step for each in cls.__mro__)  # pyright: ignore[reportAttributeAccessIssue]
+    return any(ancestor in _set_up and getattr(ancestor, "step", None) is cls.step for ancestor in cls.__mro__)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _run_pre_hooks(
@@ -164,8 +164,8 @@ class Optimizer:
         groups: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]] = {}
         for number, row in enumerate(zip(*tensorlistlist, strict=True)):
             lists, indices = groups.setdefault((row[0].device, row[0].dtype), ([[] for _ in tensorlistlist], []))
-            for each, tensors in zip(row, lists, strict=True):
-                tensors.append(each)
+            for tensor, tensors in zip(row, lists, strict=True):
+                tensors.append(tensor)
             if with_indices:
                 indices.append(number)
         return groups

@@ -321,9 +321,9 @@ def _in_blocks(
 
     `ahead` says that words are drawn for the part block too, and not used, before those of the last 16.
     """
-    whole = count - count % BLOCK
-    numbers = transform(draw(count if ahead else whole)[:whole], mean, std)
-    if whole == count:
+    whole_blocks = count - count % BLOCK
+    numbers = transform(draw(count if ahead else whole_blocks)[:whole_blocks], mean, std)
+    if whole_blocks == count:
         return numbers
     last = transform(draw(BLOCK), mean, std)
     return np.concatenate([numbers[: count - BLOCK], last])

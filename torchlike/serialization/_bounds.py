@@ -54,15 +54,15 @@ class Budget:
         """Spends the cost of a call that hashes parts of its arguments: a set's members, the keys of an OrderedDict."""
         for argument in arguments:
             if isinstance(argument, (list, tuple)):
-                for each in argument:
-                    self.key(each[0] if pairs else each)
+                for element in argument:
+                    self.key(element[0] if pairs else element)
 
 
-def described(thing: object) -> str:
+def described(obj: object) -> str:
     """A short text for an object from a file. It never shows a whole container, which may be larger than the memory."""
-    if isinstance(thing, (list, tuple)) and len(thing) < 100 and all(type(element) in _PLAIN for element in thing):
-        return str(thing)
-    if isinstance(thing, _SIZED) and not isinstance(thing, (str, bytes)):
-        return f"a {type(thing).__name__} of {len(thing)}"
-    text = str(thing)
+    if isinstance(obj, (list, tuple)) and len(obj) < 100 and all(type(element) in _PLAIN for element in obj):
+        return str(obj)
+    if isinstance(obj, _SIZED) and not isinstance(obj, (str, bytes)):
+        return f"a {type(obj).__name__} of {len(obj)}"
+    text = str(obj)
     return text if len(text) <= 200 else f"{text[:200]}..."

@@ -136,14 +136,14 @@ def _require_tensors(loaded: object) -> Any:
     """The loaded object. Raises if it contains a storage without a tensor."""
     pending, visited = [loaded], set()
     while pending:
-        thing = pending.pop()
-        if isinstance(thing, Stored):
+        obj = pending.pop()
+        if isinstance(obj, Stored):
             raise NotImplementedError(
                 "the file holds a storage that is no tensor's: torchlike has no storages of their own, save tensors instead"
             )
-        if isinstance(thing, (dict, list, tuple)) and id(thing) not in visited:
-            visited.add(id(thing))
-            pending += thing.values() if isinstance(thing, dict) else thing
+        if isinstance(obj, (dict, list, tuple)) and id(obj) not in visited:
+            visited.add(id(obj))
+            pending += obj.values() if isinstance(obj, dict) else obj
     return loaded
 
 

@@ -70,16 +70,16 @@ class Memory:
             offset += part[0]
             layout = Strided(size, stride, offset)
         count = self.data.size // dtype.itemsize
-        whole = offset == 0 and layout.size == count and layout.contiguous
+        is_all = offset == 0 and layout.size == count and layout.contiguous
         if self._shared is None:
             array = self.data[: count * dtype.itemsize].view(dtype.numpy)
             if self.swapped:
                 array = array.byteswap()
             # The storage gets the shape of the first tensor, which is then not a view.
-            value = Value.on_host(array.reshape(layout.shape if whole else -1), devices.placement(self.device))
+            value = Value.on_host(array.reshape(layout.shape if is_all else -1), devices.placement(self.device))
             self._shared, self._dtype = Storage(value), dtype
         tensor = from_storage(self._shared)
-        if dtype is self._dtype and self._shared.value.aval.shape == layout.shape and whole:
+        if dtype is self._dtype and self._shared.value.aval.shape == layout.shape and is_all:
             return tensor
         with no_grad():
             flat = tensor if tensor.dim() == 1 else tensor.view(-1)

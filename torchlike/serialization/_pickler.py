@@ -164,7 +164,7 @@ class Pickler(pickle._Pickler):
         )
         if kind is UNTYPED:
             return _Plain((pytorchs("torch._utils", "_rebuild_tensor_v3"), (*arguments, tensor.dtype)))
-        marks = {name: True for name, shown in (("conj", tensor.is_conj()), ("neg", tensor.is_neg())) if shown}
+        marks = {name: True for name, is_set in (("conj", tensor.is_conj()), ("neg", tensor.is_neg())) if is_set}
         if marks:
             arguments = (*arguments, marks)
         return _Plain((pytorchs("torch._utils", "_rebuild_tensor_v2"), arguments))

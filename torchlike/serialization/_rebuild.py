@@ -183,8 +183,8 @@ REBUILDERS = {
 # By their names in files. A file may use these and no others, unless the caller allows more.
 KNOWN: dict[tuple[str, str], object] = {
     **{("torch._utils", name): function for name, function in REBUILDERS.items()},
-    **{("torch", each.name): each for each in (*dtypes.ALL, *RANGES)},
-    **{("torch", each.name): each for each in (layouts.per_tensor_affine, layouts.per_channel_affine)},
+    **{("torch", dtype.name): dtype for dtype in (*dtypes.ALL, *RANGES)},
+    **{("torch", scheme.name): scheme for scheme in (layouts.per_tensor_affine, layouts.per_channel_affine)},
     ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_from_type_v2,
     ("torch.serialization", "_get_layout"): _get_layout,
     ("torch", "Size"): Size,

@@ -172,12 +172,12 @@ class SafeUnpickler:
             raise TypeError(f"{kind} is not to be made by a file")
         return kind.__new__(kind, *arguments)
 
-    def build(self, thing: Any, state: object) -> None:
-        kind = type(thing)
+    def build(self, obj: Any, state: object) -> None:
+        kind = type(obj)
         if kind is OrderedDict:
-            thing.__dict__.update(_attributes(state))
+            obj.__dict__.update(_attributes(state))
         elif any(kind is user_class for user_class in self.users.values()):
-            _set_state(thing, state)
+            _set_state(obj, state)
         else:
             raise unsafe_pickle(
                 "Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
@@ -227,16 +227,16 @@ def _attributes(state: object) -> dict[Any, Any]:
     return state
 
 
-def _set_state(thing: Any, state: object) -> None:
+def _set_state(obj: Any, state: object) -> None:
     """Sets an object's state as pickle does, for an object of a class that the caller allows."""
-    if hasattr(thing, "__setstate__"):
-        thing.__setstate__(state)
+    if hasattr(obj, "__setstate__"):
+        obj.__setstate__(state)
         return
     plain, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
     if plain:
-        thing.__dict__.update(_attributes(plain))
+        obj.__dict__.update(_attributes(plain))
     for name, value in (slots or {}).items():
-        setattr(thing, name, value)
+        setattr(obj, name, value)
 
 
 class Survey(SafeUnpickler):
@@ -251,7 +251,7 @@ class Survey(SafeUnpickler):
     def new(self, kind: object, arguments: Any) -> _UncreatedObject:
         return _UncreatedObject()
 
-    def build(self, thing: Any, state: Any) -> None:
+    def build(self, obj: Any, state: Any) -> None:
         """Does nothing: the survey needs no state."""
 
     def append(self, to: Any, items: list[Any], word: str) -> None:

@@ -209,7 +209,7 @@ def sparse_csr_tensor(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.sparse_csr_tensor.html
     """
     elements = _values(values, dtype, device)
-    crow, columns = (ops.as_tensor(each, device=elements.device).detach() for each in (crow_indices, col_indices))
+    crow, columns = (ops.as_tensor(numbers, device=elements.device).detach() for numbers in (crow_indices, col_indices))
     if crow.dim() != 1 or elements.dim() != 1:
         raise NotImplementedError(
             "torchlike does not support stacks of CSR matrices, or values with dimensions of their own: make one tensor a matrix"

@@ -313,7 +313,7 @@ def _cast(sparse: Tensor, dtype: Dtype) -> Tensor:
 @sparse_form("move")
 def _move_sparse(sparse: Tensor, placement: Placement) -> Tensor:
     content = parts(sparse)
-    index = tuple(move(each, placement) for each in content.pattern.indices)
+    index = tuple(move(indices, placement) for indices in content.pattern.indices)
     pattern = Pattern(content.pattern.layout, index, content.pattern.shape)
     return assembled(pattern, move(values_of(sparse), placement), content.coalesced, "ToCopyBackward0")
 
@@ -324,17 +324,19 @@ def _empty(sparse: Tensor, dtype: Dtype, device: DeviceLike | None, requires_gra
     content = parts(sparse)
     device = sparse.device if device is None else device
     if content.pattern.layout is sparse_coo:
-        lead, rest = content.pattern.sparse_dim, content.pattern.shape[content.pattern.sparse_dim :]
+        lead, dense_shape = content.pattern.sparse_dim, content.pattern.shape[content.pattern.sparse_dim :]
         index: tuple[Tensor, ...] = (ops.zeros((lead, 0), dtype=dtypes.int64, device=device),)
     else:
-        rest = ()
+        dense_shape = ()
         kind = content.pattern.indices[0].dtype
         index = (
             ops.zeros((content.pattern.shape[0] + 1,), dtype=kind, device=device),
             ops.zeros((0,), dtype=kind, device=device),
         )
     pattern = Pattern(content.pattern.layout, index, content.pattern.shape)
-    return require_grad(assembled(pattern, ops.zeros((0, *rest), dtype=dtype, device=device), True), requires_grad)
+    return require_grad(
+        assembled(pattern, ops.zeros((0, *dense_shape), dtype=dtype, device=device), True), requires_grad
+    )
 
 
 @sparse_form("new_zeros", "new_empty")

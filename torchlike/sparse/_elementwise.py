@@ -92,8 +92,8 @@ def _product(input: Any, other: Any) -> Tensor:
         return coo.to_sparse_csr()  # pyright: ignore[reportAttributeAccessIssue]
     if _same_pattern(pattern, pattern_of(other)):
         return assembled(pattern, values_of(input) * values_of(other), True, "MulBackward0")
-    both = values_of(input) * at_pattern(other, pattern)
-    return _where_both(pattern, both, pattern_of(other))
+    products = values_of(input) * at_pattern(other, pattern)
+    return _where_both(pattern, products, pattern_of(other))
 
 
 def _where_both(pattern: Pattern, values: Tensor, other: Pattern) -> Tensor:
@@ -174,16 +174,18 @@ def _summed(input: Any, other: Any, alpha: Any, name: str) -> Tensor:
     if _same_pattern(a.pattern, b.pattern):
         return assembled(a.pattern, values_of(input) + right, a.coalesced and b.coalesced, name)
     if a.pattern.layout is not sparse_coo:
-        whole = _summed(input.to_sparse(), other.to_sparse(), alpha, name)
-        return whole.to_sparse_csr()  # pyright: ignore[reportAttributeAccessIssue]
+        total = _summed(input.to_sparse(), other.to_sparse(), alpha, name)
+        return total.to_sparse_csr()  # pyright: ignore[reportAttributeAccessIssue]
     if a.pattern.sparse_dim != b.pattern.sparse_dim:
         raise RuntimeError(
             f"add: expected 'self' and 'other' to have same number of sparse dimensions: {a.pattern.sparse_dim} and "
             f"{b.pattern.sparse_dim}"
         )
     index = ops.cat([a.pattern.indices[0], b.pattern.indices[0]], 1)
-    both = assembled(Pattern(sparse_coo, (index,), a.pattern.shape), ops.cat([values_of(input), right]), False, name)
-    return coalesced(both) if a.coalesced and b.coalesced else both
+    uncoalesced = assembled(
+        Pattern(sparse_coo, (index,), a.pattern.shape), ops.cat([values_of(input), right]), False, name
+    )
+    return coalesced(uncoalesced) if a.coalesced and b.coalesced else uncoalesced
 
 
 def _added_to_dense(dense: Tensor, sparse: Tensor, alpha: object, name: str) -> Tensor:

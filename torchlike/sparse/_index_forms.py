@@ -21,5 +21,5 @@ def _convert_indices_from_csr_to_coo(
 ) -> Tensor:
     """Rows and columns of the elements, shape (2, elements); with ``transpose`` columns and rows."""
     kind = int32 if out_int32 else int64
-    both = [rows_of(crow_indices, col_indices.shape[0]).to(kind), col_indices.to(kind)]
-    return ops.stack(both[::-1] if transpose else both)
+    indices = [rows_of(crow_indices, col_indices.shape[0]).to(kind), col_indices.to(kind)]
+    return ops.stack(indices[::-1] if transpose else indices)

@@ -168,10 +168,10 @@ def coo_index(pattern: Pattern) -> Tensor:
 
 def rows_and_columns(pattern: Pattern) -> list[Tensor]:
     """The two coordinates of the elements of a matrix."""
-    first, *rest = pattern.indices
+    first, *other_indices = pattern.indices
     if pattern.layout is sparse_coo:
         return [first[0], first[1]]
-    return [rows_of(first, pattern.count), rest[0].to(int64)]
+    return [rows_of(first, pattern.count), other_indices[0].to(int64)]
 
 
 def keys(pattern: Pattern) -> Tensor:

@@ -47,9 +47,9 @@ def _summed(sparse: Tensor, dims: set[int]) -> Tensor:
         return values.sum(0)  # pyright: ignore[reportAttributeAccessIssue]
     index = pattern.indices[0].index_select(0, from_host(np.asarray(rows, np.int64)).to(sparse.device))
     shape = tuple(n for dim, n in enumerate(pattern.shape) if dim not in dims)
-    same = len(rows) == lead
+    all_rows = len(rows) == lead
     smaller = Pattern(sparse_coo, (index,), shape)
-    if same:
+    if all_rows:
         return assembled(smaller, values, parts(sparse).coalesced, "SparseSumBackward0")
     return assembled(*added_up(smaller, values), True, "SparseSumBackward0")
 

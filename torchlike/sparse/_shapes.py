@@ -38,8 +38,8 @@ def _permuted(sparse: Tensor, order: tuple[int, ...], name: str) -> Tensor:
     if order[lead:] != tuple(range(lead, len(order))):
         values = values.permute(0, *(dim - lead + 1 for dim in order[lead:]))  # pyright: ignore[reportAttributeAccessIssue]
     new_pattern = Pattern(sparse_coo, (index,), tuple(pattern.shape[dim] for dim in order))
-    same = order == tuple(range(len(order)))
-    return assembled(new_pattern, values, same and parts(sparse).coalesced, name)
+    in_order = order == tuple(range(len(order)))
+    return assembled(new_pattern, values, in_order and parts(sparse).coalesced, name)
 
 
 @sparse_form("t")
@@ -92,13 +92,13 @@ def _without_dimension(sparse: Tensor, dim: Any = None) -> Tensor:
     _coordinates("squeeze", sparse)
     pattern = pattern_of(sparse)
     dims = range(sparse.dim()) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
-    gone = [d for d in (wrap_dim(each, sparse.dim()) for each in dims) if pattern.shape[d] == 1]
-    if any(d >= pattern.sparse_dim for d in gone):
+    removed = [d for d in (wrap_dim(number, sparse.dim()) for number in dims) if pattern.shape[d] == 1]
+    if any(d >= pattern.sparse_dim for d in removed):
         raise NotImplementedError("torchlike does not support squeeze of a dense dimension of a sparse tensor")
-    rows = [d for d in range(pattern.sparse_dim) if d not in gone]
+    rows = [d for d in range(pattern.sparse_dim) if d not in removed]
     sparse = stable(sparse)
     index = pattern_of(sparse).indices[0].index_select(0, from_host(np.asarray(rows, np.int64)).to(sparse.device))
-    shape = tuple(n for d, n in enumerate(pattern.shape) if d not in gone)
+    shape = tuple(n for d, n in enumerate(pattern.shape) if d not in removed)
     return assembled(
         Pattern(sparse_coo, (index,), shape), values_of(sparse), parts(sparse).coalesced, "SqueezeBackward0"
     )

@@ -86,7 +86,8 @@ def detach_variable(inputs: tuple[object, ...]) -> tuple[Any, ...]:
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple(
-        each.detach().requires_grad_(each.requires_grad) if isinstance(each, Tensor) else each for each in inputs
+        argument.detach().requires_grad_(argument.requires_grad) if isinstance(argument, Tensor) else argument
+        for argument in inputs
     )
 
 

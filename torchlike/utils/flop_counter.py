@@ -138,8 +138,8 @@ def _tabulate(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table whose first column is aligned to the left and whose others to the right."""
 
     def line(cells: Sequence[str]) -> str:
-        first, *rest = zip(cells, widths, strict=True)
-        return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)])
+        first, *others = zip(cells, widths, strict=True)
+        return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])
 
     # As ``tabulate`` does, with which PyTorch writes the table: it strips cells, and shortens a column of plain numbers.
     rows = [[cell.strip() for cell in row] for row in rows]

@@ -60,9 +60,9 @@ def make_grid(
     Source: https://docs.pytorch.org/vision/stable/generated/torchvision.utils.make_grid.html
     """
     if isinstance(tensor, list):
-        for each in tensor:
-            if not isinstance(each, Tensor):
-                raise TypeError(f"tensor or list of tensors expected, got a list containing {type(each)}")
+        for element in tensor:
+            if not isinstance(element, Tensor):
+                raise TypeError(f"tensor or list of tensors expected, got a list containing {type(element)}")
         tensor = ops.stack(tensor, 0)
     elif not isinstance(tensor, Tensor):
         raise TypeError(f"tensor or list of tensors expected, got {type(tensor)}")
@@ -132,14 +132,14 @@ def _colors(colors: Color | Sequence[Color] | None, count: int) -> list[tuple[in
             raise ValueError(
                 f"Number of colors must be equal or larger than the number of objects, but got {len(colors)} < {count}."
             )
-        each = colors
+        colors_of_all = colors
     elif not isinstance(colors, (tuple, str)):
         raise ValueError(f"colors must be a tuple or a string, or a list thereof, but got {colors}.")
     elif isinstance(colors, tuple) and len(colors) != 3:
         raise ValueError(f"If passed as tuple, colors should be an RGB triplet, but got {colors}.")
     else:
-        each = [colors] * count
-    return [pillow("ImageColor").getrgb(color) if isinstance(color, str) else color for color in each]  # pyright: ignore[reportReturnType]
+        colors_of_all = [colors] * count
+    return [pillow("ImageColor").getrgb(color) if isinstance(color, str) else color for color in colors_of_all]  # pyright: ignore[reportReturnType]
 
 
 @no_grad()

@@ -104,10 +104,10 @@ class FakeQuantize(FakeQuantizeBase):
         if self.observer_enabled[0] == 1:
             self.activation_post_process(X.detach())
             scale, zero_point = self.calculate_qparams()
-            for mine, new in ((self.scale, scale), (self.zero_point, zero_point)):
-                if mine.shape != new.shape:
-                    mine.resize_(new.shape)
-                mine.copy_(new)
+            for buffer, new in ((self.scale, scale), (self.zero_point, zero_point)):
+                if buffer.shape != new.shape:
+                    buffer.resize_(new.shape)
+                buffer.copy_(new)
         if self.fake_quant_enabled[0] == 1:
             if self.is_per_channel:
                 return ops.fake_quantize_per_channel_affine(

@@ -262,9 +262,9 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
             return x_orig
         extremes = ops.aminmax(x_orig.detach().to(self.min_val.dtype))
         first = ops.isinf(self.min_val) & ops.isinf(self.max_val)
-        for mine, new in ((self.min_val, extremes.min), (self.max_val, extremes.max)):
+        for buffer, new in ((self.min_val, extremes.min), (self.max_val, extremes.max)):
             # Where nothing was observed the average is infinite, and so is the difference: ``where`` takes the other one.
-            mine.copy_(ops.where(first, new, mine + self.averaging_constant * (new - mine)))
+            buffer.copy_(ops.where(first, new, buffer + self.averaging_constant * (new - buffer)))
         return x_orig
 
 

@@ -70,46 +70,46 @@ def _folder(checkpoint_id: PathLike | None, storage: object, planner: object) ->
     return storage.path
 
 
-def _state_of(thing: Any) -> Any:
+def _state_of(obj: Any) -> Any:
     """The state of an object that has one."""
-    stateful = callable(getattr(thing, "state_dict", None)) and callable(getattr(thing, "load_state_dict", None))
-    return thing.state_dict() if stateful else thing
+    stateful = callable(getattr(obj, "state_dict", None)) and callable(getattr(obj, "load_state_dict", None))
+    return obj.state_dict() if stateful else obj
 
 
-def _walk(name: str, thing: object, visit: Callable[[str, Any], Any]) -> Any:
+def _walk(name: str, entry: object, visit: Callable[[str, Any], Any]) -> Any:
     """The same dictionaries and lists with what ``visit`` makes of the tensors and of what is neither. Names are joined by dots."""
-    if isinstance(thing, dict):
-        for key in list(thing):
-            thing[key] = _walk(f"{name}.{key}" if name else str(key), thing[key], visit)
-        return thing
-    if isinstance(thing, (list, tuple)) and any(isinstance(element, (Tensor, dict, list)) for element in thing):
-        parts = [_walk(f"{name}.{number}", element, visit) for number, element in enumerate(thing)]
-        return type(thing)(parts)
-    return visit(name, thing)
+    if isinstance(entry, dict):
+        for key in list(entry):
+            entry[key] = _walk(f"{name}.{key}" if name else str(key), entry[key], visit)
+        return entry
+    if isinstance(entry, (list, tuple)) and any(isinstance(element, (Tensor, dict, list)) for element in entry):
+        parts = [_walk(f"{name}.{number}", element, visit) for number, element in enumerate(entry)]
+        return type(entry)(parts)
+    return visit(name, entry)
 
 
-def _copied(thing: object) -> Any:
+def _copied(entry: object) -> Any:
     """Dictionaries of their own, so that the caller's stay as they are."""
-    return {key: _copied(value) for key, value in thing.items()} if isinstance(thing, dict) else thing
+    return {key: _copied(value) for key, value in entry.items()} if isinstance(entry, dict) else entry
 
 
 _PLAIN = (bool, int, float, str, type(None))
 
 
-def _to_json(name: str, thing: object) -> Any:
-    if isinstance(thing, tuple):
-        return {"tuple": [_to_json(name, element) for element in thing]}
-    if isinstance(thing, list):
-        return [_to_json(name, element) for element in thing]
-    if type(thing) in _PLAIN:
-        return thing
-    raise NotImplementedError(f"torchlike does not support {type(thing).__name__} in a checkpoint: {name!r} is one")
+def _to_json(name: str, entry: object) -> Any:
+    if isinstance(entry, tuple):
+        return {"tuple": [_to_json(name, element) for element in entry]}
+    if isinstance(entry, list):
+        return [_to_json(name, element) for element in entry]
+    if type(entry) in _PLAIN:
+        return entry
+    raise NotImplementedError(f"torchlike does not support {type(entry).__name__} in a checkpoint: {name!r} is one")
 
 
-def _from_json(thing: object) -> Any:
-    if isinstance(thing, dict):
-        return tuple(map(_from_json, thing["tuple"]))
-    return list(map(_from_json, thing)) if isinstance(thing, list) else thing
+def _from_json(entry: object) -> Any:
+    if isinstance(entry, dict):
+        return tuple(map(_from_json, entry["tuple"]))
+    return list(map(_from_json, entry)) if isinstance(entry, list) else entry
 
 
 def _prepare_writing(state_dict: dict[str, Any], folder: Path) -> Callable[[], Metadata]:
@@ -117,13 +117,13 @@ def _prepare_writing(state_dict: dict[str, Any], folder: Path) -> Callable[[], M
     tensors: dict[str, Any] = {}
     others: dict[str, Any] = {}
 
-    def visit(name: str, thing: object) -> Any:
-        if isinstance(thing, Tensor):
-            dtype = str(thing.dtype).removeprefix("torch.").removeprefix("torchlike.")
-            tensors[name] = dtype, tuple(thing.shape), snapshot(thing._value())
+    def visit(name: str, entry: object) -> Any:
+        if isinstance(entry, Tensor):
+            dtype = str(entry.dtype).removeprefix("torch.").removeprefix("torchlike.")
+            tensors[name] = dtype, tuple(entry.shape), snapshot(entry._value())
         else:
-            others[name] = _to_json(name, thing)
-        return thing
+            others[name] = _to_json(name, entry)
+        return entry
 
     for key, value in state_dict.items():
         _walk(str(key), _copied(_state_of(value)), visit)
@@ -227,18 +227,18 @@ def _load(state_dict: dict[str, Any], folder: Path) -> None:
     file, tensors, others = read(folder)
     checked: list[tuple[Tensor, Any]] = []
 
-    def check(name: str, thing: object) -> Any:
-        if name not in (tensors if isinstance(thing, Tensor) else others):
+    def check(name: str, entry: object) -> Any:
+        if name not in (tensors if isinstance(entry, Tensor) else others):
             raise RuntimeError(f"Missing key in checkpoint state_dict: {name}.")
-        if not isinstance(thing, Tensor):
+        if not isinstance(entry, Tensor):
             return _from_json(others[name])
         saved = tensors[name]
-        if saved.shape != tuple(thing.shape):
+        if saved.shape != tuple(entry.shape):
             raise ValueError(
-                f"Size mismatch between saved torch.Size({list(saved.shape)}) and current: {thing.shape} for {name}"
+                f"Size mismatch between saved torch.Size({list(saved.shape)}) and current: {entry.shape} for {name}"
             )
-        checked.append((thing, saved))
-        return thing
+        checked.append((entry, saved))
+        return entry
 
     states = {key: _state_of(state) for key, state in state_dict.items()}
     loaded = {key: _walk(str(key), _copied(state), check) for key, state in states.items()}

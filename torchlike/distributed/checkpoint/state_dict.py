@@ -53,14 +53,14 @@ def _inner(model: Any) -> Any:
     return model.module if type(model).__name__ == "DistributedDataParallel" else model
 
 
-def _given_out(thing: object, options: StateDictOptions) -> Any:
-    if not isinstance(thing, Tensor):
-        return thing
-    spread = isinstance(thing._aval.placement, Meshed)
+def _given_out(value: object, options: StateDictOptions) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    spread = isinstance(value._aval.placement, Meshed)
     if options.cpu_offload or (options.full_state_dict and spread):
-        own: Any = thing.detach()  # pyright: ignore[reportAttributeAccessIssue]
+        own: Any = value.detach()  # pyright: ignore[reportAttributeAccessIssue]
         return move(own, CPU) if options.cpu_offload else own.full_tensor()
-    return thing
+    return value
 
 
 def get_model_state_dict(
@@ -71,9 +71,11 @@ def get_model_state_dict(
     Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict.get_model_state_dict
     """
     options, inner = _options(options, submodules), _inner(model)
-    frozen = {name for name, each in inner.named_parameters() if not each.requires_grad}
+    frozen = {name for name, parameter in inner.named_parameters() if not parameter.requires_grad}
     excluded_names = frozen if options.ignore_frozen_params else ()
-    return {name: _given_out(each, options) for name, each in inner.state_dict().items() if name not in excluded_names}
+    return {
+        name: _given_out(value, options) for name, value in inner.state_dict().items() if name not in excluded_names
+    }
 
 
 def set_model_state_dict(
@@ -125,7 +127,7 @@ def get_optimizer_state_dict(
     for optimizer in _as_list(optimizers):
         _open_state(optimizer)
         for parameter, own in optimizer.state.items():
-            state[names[id(parameter)]] = {key: _given_out(each, options) for key, each in own.items()}
+            state[names[id(parameter)]] = {key: _given_out(value, options) for key, value in own.items()}
         groups += [
             {**group, "params": [names[id(each)] for each in group["params"]]} for group in optimizer.param_groups
         ]
@@ -142,26 +144,26 @@ def set_optimizer_state_dict(
     _options(options)
     names, groups = _names(model), iter(optim_state_dict["param_groups"])
     for optimizer in _as_list(optimizers):
-        parameters = [each for group in optimizer.param_groups for each in group["params"]]
-        numbers = {names[id(each)]: number for number, each in enumerate(parameters)}
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        numbers = {names[id(parameter)]: number for number, parameter in enumerate(parameters)}
         state = {}
         for name, number in numbers.items():
             if name in optim_state_dict["state"]:
                 lay = _like(parameters[number])
-                state[number] = {key: lay(each) for key, each in optim_state_dict["state"][name].items()}
-        mine = []
+                state[number] = {key: lay(value) for key, value in optim_state_dict["state"][name].items()}
+        own_groups = []
         for _ in optimizer.param_groups:
             group = next(groups)
-            mine.append({**group, "params": [numbers[name] for name in group["params"]]})
-        optimizer.load_state_dict({"state": state, "param_groups": mine})
+            own_groups.append({**group, "params": [numbers[name] for name in group["params"]]})
+        optimizer.load_state_dict({"state": state, "param_groups": own_groups})
 
 
 def _like(parameter: Any) -> Callable[[Any], Any]:
     placement = parameter._aval.placement
 
-    def lay(thing: Any) -> Any:
-        same = isinstance(thing, Tensor) and thing.shape == parameter.shape
-        return move(thing, placement) if same and isinstance(placement, Meshed) else thing
+    def lay(value: Any) -> Any:
+        same_shape = isinstance(value, Tensor) and value.shape == parameter.shape
+        return move(value, placement) if same_shape and isinstance(placement, Meshed) else value
 
     return lay
 

@@ -47,19 +47,19 @@ class _State:
     def gather(self) -> dict[int, Gathered]:
         return {key: Gathered(parameter, self.axis, self.policy) for key, parameter in self.parameters.items()}
 
-    def spread(self, thing: object) -> Any:
+    def spread(self, argument: object) -> Any:
         """The tensors of an input over all devices, each with its part of the batch, and in the dtype of the policy."""
-        if isinstance(thing, (list, tuple)):
-            parts = [self.spread(element) for element in thing]
-            return type(thing)(*parts) if hasattr(thing, "_fields") else type(thing)(parts)
-        if isinstance(thing, dict):
-            return type(thing)((key, self.spread(element)) for key, element in thing.items())
-        if not isinstance(thing, Tensor):
-            return thing
-        if not is_on_mesh(thing):
-            cut = thing.dim() > 0 and thing.shape[0] % self.mesh.size() == 0
-            thing = move(thing, where(self.mesh, [Shard(0) if cut else Replicate()] * self.mesh.ndim))
-        return _cast(thing, self.policy.param_dtype if self.policy.cast_forward_inputs else None)
+        if isinstance(argument, (list, tuple)):
+            parts = [self.spread(element) for element in argument]
+            return type(argument)(*parts) if hasattr(argument, "_fields") else type(argument)(parts)
+        if isinstance(argument, dict):
+            return type(argument)((key, self.spread(element)) for key, element in argument.items())
+        if not isinstance(argument, Tensor):
+            return argument
+        if not is_on_mesh(argument):
+            cut = argument.dim() > 0 and argument.shape[0] % self.mesh.size() == 0
+            argument = move(argument, where(self.mesh, [Shard(0) if cut else Replicate()] * self.mesh.ndim))
+        return _cast(argument, self.policy.param_dtype if self.policy.cast_forward_inputs else None)
 
 
 def _own_modules(module: Any) -> list[Any]:
@@ -71,12 +71,12 @@ def _own_modules(module: Any) -> list[Any]:
     return modules
 
 
-def _cast(thing: object, dtype: object) -> Any:
+def _cast(argument: object, dtype: object) -> Any:
     if dtype is None:
-        return thing
-    if isinstance(thing, (list, tuple)) and not hasattr(thing, "_fields"):
-        return type(thing)(_cast(element, dtype) for element in thing)
-    return thing.to(dtype) if isinstance(thing, Tensor) and thing.is_floating_point() else thing  # pyright: ignore[reportAttributeAccessIssue]
+        return argument
+    if isinstance(argument, (list, tuple)) and not hasattr(argument, "_fields"):
+        return type(argument)(_cast(element, dtype) for element in argument)
+    return argument.to(dtype) if isinstance(argument, Tensor) and argument.is_floating_point() else argument  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _call_gathered(
@@ -230,22 +230,22 @@ def fully_shard(
     if isinstance(reshard_after_forward, int) and not isinstance(reshard_after_forward, bool):
         raise NotImplementedError("torchlike does not support a number for reshard_after_forward yet")
     modules = list(module) if isinstance(module, (list, tuple)) else [module]
-    for each in modules:
-        _check(each)
+    for root in modules:
+        _check(root)
     mesh = mesh or _all_devices()
     if mesh.ndim > 2:
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
-    ignored = {id(each) for each in ignored_params or ()}
-    for each in modules:
-        state = _State(each, mesh, mp_policy, reshard_after_forward, ignored)
+    ignored = {id(parameter) for parameter in ignored_params or ()}
+    for root in modules:
+        state = _State(root, mesh, mp_policy, reshard_after_forward, ignored)
         for parameter in state.parameters.values():
             _shard(parameter, mesh, None if shard_placement_fn is None else shard_placement_fn(parameter))
-        replicate_rest(each, mesh)
-        kind = type(each)
+        replicate_rest(root, mesh)
+        kind = type(root)
         if kind not in _classes:
             _classes[kind] = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {})
-        each.__class__ = _classes[kind]
-        each.__dict__["_fsdp_state"] = state
+        root.__class__ = _classes[kind]
+        root.__dict__["_fsdp_state"] = state
     return module
 
 

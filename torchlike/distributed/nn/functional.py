@@ -103,14 +103,16 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup 
 
 def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Tensor:
     """The tensor of process ``src``, whose gradient is the sum of all processes'."""
-    mine = group_of(group)
-    return _Broadcast.apply(mine, mine.number_of(src, None, "src"), tensor)
+    process_group = group_of(group)
+    return _Broadcast.apply(process_group, process_group.number_of(src, None, "src"), tensor)
 
 
 def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
     """Reduces the tensors of all processes to one in process ``dst``; other processes get their tensor back."""
-    mine = group_of(group)
-    return _Reduce.apply(mine, mine.number_of(dst, None, "dst"), checked(op, "reduce", tensor), tensor)
+    process_group = group_of(group)
+    return _Reduce.apply(
+        process_group, process_group.number_of(dst, None, "dst"), checked(op, "reduce", tensor), tensor
+    )
 
 
 def all_gather(tensor: Tensor, group: object = None) -> tuple[Tensor, ...]:
@@ -120,17 +122,17 @@ def all_gather(tensor: Tensor, group: object = None) -> tuple[Tensor, ...]:
 
 def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
     """The tensors of all processes, in process ``dst``; elsewhere zeros."""
-    mine = group_of(group)
-    parts = all_gather(tensor, mine)
-    if mine.rank() == mine.number_of(dst, None, "dst"):
+    process_group = group_of(group)
+    parts = all_gather(tensor, process_group)
+    if process_group.rank() == process_group.number_of(dst, None, "dst"):
         return parts
     return tuple(gradient * 0 for gradient in parts)
 
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: ProcessGroup | None = None) -> Tensor:
     """This process's tensor of the list of process ``src``."""
-    mine = group_of(group)
-    return _AllToAll.apply(mine, stack(list(tensors)))[mine.number_of(src, None, "src")]
+    process_group = group_of(group)
+    return _AllToAll.apply(process_group, stack(list(tensors)))[process_group.number_of(src, None, "src")]
 
 
 def reduce_scatter(
@@ -167,7 +169,7 @@ def all_to_all_single(
     Raises:
         NotImplementedError: parts of several sizes.
     """
-    mine = group_of(group)
+    process_group = group_of(group)
     if len({*(output_split_sizes or ()), *(input_split_sizes or ())}) > 1:
         raise NotImplementedError("torchlike does not support distributed.nn.all_to_all_single into unequal parts yet")
-    return cat(list(_AllToAll.apply(mine, input.reshape(mine.size(), -1, *input.shape[1:])).unbind()))
+    return cat(list(_AllToAll.apply(process_group, input.reshape(process_group.size(), -1, *input.shape[1:])).unbind()))

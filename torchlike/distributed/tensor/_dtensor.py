@@ -106,11 +106,11 @@ def _from_pieces(pieces: Sequence[Tensor], mesh: DeviceMesh, placements: Sequenc
     (placement,) = normalized(placements, mesh, pieces[0].dim())
     if isinstance(placement, Shard):
         return move(cat(list(pieces), placement.dim), where(mesh, [placement]))
-    whole = pieces[0]
+    combined = pieces[0]
     if isinstance(placement, Partial):
-        whole = reduce(_COMBINED_BY[placement.reduce_op], pieces)
-        whole = whole / len(pieces) if placement.reduce_op == "avg" else whole
-    return move(whole, where(mesh, [Replicate()]))
+        combined = reduce(_COMBINED_BY[placement.reduce_op], pieces)
+        combined = combined / len(pieces) if placement.reduce_op == "avg" else combined
+    return move(combined, where(mesh, [Replicate()]))
 
 
 # ---- what only tensors on a mesh have
@@ -201,8 +201,8 @@ def redistribute(
 
 @sparse_form("on a mesh")
 def _text(self: Tensor) -> str:
-    shown = to_local(self.detach())  # pyright: ignore[reportAttributeAccessIssue]
-    return f"DTensor(local_tensor={shown!r}, device_mesh={device_mesh(self)!r}, placements={placements_of(self)!r})"
+    local = to_local(self.detach())  # pyright: ignore[reportAttributeAccessIssue]
+    return f"DTensor(local_tensor={local!r}, device_mesh={device_mesh(self)!r}, placements={placements_of(self)!r})"
 
 
 def _attach() -> None:

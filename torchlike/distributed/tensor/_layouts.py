@@ -74,9 +74,9 @@ def mesh_of(placement: Meshed) -> DeviceMesh:
     all_devices = devices.devices_of(type_of := devices.of_placement(placement).type)
     ids = [[known_device.id for known_device in all_devices].index(device.id) for device in mesh.devices.flat]
     names = tuple(map(str, mesh.axis_names))
-    shown = None if names == tuple(f"dim_{n}" for n in range(len(names))) else names
+    dim_names = None if names == tuple(f"dim_{n}" for n in range(len(names))) else names
     numbers = _nested(ids, mesh.devices.shape)
-    return DeviceMesh(type_of, numbers, mesh_dim_names=shown, _grid=Grid(mesh, names))
+    return DeviceMesh(type_of, numbers, mesh_dim_names=dim_names, _grid=Grid(mesh, names))
 
 
 def _nested(numbers: list[int], shape: tuple[int, ...]) -> Any:

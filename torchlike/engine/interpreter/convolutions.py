@@ -79,9 +79,9 @@ class _Columns:
     def columns(self, x: np.ndarray) -> np.ndarray:
         """(images, groups, channels of a group × places of the kernel, places of the result)"""
         if not self.plain:
-            wide = np.zeros((*x.shape[:2], *self.padded), self.dtype)
-            wide[self.inside] = x
-            x = wide
+            padded_images = np.zeros((*x.shape[:2], *self.padded), self.dtype)
+            padded_images[self.inside] = x
+            x = padded_images
         moves = [s * d for s, d in zip(x.strides[2:], self.geometry.dilation, strict=True)]
         steps = [s * n for s, n in zip(x.strides[2:], self.geometry.stride, strict=True)]
         windows = as_strided(
@@ -99,22 +99,24 @@ class _Columns:
 
     def of_images(self, w: np.ndarray, y: np.ndarray) -> np.ndarray:
         count, channels = self.geometry.x[:2]
-        wide = np.zeros((count, channels, *self.padded), self.dtype)
+        padded_images = np.zeros((count, channels, *self.padded), self.dtype)
         y = y.reshape(count, self.groups, -1, prod(self.result))
         w = w.reshape(self.groups, -1, self.inner).swapaxes(1, 2)
         spans = list(zip(self.geometry.dilation, self.geometry.stride, self.result, strict=True))
         for chunk in self.chunks:
             columns = np.matmul(w, y[chunk]).reshape(-1, channels, *self.kernel, *self.result)
-            images = wide[chunk]
+            images = padded_images[chunk]
             for place in np.ndindex(*self.kernel):
-                met = tuple(slice(p * d, p * d + (m - 1) * s + 1, s) for p, (d, s, m) in zip(place, spans, strict=True))
-                images[(..., *met)] += columns[(slice(None), slice(None), *place)]
-        return wide if self.plain else wide[self.inside]
+                window = tuple(
+                    slice(p * d, p * d + (m - 1) * s + 1, s) for p, (d, s, m) in zip(place, spans, strict=True)
+                )
+                images[(..., *window)] += columns[(slice(None), slice(None), *place)]
+        return padded_images if self.plain else padded_images[self.inside]
 
     def of_kernels(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         out = np.zeros((self.groups, self.geometry.w[0] // self.groups, self.inner), self.dtype)
         for chunk in self.chunks:
             columns = self.columns(x[chunk]).transpose(1, 0, 3, 2).reshape(self.groups, -1, self.inner)
-            met = y[chunk].reshape(columns.shape[1] // prod(self.result), self.groups, -1, prod(self.result))
-            out += np.matmul(met.transpose(1, 2, 0, 3).reshape(self.groups, -1, columns.shape[1]), columns)
+            images_part = y[chunk].reshape(columns.shape[1] // prod(self.result), self.groups, -1, prod(self.result))
+            out += np.matmul(images_part.transpose(1, 2, 0, 3).reshape(self.groups, -1, columns.shape[1]), columns)
         return out.reshape(self.geometry.w)

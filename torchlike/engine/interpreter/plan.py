@@ -281,8 +281,8 @@ class Builder:
             for function, inputs, output in self._with_memory_reused(needed, set(outputs))
         ]
         cost = sum(cost for *_, cost in needed)
-        read = {*outputs, *[reference for _, inputs, *_ in needed for reference in inputs]}
-        constants = [value if ("c", number) in read else None for number, value in enumerate(self.constants)]
+        references = {*outputs, *[reference for _, inputs, *_ in needed for reference in inputs]}
+        constants = [value if ("c", number) in references else None for number, value in enumerate(self.constants)]
         slots = [*constants, *[None] * (len(places) + self.temporaries)]
         return Plan(slots, first, calls, [slot(o) for o in outputs], cost)
 

@@ -124,7 +124,7 @@ def _conv(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedD
         )
         for place in np.ndindex(*(kernel if by_kernel else result))
     ]
-    read = count * channels * (prod(result) if by_kernel else prod(kernel))  # elements, for each part
+    reads = count * channels * (prod(result) if by_kernel else prod(kernel))  # elements, for each part
     if len(parts) > MAX_PARTS:
         raise Unsupported("a convolution of a large kernel")
 
@@ -140,17 +140,17 @@ def _conv(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedD
         if by_kernel:
             out = None
             for number, group_part in enumerate(parts):
-                seen = x[group_part].reshape(count, groups, group_channels, prod(result))
-                product = np.matmul(w[..., number], seen)  # [N, groups, O / groups, prod(result)]
+                window = x[group_part].reshape(count, groups, group_channels, prod(result))
+                product = np.matmul(w[..., number], window)  # [N, groups, O / groups, prod(result)]
                 out = product if out is None else np.add(out, product, out=out)
             assert out is not None
             return out.reshape(count, filters, *result).transpose(back)
         out = np.empty((count, groups, filters // groups, prod(result)), dtype)
         w = w.reshape(groups, filters // groups, -1).swapaxes(1, 2)  # [groups, C / groups * prod(kernel), O / groups]
         for number, group_part in enumerate(parts):
-            seen = x[group_part].reshape(count, groups, -1).swapaxes(0, 1)  # [groups, N, C / groups * prod(kernel)]
-            out[..., number] = np.matmul(seen, w).swapaxes(0, 1)
+            window = x[group_part].reshape(count, groups, -1).swapaxes(0, 1)  # [groups, N, C / groups * prod(kernel)]
+            out[..., number] = np.matmul(window, w).swapaxes(0, 1)
         return out.reshape(count, filters, *result).transpose(back)
 
     work = count * prod(result) * group_channels * prod(kernel) * filters
-    return with_cost(convolve, work / BLAS_SPEED + len(parts) * (1e-5 + 6e-10 * read))
+    return with_cost(convolve, work / BLAS_SPEED + len(parts) * (1e-5 + 6e-10 * reads))

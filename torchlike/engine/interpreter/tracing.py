@@ -90,8 +90,8 @@ def _guess(name: str, params: Parameters, avals: list[ShapedArray]) -> ShapedArr
     if shape is None:
         return None
     if name == "dot_general":
-        wanted = params["preferred_element_type"]
-        return ShapedArray(shape, first.dtype if wanted is None else wanted)
+        preferred = params["preferred_element_type"]
+        return ShapedArray(shape, first.dtype if preferred is None else preferred)
     return ShapedArray(shape, avals[-1].dtype)
 
 

@@ -41,9 +41,9 @@ def _window(function: np.ufunc) -> Rule:
 
         def reduce(x: np.ndarray) -> np.ndarray:
             if not plain:
-                wide = np.full(padded, start, dtype)
-                wide[inside] = x
-                x = wide
+                padded_array = np.full(padded, start, dtype)
+                padded_array[inside] = x
+                x = padded_array
             steps = [s * n for s, n in zip(x.strides, strides, strict=True)]
             within = [x.strides[d] * dilation[d] for d in moving]
             windows = as_strided(x, (*shape, *[window[d] for d in moving]), (*steps, *within), writeable=False)

@@ -46,12 +46,12 @@ class ShapeProp(Interpreter):
         result = super().run_node(n)
         has_tensor = False
 
-        def note(thing: object) -> Any:
+        def note(value: object) -> Any:
             nonlocal has_tensor
-            if isinstance(thing, Tensor):
+            if isinstance(value, Tensor):
                 has_tensor = True
-                return _extract_tensor_metadata(thing)
-            return thing
+                return _extract_tensor_metadata(value)
+            return value
 
         meta = map_aggregate(result, note)
         if has_tensor:

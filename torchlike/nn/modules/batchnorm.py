@@ -244,11 +244,11 @@ class SyncBatchNorm(_BatchNorm):
         """
         dims = [dim for dim in range(input.dim()) if dim != 1]
         wide = input.float() if input.dtype.itemsize < 4 else input
-        mine = wide.mean(dims)
+        own_mean = wide.mean(dims)
         shape = [1, -1] + [1] * (input.dim() - 2)
-        squares = (wide - mine.reshape(shape)).square().sum(dims)
-        number = mine.new_full((1, mine.numel()), input.numel() / input.size(1))
-        parts = stack(all_gather(cat([stack([mine, squares]), number]), self.process_group))
+        squares = (wide - own_mean.reshape(shape)).square().sum(dims)
+        number = own_mean.new_full((1, own_mean.numel()), input.numel() / input.size(1))
+        parts = stack(all_gather(cat([stack([own_mean, squares]), number]), self.process_group))
         means, around, counts = parts[:, 0], parts[:, 1], parts[:, 2]
         total = counts.sum(0)
         mean = (means * counts).sum(0) / total

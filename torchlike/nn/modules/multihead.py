@@ -78,11 +78,11 @@ class MultiheadAttention(Module):
         def parameter(*shape: int) -> Parameter:
             return Parameter(unfilled(shape, device=device, dtype=dtype))
 
-        same = self._qkv_same_embed_dim
-        self.register_parameter("in_proj_weight", parameter(3 * embed_dim, embed_dim) if same else None)
-        self.register_parameter("q_proj_weight", None if same else parameter(embed_dim, embed_dim))
-        self.register_parameter("k_proj_weight", None if same else parameter(embed_dim, self.kdim))
-        self.register_parameter("v_proj_weight", None if same else parameter(embed_dim, self.vdim))
+        same_dim = self._qkv_same_embed_dim
+        self.register_parameter("in_proj_weight", parameter(3 * embed_dim, embed_dim) if same_dim else None)
+        self.register_parameter("q_proj_weight", None if same_dim else parameter(embed_dim, embed_dim))
+        self.register_parameter("k_proj_weight", None if same_dim else parameter(embed_dim, self.kdim))
+        self.register_parameter("v_proj_weight", None if same_dim else parameter(embed_dim, self.vdim))
         self.register_parameter("in_proj_bias", parameter(3 * embed_dim) if bias else None)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
         if add_bias_kv:

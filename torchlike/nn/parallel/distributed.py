@@ -151,11 +151,11 @@ class DistributedDataParallel(Module):
                     f"DDP expects same model across all ranks, but Rank {self.process_group.rank()} has {len(shapes)} params, "
                     f"while rank {rank} has inconsistent {len(others)} params."
                 )
-            for number, (mine, theirs) in enumerate(zip(shapes, others, strict=True)):
-                if mine != theirs:
+            for number, (own_shape, other_shape) in enumerate(zip(shapes, others, strict=True)):
+                if own_shape != other_shape:
                     raise RuntimeError(
-                        f"DDP expects same model across all ranks: params[{number}] in this process with sizes {list(mine[0])} and "
-                        f"dtype {mine[1]} appears not to match sizes {list(theirs[0])} and dtype {theirs[1]} in rank {rank}."
+                        f"DDP expects same model across all ranks: params[{number}] in this process with sizes {list(own_shape[0])} and "
+                        f"dtype {own_shape[1]} appears not to match sizes {list(other_shape[0])} and dtype {other_shape[1]} in rank {rank}."
                     )
 
     def _buffers_to_sync(self) -> list[Tensor]:

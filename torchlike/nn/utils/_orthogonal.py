@@ -28,8 +28,8 @@ def _is_orthogonal(q: Tensor) -> bool:
     rows, columns = q.shape[-2:]
     if rows < columns:
         return False
-    same = eye(columns, dtype=q.dtype, device=q.device)
-    return (q.mH @ q).allclose(same.expand(*q.shape[:-2], columns, columns), atol=10 * rows * finfo(q.dtype).eps)
+    identity = eye(columns, dtype=q.dtype, device=q.device)
+    return (q.mH @ q).allclose(identity.expand(*q.shape[:-2], columns, columns), atol=10 * rows * finfo(q.dtype).eps)
 
 
 def _nearby(matrix: Tensor) -> Tensor:
@@ -53,12 +53,12 @@ class _Orthogonal(Module):
             self.register_buffer("base", None)
 
     def forward(self, X: Tensor) -> Tensor:
-        wide = X.shape[-2] < X.shape[-1]
-        X = X.mT if wide else X
+        is_wide = X.shape[-2] < X.shape[-1]
+        X = X.mT if is_wide else X
         Q = self._reflections(X) if self.orthogonal_map == "householder" else self._rotation(X)
         if hasattr(self, "base"):
             Q = self.base @ Q
-        return Q.mT if wide else Q
+        return Q.mT if is_wide else Q
 
     def _reflections(self, X: Tensor) -> Tensor:
         """A product of reflections, whose vectors stand below the diagonal, with the diagonal's signs."""
@@ -76,8 +76,8 @@ class _Orthogonal(Module):
         if self.orthogonal_map == "matrix_exp":
             Q = linalg_matrix_exp(A)
         else:
-            same = eye(rows, dtype=A.dtype, device=A.device)
-            Q = linalg_solve(same - 0.5 * A, same + 0.5 * A)
+            identity = eye(rows, dtype=A.dtype, device=A.device)
+            Q = linalg_solve(identity - 0.5 * A, identity + 0.5 * A)
         return Q if rows == columns else Q[..., :columns]
 
     @no_grad()
@@ -87,8 +87,8 @@ class _Orthogonal(Module):
                 f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
             )
         original = Q
-        wide = Q.shape[-2] < Q.shape[-1]
-        Q = Q.mT if wide else Q
+        is_wide = Q.shape[-2] < Q.shape[-1]
+        Q = Q.mT if is_wide else Q
         rows, columns = Q.shape[-2:]
         if hasattr(self, "base"):
             if rows > columns:
@@ -109,4 +109,4 @@ class _Orthogonal(Module):
         signs = _diagonal(packed).sign() * ones_like(tau).masked_fill(tau == 0, -1.0)
         packed = packed.clone()
         _diagonal(packed).copy_(signs)
-        return packed.mT if wide else packed
+        return packed.mT if is_wide else packed

@@ -409,11 +409,11 @@ def global_unstructured(
     method._tensor_name = "temp"
     container = PruningContainer(method)
     with no_grad():
-        whole = container.compute_mask(ranked, cat([mask.reshape(-1) for mask in masks]))
+        joint_mask = container.compute_mask(ranked, cat([mask.reshape(-1) for mask in masks]))
     start = 0
     for (module, name), t in zip(pairs, tensors, strict=True):
         end = start + t.numel()
-        custom_from_mask(module, name, whole[start:end].view(t.shape))
+        custom_from_mask(module, name, joint_mask[start:end].view(t.shape))
         start = end
 
 

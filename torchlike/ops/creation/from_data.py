@@ -371,20 +371,20 @@ def array_of(data: object, dtype: dtypes.dtype | None) -> np.ndarray:
         if isinstance(leaf, Tensor):
             if leaf.numel() != 1:
                 raise ValueError("only one element tensors can be converted to Python scalars")
-            mine, leaf = leaf.dtype, leaf.item()
+            leaf_dtype, leaf = leaf.dtype, leaf.item()
         elif isinstance(leaf, np.generic) or (isinstance(leaf, np.ndarray) and not leaf.ndim):
-            mine, leaf = dtypes.from_numpy_dtype(leaf.dtype), leaf.item()
+            leaf_dtype, leaf = dtypes.from_numpy_dtype(leaf.dtype), leaf.item()
         elif isinstance(leaf, (bool, int, float, complex)):
-            mine = dtypes.of_number(leaf)
+            leaf_dtype = dtypes.of_number(leaf)
         elif hasattr(leaf, "__index__"):
-            mine, leaf = dtypes.int64, leaf.__index__()
+            leaf_dtype, leaf = dtypes.int64, leaf.__index__()
         elif hasattr(leaf, "__float__"):
-            mine, leaf = dtypes.get_default_dtype(), float(leaf)
+            leaf_dtype, leaf = dtypes.get_default_dtype(), float(leaf)
         elif _is_sequence(leaf):
             raise TypeError(f"'{type(leaf).__name__}' object cannot be interpreted as an integer")
         else:
             raise RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
-        common = mine if common is None else dtypes.promote_types(common, mine)
+        common = leaf_dtype if common is None else dtypes.promote_types(common, leaf_dtype)
         plain.append(leaf)
     return _from_numbers(plain, set(map(type, plain)), dtype or common).reshape(shape)
 

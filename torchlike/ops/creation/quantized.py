@@ -216,7 +216,7 @@ def quantize_per_tensor(
     if not isinstance(input, Tensor):
         scales, zeros = scale.tolist(), zero_point.tolist()  # pyright: ignore[reportAttributeAccessIssue]
         every = zip(input, scales, zeros, strict=True)
-        return tuple(quantize_per_tensor(each, number, zero, dtype) for each, number, zero in every)
+        return tuple(quantize_per_tensor(tensor, number, zero, dtype) for tensor, number, zero in every)
     _check_input(input, dtype)
     scale, zero_point = float(scale), int(zero_point)
     _check_zero_points("quantize_tensor_per_tensor_affine", zero_point, zero_point, dtype)

@@ -472,10 +472,10 @@ def multinomial(
     if on_meta(input):
         return _new_undrawn((*input.shape[:-1], int(num_samples)), np.int64, False, out)
     turned = memory_order(input) is not None
-    drawn = draw_multinomial(_generator(generator), input._array(), int(num_samples), replacement, turned)
+    samples = draw_multinomial(_generator(generator), input._array(), int(num_samples), replacement, turned)
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
-    return _new_random(np.ascontiguousarray(drawn), input._aval.placement, False, out)
+    return _new_random(np.ascontiguousarray(samples), input._aval.placement, False, out)
 
 
 # ---- in place

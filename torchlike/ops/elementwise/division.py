@@ -116,8 +116,8 @@ def _check_rounding(input: Any, other: Any, rounding_mode: str | None) -> None:
     if word is not None and (
         common == {dtypes.BOOL} or dtypes.COMPLEX in common or any(type(d) is complex for d in (input, other))
     ):
-        named = input if isinstance(input, dtypes.dtype) else other
-        raise NotImplementedError(f"\"div_{word}_cpu\" not implemented for '{named.scalar_name}'")
+        dtype = input if isinstance(input, dtypes.dtype) else other
+        raise NotImplementedError(f"\"div_{word}_cpu\" not implemented for '{dtype.scalar_name}'")
 
 
 @op(

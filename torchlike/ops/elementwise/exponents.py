@@ -66,11 +66,19 @@ def complex_logaddexp(x: Array, y: Array) -> Array:
     """The logarithm on the branch of the argument with the larger real part, as PyTorch gives it; JAX gives the principal one."""
     less = x.real < y.real
     low, high = jnp.where(less, x, y), jnp.where(less, y, x)
-    same = jnp.isinf(x.real) & (x.real == y.real)
+    equal_infinities = jnp.isinf(x.real) & (x.real == y.real)
     zero = jnp.zeros((), x.dtype)
-    endless = jnp.where(x.real < 0, low, jnp.log(jnp.exp(jnp.where(same, x, zero)) + jnp.exp(jnp.where(same, y, zero))))
+    endless = jnp.where(
+        x.real < 0,
+        low,
+        jnp.log(jnp.exp(jnp.where(equal_infinities, x, zero)) + jnp.exp(jnp.where(equal_infinities, y, zero))),
+    )
     gone = low.real - high.real == -math.inf  # 0, of which XLA makes 0 * infinity
-    return jnp.where(same, endless, high + jnp.log1p(jnp.where(gone, zero, jnp.exp(jnp.where(same, zero, low - high)))))
+    return jnp.where(
+        equal_infinities,
+        endless,
+        high + jnp.log1p(jnp.where(gone, zero, jnp.exp(jnp.where(equal_infinities, zero, low - high)))),
+    )
 
 
 @op(

@@ -26,8 +26,8 @@ def _rounded(x: Array, scale: Array, zero_point: Array, low: int, high: int) -> 
 
 
 def _number(x: Array, scale: Array, zero_point: Array) -> Array:
-    whole = zero_point == jnp.round(zero_point)  # one that is not is added before rounding, as PyTorch does
-    return jnp.where(whole, zero_point + jnp.round(x * (1 / scale)), jnp.round(x * (1 / scale) + zero_point))
+    is_integral = zero_point == jnp.round(zero_point)  # one that is not is added before rounding, as PyTorch does
+    return jnp.where(is_integral, zero_point + jnp.round(x * (1 / scale)), jnp.round(x * (1 / scale) + zero_point))
 
 
 @_rounded.defjvp
@@ -54,7 +54,9 @@ def fake_quantized(
     """The values nearest to the elements among those that an integer from ``low`` to ``high`` stands for."""
     kind = jnp.float64 if input.dtype == jnp.float64 else jnp.float32
     sizes = () if axis is None else tuple(-1 if d == axis else 1 for d in range(input.ndim))
-    scale, zero_point = (jax.lax.stop_gradient(each.astype(kind).reshape(sizes)) for each in (scale, zero_point))
+    scale, zero_point = (
+        jax.lax.stop_gradient(parameter.astype(kind).reshape(sizes)) for parameter in (scale, zero_point)
+    )
     return _rounded(input.astype(kind), scale, zero_point, low, high).astype(input.dtype)
 
 
@@ -106,8 +108,8 @@ def fake_quantize_per_channel_affine(
         raise RuntimeError(f"Scale must be Float or BFloat16, found {scale.dtype.scalar_name}")
     if zero_point.dtype not in (dtypes.int32, dtypes.float32, dtypes.float16):
         raise RuntimeError(f"Zero-point must be Int32, Float or Half, found {zero_point.dtype.scalar_name}")
-    for name, each in (("scale", scale), ("zero point", zero_point)):
-        if each.dim() != 1:
+    for name, parameter in (("scale", scale), ("zero point", zero_point)):
+        if parameter.dim() != 1:
             raise RuntimeError(f"{name} should be a 1-D tensor")
     if scale.numel() != zero_point.numel():
         raise RuntimeError("scale and zero-point need to have the same dimensions")

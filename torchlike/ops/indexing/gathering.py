@@ -505,11 +505,11 @@ def index_copy(input: Array, dim: int, index: Indices, source: Array) -> Array:
         raise IndexError(
             f"index_copy_(): Number of indices ({places.shape[0]}) should be equal to source.size(dim) ({source.shape[dim]})"
         )
-    mine, theirs = ([n for d, n in enumerate(a.shape) if d != dim] for a in (target, slices))
-    if source.ndim and mine != theirs:
+    target_sizes, slice_sizes = ([n for d, n in enumerate(a.shape) if d != dim] for a in (target, slices))
+    if source.ndim and target_sizes != slice_sizes:
         raise RuntimeError(
-            f"index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {mine} at dimension "
-            f"{dim} and source slice shape: {theirs} at dimension 0."
+            f"index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {target_sizes} at dimension "
+            f"{dim} and source slice shape: {slice_sizes} at dimension 0."
         )
     where = (None,) * dim + (places,)
     shape = jax.eval_shape(lambda a: a[_slices(dim, places)], target).shape

@@ -139,20 +139,22 @@ def einsum(*args: Any) -> Tensor:
         t.dim() - len(term.replace("...", "")) if "..." in term else 0 for t, term in zip(operands, terms, strict=True)
     ]
     spare = "".join([c for c in LETTERS if c not in used_letters][: max([0, *ranks])])
-    named = [_expand_ellipsis(term, i, t.dim(), spare) for i, (term, t) in enumerate(zip(terms, operands, strict=True))]
+    explicit_terms = [
+        _expand_ellipsis(term, i, t.dim(), spare) for i, (term, t) in enumerate(zip(terms, operands, strict=True))
+    ]
     if arrow:
         for letter in right.replace("...", ""):
             if right.count(letter) > 1:
                 raise RuntimeError(f"einsum(): output subscript {letter} appears more than once in the output")
-            if not any(letter in term for term in named):
+            if not any(letter in term for term in explicit_terms):
                 raise RuntimeError(
                     f"einsum(): output subscript {letter} does not appear in the equation for any input operand"
                 )
         result = right.replace("...", spare, 1)
     else:
         result = spare + "".join(c for c in LETTERS if left.count(c) == 1)
-    _check_sizes(operands, named)
-    return summed(list(operands), tuple(named), result)
+    _check_sizes(operands, explicit_terms)
+    return summed(list(operands), tuple(explicit_terms), result)
 
 
 def _check_letters(equation: str) -> None:

@@ -568,9 +568,9 @@ def _eliminate(x: Array, k: int) -> tuple[Array, Array]:
     tau = jnp.where(is_eliminated, 0, (beta - alpha) / jnp.where(is_eliminated, one, beta))
     v = below / jnp.where(is_eliminated, one, alpha - beta)[..., None]
     x = x.at[..., k, k].set(jnp.where(is_eliminated, alpha, beta)).at[..., k + 1 :, k].set(v)
-    whole = jnp.concatenate([jnp.ones_like(alpha)[..., None], v], -1)[..., None]
+    vectors = jnp.concatenate([jnp.ones_like(alpha)[..., None], v], -1)[..., None]
     block = x[..., k:, k + 1 :]
-    changed = block - jnp.conj(tau)[..., None, None] * whole * mm(adjoint(whole), block)
+    changed = block - jnp.conj(tau)[..., None, None] * vectors * mm(adjoint(vectors), block)
     return x.at[..., k:, k + 1 :].set(changed), tau
 
 

@@ -38,12 +38,12 @@ def svd_lowrank(
     """
     B = A if M is None else A - M.expand(A.shape)
     *_, m, n = B.shape
-    if wide := m < n:  # the smaller factor is the one that is decomposed exactly
+    if is_wide := m < n:  # the smaller factor is the one that is decomposed exactly
         B = B.mH
     Q = _basis(B, 6 if q is None else q, 2 if niter is None else niter)
     U, S, Vh = linalg_svd(Q.mH.matmul(B), full_matrices=False)
     U, V = Q.matmul(U), Vh.mH
-    return (V, S, U) if wide else (U, S, V)
+    return (V, S, U) if is_wide else (U, S, V)
 
 
 @composite(forms=Form.FUNCTION)

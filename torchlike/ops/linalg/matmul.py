@@ -442,8 +442,8 @@ def _times(factor: object, array: Array) -> Array:
 
 def _same_as_input(input: Array, other: Array, name: str = "self") -> None:
     if input.dtype != other.dtype:
-        mine, theirs = (dtypes.from_numpy_dtype(x.dtype).scalar_name for x in (input, other))
-        raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {mine} and {theirs}")
+        input_name, other_name = (dtypes.from_numpy_dtype(x.dtype).scalar_name for x in (input, other))
+        raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {input_name} and {other_name}")
 
 
 ADDED = {"beta": 0.5, "alpha": 2.0}

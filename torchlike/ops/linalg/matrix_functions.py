@@ -250,8 +250,8 @@ def linalg_matrix_rank(
     if isinstance(tol, bool):
         tol, hermitian = None, tol
     atol = tol if tol is not None else atol
-    for each, word in ((atol, "atol"), (rtol, "rtol")):
-        if isinstance(each, Tensor) and each.dtype.category == dtypes.COMPLEX:
+    for tolerance, word in ((atol, "atol"), (rtol, "rtol")):
+        if isinstance(tolerance, Tensor) and tolerance.dtype.category == dtypes.COMPLEX:
             raise RuntimeError(f"{name}: {word} tensor of complex type is not supported.")
     if A.numel() == 0:
         return A.new_zeros(A.shape[:-2], dtype=dtypes.int64)
@@ -260,9 +260,9 @@ def linalg_matrix_rank(
     has_tolerance = (isinstance(atol, Tensor) or (atol is not None and atol > 0)) or tol is not None
     if rtol is None:
         rtol = 0.0 if has_tolerance else float(np.finfo(A.dtype.numpy).eps) * max(A.shape[-2:])
-    each = lambda t: t.unsqueeze(-1) if isinstance(t, Tensor) else t  # noqa: E731
-    bound = largest * each(rtol)
-    atol = each(0.0 if atol is None else atol)
+    for_each_matrix = lambda t: t.unsqueeze(-1) if isinstance(t, Tensor) else t  # noqa: E731
+    bound = largest * for_each_matrix(rtol)
+    atol = for_each_matrix(0.0 if atol is None else atol)
     bound = bound.maximum(atol) if isinstance(atol, Tensor) else bound.clamp_min(atol)
     return (values > bound).sum(-1)
 

@@ -401,8 +401,8 @@ def triangular_solve(
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     """The X of ``A X = input``, where ``A = L L^H``, or ``L^H L`` with ``upper``."""
     if input.ndim < 2 or L.ndim < 2:
-        which, x = ("b", input) if input.ndim < 2 else ("u", L)
-        raise RuntimeError(f"{which} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
+        name, x = ("b", input) if input.ndim < 2 else ("u", L)
+        raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
     floating("cholesky_solve", L)
     L = adjoint(L) if upper else L
     return triangular(L, triangular(L, input, lower=True), lower=True, adjointed=True)

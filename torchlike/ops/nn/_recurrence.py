@@ -71,9 +71,9 @@ def _lstm_forward(x: Array, h: Array, state: Array, cell: Array) -> tuple[Array,
 
 
 def _lstm_slopes(
-    kept: tuple[Array, Array, Array, Array], new: Array, state: Array, new_cell: Array, cell: Array
+    gates_before: tuple[Array, Array, Array, Array], new: Array, state: Array, new_cell: Array, cell: Array
 ) -> tuple[Array, Array, Array]:
-    i, f, g, o = kept
+    i, f, g, o = gates_before
     squashed = jnp.tanh(new_cell)
     through = o * (1 - squashed * squashed)
     gates = [g * i * (1 - i), cell * f * (1 - f), i * (1 - g * g), squashed * o * (1 - o)]
@@ -153,9 +153,11 @@ class Plan:
     def weights(self, flat: list[Array], number: int) -> Weights:
         """Picks the weights of one layer and direction out of the flat list."""
         count = 2 + 2 * self.has_biases + self.projected
-        mine = flat[number * count : (number + 1) * count]
-        biases = mine[2:4] if self.has_biases else (None, None)
-        return Weights(mine[0], mine[1], biases[0], biases[1], mine[-1] if self.projected else None)
+        own_weights = flat[number * count : (number + 1) * count]
+        biases = own_weights[2:4] if self.has_biases else (None, None)
+        return Weights(
+            own_weights[0], own_weights[1], biases[0], biases[1], own_weights[-1] if self.projected else None
+        )
 
 
 @functools.cache
@@ -394,10 +396,10 @@ def _by_layer(plan: Plan, arrays: list[Array]) -> list[tuple[Array, Array | None
     """States, cells and the rest that the derivative reads, for each layer and direction."""
     count = plan.num_layers * (2 if plan.bidirectional else 1)
     saved_arrays = arrays[plan.results :]
-    each = len(saved_arrays) // count
+    arrays_per_layer = len(saved_arrays) // count
     return [
         (k[0], k[1] if plan.cell.has_cell else None, tuple(k[1 + plan.cell.has_cell :]))
-        for k in (saved_arrays[i * each : (i + 1) * each] for i in range(count))
+        for k in (saved_arrays[i * arrays_per_layer : (i + 1) * arrays_per_layer] for i in range(count))
     ]
 
 

@@ -162,10 +162,10 @@ def multilabel_margin_loss(input: Array, target: Indices, reduction: str) -> Arr
     rows, labels = jnp.atleast_2d(input), jnp.atleast_2d(target)
     classes = rows.shape[1]
     counted = jnp.cumsum((labels < 0).astype(np.int32), axis=1) == 0
-    named = (labels[:, :, None] == jnp.arange(classes, dtype=labels.dtype)) & counted[:, :, None]
+    is_label = (labels[:, :, None] == jnp.arange(classes, dtype=labels.dtype)) & counted[:, :, None]
     zero = jnp.zeros((), rows.dtype)
-    scores = jnp.sum(jnp.where(named, rows[:, None, :], zero), axis=2)  # of each label
-    other = ~jnp.any(named, axis=1)
+    scores = jnp.sum(jnp.where(is_label, rows[:, None, :], zero), axis=2)  # of each label
+    other = ~jnp.any(is_label, axis=1)
     hinge = _above_zero(jnp.ones((), rows.dtype) - scores[:, :, None] + rows[:, None, :])
     loss = jnp.sum(jnp.where(counted[:, :, None] & other[:, None, :], hinge, zero), axis=(1, 2))
     return _finish(loss / jnp.asarray(classes, rows.dtype), input.ndim < 2, reduction)

@@ -35,8 +35,8 @@ def _keep_mask(input: Tensor, p: float, channels: bool) -> np.ndarray:
         order = memory_order(input)
     if order is None:
         return sampling.bernoulli(rng.current_generator(), shape, input.dtype.numpy, 1 - p)
-    drawn = sampling.bernoulli(rng.current_generator(), tuple(shape[d] for d in order), input.dtype.numpy, 1 - p)
-    return np.ascontiguousarray(drawn.transpose(np.argsort(order)))
+    mask = sampling.bernoulli(rng.current_generator(), tuple(shape[d] for d in order), input.dtype.numpy, 1 - p)
+    return np.ascontiguousarray(mask.transpose(np.argsort(order)))
 
 
 def _on(array: np.ndarray, input: Tensor) -> Tensor:

@@ -129,8 +129,10 @@ def _check(input: Array, grid: Array, mode: int) -> None:
     if input.shape[0] != grid.shape[0]:
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, {shapes}")
     if input.ndim not in (4, 5) or input.ndim != grid.ndim:
-        which = f"{input.ndim}D" if input.ndim in (4, 5) else "4D or 5D"
-        raise RuntimeError(f"grid_sampler(): expected {which} input and grid with same number of dimensions, {shapes}")
+        expected = f"{input.ndim}D" if input.ndim in (4, 5) else "4D or 5D"
+        raise RuntimeError(
+            f"grid_sampler(): expected {expected} input and grid with same number of dimensions, {shapes}"
+        )
     if grid.shape[-1] != input.ndim - 2:
         raise RuntimeError(
             f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but got grid with sizes "

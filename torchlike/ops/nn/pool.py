@@ -57,13 +57,13 @@ def _windows(
 
 def _first_largest(parts: list[Array]) -> tuple[Array, Array]:
     """The largest of several arrays, element by element, and which holds it first; NaN is larger than all."""
-    best, which = parts[0], jnp.zeros(parts[0].shape, np.int32)
+    best, places = parts[0], jnp.zeros(parts[0].shape, np.int32)
     for number, part in enumerate(parts[1:], 1):
         better = part > best
         if part.dtype.kind not in "iub":
             better |= jnp.isnan(part)
-        best, which = jnp.where(better, part, best), jnp.where(better, np.int32(number), which)
-    return best, which
+        best, places = jnp.where(better, part, best), jnp.where(better, np.int32(number), places)
+    return best, places
 
 
 def _largest(x: Array, windows: Callable[[Array, Any], list[Array]]) -> tuple[Array, Array]:
@@ -80,10 +80,10 @@ def _largest(x: Array, windows: Callable[[Array, Any], list[Array]]) -> tuple[Ar
     @pool.defjvp
     def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> Any:
         (x,), (t,) = primals, tangents
-        best, which = pool(x)
+        best, places = pool(x)
         zero = jnp.zeros((), x.dtype)
-        parts = [jnp.where(which == k, part, zero) for k, part in enumerate(windows(t, zero))]
-        return (best, which), (sum(parts[1:], parts[0]), np.zeros(which.shape, jax.dtypes.float0))
+        parts = [jnp.where(places == k, part, zero) for k, part in enumerate(windows(t, zero))]
+        return (best, places), (sum(parts[1:], parts[0]), np.zeros(places.shape, jax.dtypes.float0))
 
     return pool(x)
 
@@ -123,12 +123,12 @@ def max_pool(
     sizes = tuple(
         _output_size(*window, ceil_mode) for window in zip(lengths, kernel, stride, padding, dilation, strict=True)
     )
-    values, which = _largest(input, lambda x, fill: _windows(x, sizes, kernel, stride, padding, dilation, fill))
-    return values, _flat_positions(which, sizes, kernel, stride, padding, dilation, lengths)
+    values, places = _largest(input, lambda x, fill: _windows(x, sizes, kernel, stride, padding, dilation, fill))
+    return values, _flat_positions(places, sizes, kernel, stride, padding, dilation, lengths)
 
 
 def _flat_positions(
-    which: Array, sizes: Steps, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, lengths: Steps
+    places: Array, sizes: Steps, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, lengths: Steps
 ) -> Array:
     """From the number of the offset within each window to the position in the flattened image.
 
@@ -141,7 +141,7 @@ def _flat_positions(
         begins += begin.reshape([-1 if i == axis else 1 for i in range(len(sizes))])
     steps = [d * length for d, length in zip(dilation, strides, strict=True)]
     within = np.asarray([sum(map(operator.mul, place, steps)) for place in _places(kernel)])
-    return jnp.asarray(within).at[which].get(mode="promise_in_bounds", wrap_negative_indices=False) + begins
+    return jnp.asarray(within).at[places].get(mode="promise_in_bounds", wrap_negative_indices=False) + begins
 
 
 @op(
@@ -176,8 +176,8 @@ def avg_pool(
     )
     half = input.dtype.kind not in "iubc" and input.dtype.itemsize < 4
     x = input.astype(jnp.float32) if half else input
-    whole = all(n * k == length for n, k, length in zip(sizes, kernel, lengths, strict=True))
-    if stride == kernel and whole and not any(padding):
+    covers_input = all(n * k == length for n, k, length in zip(sizes, kernel, lengths, strict=True))
+    if stride == kernel and covers_input and not any(padding):
         split = [d for n, k in zip(sizes, kernel, strict=True) for d in (n, k)]
         lead = x.shape[: x.ndim - count]
         total = jnp.sum(x.reshape(*lead, *split), axis=tuple(len(lead) + 1 + 2 * i for i in range(count)))
@@ -244,9 +244,9 @@ def adaptive_avg_pool(input: Array, output_size: Sequence[int], shown: str) -> A
         inside = (places >= begins[:, None]) & (places < ends[:, None])  # (size, length)
         x = jnp.moveaxis(contract(x, jnp.asarray(inside, x.dtype), ((axis,), (1,))), -1, axis)
     if all(size == 1 for size in output_size):  # PyTorch takes the mean then, and divides once
-        sizes = [math.prod(each.item() for each in sizes)]
-    for each in sizes:
-        x = exact_quotient(x, jnp.asarray(each, x.dtype))
+        sizes = [math.prod(count.item() for count in sizes)]
+    for count in sizes:
+        x = exact_quotient(x, jnp.asarray(count, x.dtype))
     return x.astype(input.dtype)
 
 
@@ -281,12 +281,12 @@ def adaptive_max_pool(input: Array, output_size: Sequence[int], shown: str) -> t
             x = jnp.take(x, grid, axis=input.ndim - 1 - back, mode="clip")
         return [x[(..., *(i for o in place for i in (slice(None), o)))] for place in _places(kernel)]
 
-    values, which = _largest(input, windows)
-    flat, number = jnp.zeros((), np.int64), which.astype(np.int64)
+    values, places = _largest(input, windows)
+    flat, number = jnp.zeros((), np.int64), places.astype(np.int64)
     for axis, (grid, length) in enumerate(zip(grids, lengths, strict=True)):
         offset = number // math.prod(kernel[axis + 1 :]) % kernel[axis]
         along = [-1 if i == axis else 1 for i in range(count)]
-        position = jnp.zeros(which.shape, np.int64)
+        position = jnp.zeros(places.shape, np.int64)
         for o in range(kernel[axis]):
             position = jnp.where(offset == o, grid[:, o].reshape(along), position)
         flat = flat * length + position

@@ -43,9 +43,11 @@ def _check_stack(plan: Plan, inputs: Inputs) -> None:
     stack_size = plan.num_layers * directions
     if any(h.shape[0] < stack_size for h in inputs.hidden):
         raise RuntimeError("Expected more hidden states in stacked_rnn")
-    each = 2 + 2 * plan.has_biases + plan.projected
-    if len(inputs.weights) != stack_size * each:
-        raise RuntimeError(f"expected {stack_size * each} weights of the recurrent layers, got {len(inputs.weights)}")
+    weights_per_layer = 2 + 2 * plan.has_biases + plan.projected
+    if len(inputs.weights) != stack_size * weights_per_layer:
+        raise RuntimeError(
+            f"expected {stack_size * weights_per_layer} weights of the recurrent layers, got {len(inputs.weights)}"
+        )
     width = inputs.data.shape[-1]
     for number in range(stack_size):
         w = plan.weights(inputs.weights, number)
@@ -125,13 +127,13 @@ def rnn_outputs(
     hidden: list[Array],
     weights: list[Array],
     masks: list[Array],
-    found: list[Array],
+    results: list[Array],
     batch_sizes: Indices | None,
     plan: Plan,
 ) -> tuple[Array, ...]:
     """The results among what ``rnn_run`` has found, linked with what they were computed from."""
     inputs, fixed = Inputs(input, list(hidden), list(weights)), LayerInputs(list(masks), batch_sizes)
-    return tuple(outputs(plan, inputs, fixed, list(found)))
+    return tuple(outputs(plan, inputs, fixed, list(results)))
 
 
 def _stack(

@@ -43,9 +43,9 @@ def _halves(name: str, y: Tensor, x: Tensor | None, dx: object, dim: int) -> Ten
     if x is not None and dx is not None:
         raise RuntimeError(f"{name}: received both `x` and `dx`")
     size = y.shape[dim]
-    both = narrow(y, dim, 1, size - 1) + narrow(y, dim, 0, size - 1)
+    sums = narrow(y, dim, 1, size - 1) + narrow(y, dim, 0, size - 1)
     if x is None:
-        return both
+        return sums
     if x.dim() == 1:
         if x.shape[0] != size:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
@@ -58,7 +58,7 @@ def _halves(name: str, y: Tensor, x: Tensor | None, dx: object, dim: int) -> Ten
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         along = x.shape[place]
         widths = narrow(x, place, 1, along - 1) - narrow(x, place, 0, along - 1)
-    return both * widths
+    return sums * widths
 
 
 @composite(forms=Form.FUNCTION)
@@ -166,7 +166,7 @@ def gradient(input: Any, *, spacing: object = 1, dim: Any = None, edge_order: in
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     spacing = 1 if spacing is None else spacing
-    several = isinstance(spacing, (tuple, list))
+    is_sequence = isinstance(spacing, (tuple, list))
     if dim is None:
         dims = list(range(input.dim()))
     else:
@@ -176,8 +176,8 @@ def gradient(input: Any, *, spacing: object = 1, dim: Any = None, edge_order: in
         raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
     if input.dtype is dtypes.uint8:
         raise RuntimeError("torch.gradient does not support uint8 input.")
-    spacings = list(spacing) if several else [spacing] * len(dims)
-    if several and len(spacings) != len(dims):
+    spacings = list(spacing) if is_sequence else [spacing] * len(dims)
+    if is_sequence and len(spacings) != len(dims):
         if dim is None:
             raise RuntimeError(
                 f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = {input.dim()}', "

@@ -377,17 +377,17 @@ def _three_forms(
     kwargs: dict[str, Any],
 ) -> Tensor | tuple[Tensor, Tensor]:
     """``max(input)``, ``max(input, dim, keepdim=False)`` and ``max(input, other)``."""
-    named = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in kwargs.items()}
+    keywords = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in kwargs.items()}
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
-    if not args and not named:
+    if not args and not keywords:
         return whole(input)
-    other = named.get("other", args[0] if args else None)
-    if isinstance(other, Tensor) and len(args) + len(named) == 1 and "dim" not in named:
+    other = keywords.get("other", args[0] if args else None)
+    if isinstance(other, Tensor) and len(args) + len(keywords) == 1 and "dim" not in keywords:
         return FUNCTIONS[other_op](input, other)
-    arguments = dict(zip(("dim", "keepdim"), args, strict=False)) | named
+    arguments = dict(zip(("dim", "keepdim"), args, strict=False)) | keywords
     if len(args) > 2 or not arguments.keys() <= {"dim", "keepdim"} or not is_integer(arguments.get("dim")):
-        got = ", ".join([*map(type_name, args), *(f"{k}={type_name(v)}" for k, v in named.items())])
+        got = ", ".join([*map(type_name, args), *(f"{k}={type_name(v)}" for k, v in keywords.items())])
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n * ()\n"
             " * (Tensor other)\n * (int dim, bool keepdim = False)\n"

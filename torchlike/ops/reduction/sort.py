@@ -197,9 +197,9 @@ def _median_forward(input: Array, skip_nan: bool) -> tuple[Array, object]:
 
 def _median_backward(skip_nan: bool, saved: tuple[Array, Array], grad: Array) -> tuple[Array]:
     input, result = saved
-    same = (input == result) | (jnp.isnan(input) & jnp.isnan(result))
-    share = grad / jnp.sum(same).astype(grad.dtype)
-    return (jnp.where(same, share, jnp.zeros((), grad.dtype)),)
+    equal = (input == result) | (jnp.isnan(input) & jnp.isnan(result))
+    share = grad / jnp.sum(equal).astype(grad.dtype)
+    return (jnp.where(equal, share, jnp.zeros((), grad.dtype)),)
 
 
 _median_of.defvjp(_median_forward, _median_backward)

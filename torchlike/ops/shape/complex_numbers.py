@@ -106,8 +106,8 @@ def _polar_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple
 def angle_of(input: Array) -> Array:
     """The angle; its derivative is 0 for real numbers and for complex 0."""
     if input.dtype.kind != "c":
-        shown = jnp.where(input < 0, jnp.asarray(jnp.pi, input.dtype), jnp.where(input != input, input, 0))
-        return lax.stop_gradient(shown)
+        angles = jnp.where(input < 0, jnp.asarray(jnp.pi, input.dtype), jnp.where(input != input, input, 0))
+        return lax.stop_gradient(angles)
     zero = input == 0
     # Zero must not reach the other branch: its derivative there would be 0 / 0.
     safe = jnp.where(zero, 1, input)

@@ -75,9 +75,9 @@ def result_type(tensor1: object, tensor2: object) -> dtypes.dtype:
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     torch.float32
     """
-    both = (tensor1, tensor2)
+    tensors = (tensor1, tensor2)
     return result_type_of(
-        [x._aval for x in both if isinstance(x, Tensor)], [x for x in both if not isinstance(x, Tensor)]
+        [x._aval for x in tensors if isinstance(x, Tensor)], [x for x in tensors if not isinstance(x, Tensor)]
     )
 
 

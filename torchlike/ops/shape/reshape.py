@@ -676,8 +676,8 @@ def _laid_out(input: Tensor, memory_format: memory_format_) -> Tensor:
     assert order is not None
     if input.dim() != len(order):
         raise RuntimeError(f"required rank {len(order)} tensor to use {memory_format.name} format")
-    same = permute(copy(permute(input, order)), tuple(order.index(d) for d in range(len(order))))
-    return without_base(same)
+    result = permute(copy(permute(input, order)), tuple(order.index(d) for d in range(len(order))))
+    return without_base(result)
 
 
 def without_base(tensor: Tensor) -> Tensor:

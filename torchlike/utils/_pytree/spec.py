@@ -33,13 +33,13 @@ class TreeSpec:
     num_children: int = dataclasses.field(init=False, compare=False)
 
     def __init__(self, type: object, context: Context, children_specs: list[TreeSpec]) -> None:
-        put = object.__setattr__
-        put(self, "type", type)
-        put(self, "_context", context)
-        put(self, "_children", children_specs)
-        put(self, "num_nodes", 1 + sum(child.num_nodes for child in children_specs))
-        put(self, "num_leaves", 1 if type is None else sum(child.num_leaves for child in children_specs))
-        put(self, "num_children", len(children_specs))
+        set_field = object.__setattr__
+        set_field(self, "type", type)
+        set_field(self, "_context", context)
+        set_field(self, "_children", children_specs)
+        set_field(self, "num_nodes", 1 + sum(child.num_nodes for child in children_specs))
+        set_field(self, "num_leaves", 1 if type is None else sum(child.num_leaves for child in children_specs))
+        set_field(self, "num_children", len(children_specs))
 
     def __repr__(self) -> str:
         return self._text(0)
@@ -134,14 +134,14 @@ class TreeSpec:
         return children
 
     def _as_builtin(self, tree: Any) -> Iterable[object]:
-        kind, mine = _get_node_type(tree), self.type
-        both_dicts = mine in STANDARD_DICT_TYPES and kind in STANDARD_DICT_TYPES
-        if kind is not mine and not both_dicts:
-            raise ValueError(f"Node type mismatch; expected {mine!r}, but got {kind!r}.")
+        kind, own_kind = _get_node_type(tree), self.type
+        both_dicts = own_kind in STANDARD_DICT_TYPES and kind in STANDARD_DICT_TYPES
+        if kind is not own_kind and not both_dicts:
+            raise ValueError(f"Node type mismatch; expected {own_kind!r}, but got {kind!r}.")
         if len(tree) != self.num_children:
             raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got {len(tree)}.")
         if both_dicts:  # the order of the keys is that of this structure
-            keys = self._context[1] if mine is defaultdict else self._context
+            keys = self._context[1] if own_kind is defaultdict else self._context
             missing, extra = set(keys).difference(tree), set(tree).difference(keys)
             if missing or extra:
                 words = (f"; missing key(s): {missing}" if missing else "") + (
@@ -150,9 +150,9 @@ class TreeSpec:
                 raise ValueError(f"Node keys mismatch{words}.")
             return [tree[key] for key in keys]
         children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
-        if mine is not deque and context != self._context:
+        if own_kind is not deque and context != self._context:
             raise ValueError(
-                f"Node context mismatch for node type {mine!r}; expected {self._context!r}, but got {context!r}."
+                f"Node context mismatch for node type {own_kind!r}; expected {self._context!r}, but got {context!r}."
             )
         return children
 

@@ -24,8 +24,8 @@ class MapFetcher:
             batch = type(self.dataset)._collated(self.dataset, index)
             if batch is not None:
                 return batch
-        if several := getattr(self.dataset, "__getitems__", None):
-            return self.collate_fn(several(index))
+        if get_items := getattr(self.dataset, "__getitems__", None):
+            return self.collate_fn(get_items(index))
         return self.collate_fn([self.dataset[number] for number in index])
 
 

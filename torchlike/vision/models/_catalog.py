@@ -18,7 +18,7 @@ __all__ = ["get_model", "get_model_builder", "get_model_weights", "get_weight", 
 
 _FILES = (alexnet, densenet, efficientnet, mobilenetv2, mobilenetv3, resnet, squeezenet, vgg, vision_transformer)
 _PUBLIC = [(name, getattr(file, name), file) for file in _FILES for name in file.__all__]
-_ENUMS = {name: each for name, each, _ in _PUBLIC if name.endswith("_Weights")}
+_ENUMS = {name: enum for name, enum, _ in _PUBLIC if name.endswith("_Weights")}
 # The names of a model and its weights differ in capital letters only: resnet18, ResNet18_Weights.
 _WEIGHTS_OF = {name.removesuffix("_Weights").lower(): kind for name, kind in _ENUMS.items()}
 _BUILDERS = {name: (make, file) for name, make, file in _PUBLIC if name in _WEIGHTS_OF}

@@ -255,7 +255,10 @@ def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
     """
     boxes1, boxes2 = upcast(boxes1), upcast(boxes2)
     distance, iou = _distance_iou(boxes1, boxes2, eps)
-    angles = [((each[..., 2] - each[..., 0]) / (each[..., 3] - each[..., 1])).atan() for each in (boxes1, boxes2)]
+    angles = [
+        ((corners[..., 2] - corners[..., 0]) / (corners[..., 3] - corners[..., 1])).atan()
+        for corners in (boxes1, boxes2)
+    ]
     shape = 4 / PI_SQUARED * (angles[0][..., :, None] - angles[1][..., None, :]) ** 2
     with no_grad():
         weight = shape / (1 - iou + shape + eps)

@@ -58,7 +58,7 @@ def deform_conv2d(
             f"offset output dims: ({offset.shape[2]}, {offset.shape[3]}) - computed output dims: ({rows}, {columns})"
         )
     offsets = offset.reshape(count, groups, taps, 2, rows, columns)
-    tap_y, tap_x = (each.reshape(-1, 1, 1) for each in np.mgrid[:kernel_y, :kernel_x])
+    tap_y, tap_x = (places.reshape(-1, 1, 1) for places in np.mgrid[:kernel_y, :kernel_x])
     start_y = np.arange(rows)[:, None] * step_y - pad_y + tap_y * gap_y
     start_x = np.arange(columns)[None, :] * step_x - pad_x + tap_x * gap_x
     dtype = input.dtype.numpy

@@ -130,23 +130,23 @@ class MultiScaleRoIAlign(nn.Module):
         self.scales: list[float] | None = None
 
     def forward(self, x: dict[str, Tensor], boxes: list[Tensor], image_shapes: list[tuple[int, int]]) -> Tensor:
-        maps = [each for name, each in x.items() if name in self.featmap_names]
+        maps = [feature_map for name, feature_map in x.items() if name in self.featmap_names]
         if self.scales is None:
             if not image_shapes:
                 raise ValueError("images list should not be empty")
             largest = max(shape[0] for shape in image_shapes)
-            self.scales = [2.0 ** round(math.log2(each.shape[-2] / largest)) for each in maps]
+            self.scales = [2.0 ** round(math.log2(feature_map.shape[-2] / largest)) for feature_map in maps]
         regions = region_rows(boxes)
         if len(maps) == 1:
             return roi_align(maps[0], regions, self.output_size, self.scales[0], self.sampling_ratio)
         first, last = (int(-math.log2(self.scales[place])) for place in (0, -1))
-        side = ops.cat([box_area(each) for each in boxes]).sqrt()
+        side = ops.cat([box_area(corners) for corners in boxes]).sqrt()
         levels = (self.canonical_level + (side / self.canonical_scale).log2() + 1e-6).floor().clamp(first, last)
         result = ops.zeros((len(regions), maps[0].shape[1], *self.output_size), dtype=maps[0].dtype)
         result = result.to(maps[0].device)
-        for level, (each, scale) in enumerate(zip(maps, self.scales, strict=True)):
+        for level, (feature_map, scale) in enumerate(zip(maps, self.scales, strict=True)):
             places = ops.where(levels == level + first)[0]
-            part = roi_align(each, regions[places], self.output_size, scale, self.sampling_ratio)
+            part = roi_align(feature_map, regions[places], self.output_size, scale, self.sampling_ratio)
             result = result.index_copy(0, places, part)
         return result
 

@@ -82,7 +82,10 @@ def complete_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none
     """
     boxes1, boxes2 = _floats(boxes1), _floats(boxes2)
     loss, iou = _distance_loss(boxes1, boxes2, 1e-7)
-    angles = [((each[..., 2] - each[..., 0]) / (each[..., 3] - each[..., 1])).atan() for each in (boxes1, boxes2)]
+    angles = [
+        ((corners[..., 2] - corners[..., 0]) / (corners[..., 3] - corners[..., 1])).atan()
+        for corners in (boxes1, boxes2)
+    ]
     shape = 4 / PI_SQUARED * (angles[1] - angles[0]) ** 2
     with no_grad():
         weight = shape / (1 - iou + shape + eps)

@@ -45,7 +45,7 @@ class FrozenBatchNorm2d(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         weight, bias, variance, mean = (
-            each.reshape(1, -1, 1, 1) for each in (self.weight, self.bias, self.running_var, self.running_mean)
+            numbers.reshape(1, -1, 1, 1) for numbers in (self.weight, self.bias, self.running_var, self.running_mean)
         )
         scale = weight * (variance + self.eps).rsqrt()
         return x * scale + (bias - mean * scale)
@@ -74,7 +74,7 @@ class _ConvNormActivation(nn.Sequential):
     ) -> None:
         if padding is None:
             kernels, gaps = (
-                (each,) * dimensions if isinstance(each, int) else tuple(each) for each in (kernel_size, dilation)
+                (size,) * dimensions if isinstance(size, int) else tuple(size) for size in (kernel_size, dilation)
             )
             padding = tuple((kernel - 1) // 2 * gap for kernel, gap in zip(kernels, gaps, strict=True))
             if isinstance(kernel_size, int) and isinstance(dilation, int):

@@ -58,7 +58,8 @@ class ColorJitter(Module):
         """The order of the four changes, and the factor of each, or None."""
         order = ops.tensor(_draw.permutation(None, 4))
         factors = [
-            None if each is None else _draw.between(None, *each) for each in (brightness, contrast, saturation, hue)
+            None if bounds is None else _draw.between(None, *bounds)
+            for bounds in (brightness, contrast, saturation, hue)
         ]
         return (order, *factors)  # pyright: ignore[reportReturnType]
 

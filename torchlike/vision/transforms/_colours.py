@@ -226,8 +226,8 @@ def rgb_of(hue: Tensor, saturation: Tensor, value: Tensor) -> Tensor:
         (low, low, rising, value, value, falling),
     ):
         channel = values[0]
-        for which in range(1, 6):
-            channel = ops.where(number == which, values[which], channel)
+        for shift in range(1, 6):
+            channel = ops.where(number == shift, values[shift], channel)
         channels.append(channel)
     return ops.stack(channels, -3)
 
@@ -412,13 +412,13 @@ def gaussian_blur(
         sigmas = [size * 0.15 + 0.35 for size in sizes]
     if not isinstance(sigmas, (list, tuple, int, float)):
         raise TypeError(f"sigma should be either float or sequence of floats. Got {type(sigmas)}")
-    deviations = [float(sigmas)] * 2 if isinstance(sigmas, (int, float)) else [float(each) for each in sigmas]
+    deviations = [float(sigmas)] * 2 if isinstance(sigmas, (int, float)) else [float(deviation) for deviation in sigmas]
     if len(deviations) == 1:
         deviations *= 2
     if len(deviations) != 2:
         raise ValueError(f"If sigma is a sequence, its length should be 2. Got {len(deviations)}")
-    for each in deviations:
-        if each <= 0.0:
+    for deviation in deviations:
+        if deviation <= 0.0:
             raise ValueError(f"sigma should have positive values. Got {deviations}")
     if not isinstance(img, Tensor) and not is_image(img):
         raise TypeError(f"img should be PIL Image or Tensor. Got {type(img)}")

@@ -233,7 +233,7 @@ def sampled_at(img: Tensor, grid: Tensor, mode: str, fill: Fill) -> Tensor:
     x = nnf.grid_sample(x, grid, mode=mode, padding_mode="zeros", align_corners=False)
     if fill is not None:
         x, inside = x[:, :-1], x[:, -1:]
-        values = [float(fill)] if isinstance(fill, (int, float)) else [float(each) for each in fill]
+        values = [float(fill)] if isinstance(fill, (int, float)) else [float(number) for number in fill]
         colour = ops.tensor(values, dtype=x.dtype, device=x.device).reshape(1, -1, 1, 1)
         x = ops.where(inside < 0.5, colour, x) if mode == "nearest" else x * inside + (1.0 - inside) * colour
     if img.dtype.category < dtypes.FLOAT:
@@ -356,7 +356,7 @@ def _checked_affine(
         raise ValueError(f"Shear should be a sequence containing two values. Got {shear}")
     if center is not None and not isinstance(center, (list, tuple)):
         raise TypeError("Argument center should be a sequence")
-    return [float(each) for each in shears]
+    return [float(shear) for shear in shears]
 
 
 def perspective(

@@ -51,8 +51,8 @@ def _resized_bytes(array: np.ndarray, size: tuple[int, int], mode: str, antialia
         )
         assert weights is not None
         bits = next(bits for bits in range(23) if bits == 22 or int(0.5 + weights.max() * 2 ** (bits + 1)) >= 2**15)
-        whole = Taps(places, np.trunc(weights * 2**bits + np.copysign(0.5, weights)))
-        sums = resample_on_host(array.astype(np.float64), whole, axis)  # whole numbers, exact
+        integer_taps = Taps(places, np.trunc(weights * 2**bits + np.copysign(0.5, weights)))
+        sums = resample_on_host(array.astype(np.float64), integer_taps, axis)  # whole numbers, exact
         array = np.floor((sums + 2 ** (bits - 1)) / 2**bits).clip(0, 255).astype(np.uint8)
     return array
 

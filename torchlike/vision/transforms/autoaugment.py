@@ -338,9 +338,9 @@ class AugMix(Module):
         def weights(count: int) -> Tensor:
             return sample_dirichlet(from_host(np.full((len(batch), count), self.alpha, np.float32)))
 
-        both = weights(2)  # of the picture, and of the chains together
-        of_chains = weights(self.mixture_width) * both[:, 1:]
-        mix = both[:, 0].reshape(shape) * batch
+        mixing_weights = weights(2)  # of the picture, and of the chains together
+        of_chains = weights(self.mixture_width) * mixing_weights[:, 1:]
+        mix = mixing_weights[:, 0].reshape(shape) * batch
         for chain in range(self.mixture_width):
             changed = batch
             depth = self.chain_depth if self.chain_depth > 0 else 1 + _draw.randint(None, 3, 1)[0]

@@ -36,23 +36,23 @@ class ParallelStyle(ABC):
     def _apply(self, module: object, device_mesh: DeviceMesh) -> Any: ...
 
 
-def laid_out(thing: object, placement: Placement | None, mesh: DeviceMesh) -> Any:
+def laid_out(value: object, placement: Placement | None, mesh: DeviceMesh) -> Any:
     """A tensor in this layout along the axis of the mesh. Along other axes it stays as it is."""
-    if placement is None or not isinstance(thing, Tensor):
-        return thing
+    if placement is None or not isinstance(value, Tensor):
+        return value
     if isinstance(placement, Partial):
         raise NotImplementedError(f"torchlike does not support the layout {placement!r} of inputs and outputs yet")
-    (normal,) = normalized([placement], mesh, thing.dim())
-    if not is_on_mesh(thing):
-        return move(thing, where(mesh, [normal]))
+    (normal,) = normalized([placement], mesh, value.dim())
+    if not is_on_mesh(value):
+        return move(value, where(mesh, [normal]))
     grid = mesh.grid
     if len(grid.mesh.axis_names) == 1:
-        return redistribute(thing, where(mesh, [normal]))
-    if not isinstance(normal, Shard) or thing.shape[normal.dim] % mesh.size():
-        return thing  # XLA knows better than to say how it lies along the other axes
-    entries: list[Any] = [jax.sharding.PartitionSpec.UNCONSTRAINED] * thing.dim()
+        return redistribute(value, where(mesh, [normal]))
+    if not isinstance(normal, Shard) or value.shape[normal.dim] % mesh.size():
+        return value  # XLA knows better than to say how it lies along the other axes
+    entries: list[Any] = [jax.sharding.PartitionSpec.UNCONSTRAINED] * value.dim()
     entries[normal.dim] = grid.axes[0]
-    return hinted(thing, Hint(grid.mesh, tuple(entries)))
+    return hinted(value, Hint(grid.mesh, tuple(entries)))
 
 
 def _cut(module: object, name: str, placement: Placement, mesh: DeviceMesh) -> None:
@@ -254,10 +254,12 @@ class PrepareModuleOutput(ParallelStyle):
         desired_layouts = self.desired_output_layouts or ()
 
         def prepare(owner: object, inputs: tuple[object, ...], outputs: object) -> Any:
-            each = outputs if isinstance(outputs, tuple) else (outputs,)
-            if len(each) != len(desired_layouts):
+            output_tuple = outputs if isinstance(outputs, tuple) else (outputs,)
+            if len(output_tuple) != len(desired_layouts):
                 raise ValueError("module outputs and output_layouts should have same length!")
-            laid = tuple(laid_out(one, layout, device_mesh) for one, layout in zip(each, desired_layouts, strict=True))
+            laid = tuple(
+                laid_out(one, layout, device_mesh) for one, layout in zip(output_tuple, desired_layouts, strict=True)
+            )
             return laid if isinstance(outputs, tuple) else laid[0]
 
         module.register_forward_hook(prepare)

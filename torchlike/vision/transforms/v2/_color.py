@@ -118,7 +118,7 @@ class RandomPhotometricDistort(Transform):
     def make_params(self, flat_inputs: list[object]) -> Params:
         channels = query_chw(flat_inputs)[0]
         bounds = (self.brightness, self.contrast, self.saturation, self.hue)
-        factors = [_draw.between(None, *each) if _draw.uniform(None) < self.p else None for each in bounds]
+        factors = [_draw.between(None, *interval) if _draw.uniform(None) < self.p else None for interval in bounds]
         contrast_first = _draw.uniform(None) < 0.5
         order = _draw.permutation(None, channels) if _draw.uniform(None) < self.p else None
         return {"factors": factors, "order": [0, 1, 2, 3] if contrast_first else [0, 2, 3, 1], "permutation": order}

@@ -326,7 +326,7 @@ class JPEG(Transform):
         super().__init__()
         bounds = [quality, quality] if isinstance(quality, int) else quality
         require_lengths(bounds, "quality", (2,))
-        if not (1 <= bounds[0] <= bounds[1] <= 100 and all(isinstance(each, int) for each in bounds)):
+        if not (1 <= bounds[0] <= bounds[1] <= 100 and all(isinstance(bound, int) for bound in bounds)):
             raise ValueError(f"quality must be an integer from 1 to 100, got quality ={quality}")
         self.quality = bounds
 
@@ -356,7 +356,7 @@ class RandomErasing(RandomApplied):
         if isinstance(value, (int, float)):
             self.value: list[float] | None = [float(value)]
         else:
-            self.value = None if isinstance(value, str) else [float(each) for each in value]
+            self.value = None if isinstance(value, str) else [float(number) for number in value]
         self.inplace = inplace
 
     def make_params(self, flat_inputs: list[object]) -> Params:
@@ -441,23 +441,23 @@ class SanitizeBoundingBoxes(Transform):
         sample = inputs if len(inputs) > 1 else inputs[0]  # pyright: ignore[reportGeneralTypeIssues]
         labels = self._labels_getter(sample)
         labels = [] if labels is None else [labels] if isinstance(labels, Tensor) else labels
-        for each in labels if isinstance(labels, (tuple, list)) else [labels]:
-            if not isinstance(each, Tensor):
+        for label in labels if isinstance(labels, (tuple, list)) else [labels]:
+            if not isinstance(label, Tensor):
                 raise ValueError(
-                    f"The labels in the input to forward() must be a tensor or None, got {type(each)} instead."
+                    f"The labels in the input to forward() must be a tensor or None, got {type(label)} instead."
                 )
         parts, spec = tree_flatten(sample)
         boxes = boxes_of(parts)
-        for each in labels:
-            if len(boxes) != len(each):
+        for label in labels:
+            if len(boxes) != len(label):
                 raise ValueError(
                     f"Number of boxes (shape={boxes.shape}) and must match the number of labels."
-                    f"Found labels with shape={each.shape})."
+                    f"Found labels with shape={label.shape})."
                 )
         valid = F.sanitize_mask(boxes, self.min_size, self.min_area)
 
         def kept(part: Any) -> Any:
-            if any(part is each for each in labels):
+            if any(part is label for label in labels):
                 return part[valid]
             if isinstance(part, BoundingBoxes) or (
                 isinstance(part, Mask) and part.ndim == 3 and len(part) == len(boxes)

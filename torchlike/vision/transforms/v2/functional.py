@@ -538,8 +538,8 @@ def gaussian_noise(inpt: Sample, mean: float = 0.0, sigma: float = 0.1, clip: bo
         if image.is_floating_point():
             noise = mean + ops.randn_like(image) * sigma
             return (image + noise).clamp(0, 1) if clip else image + noise
-        whole = (mean * 255 + ops.randn_like(image, dtype=dtypes.float32) * (sigma * 255)).to(dtypes.int16)
-        result = image + whole
+        noisy = (mean * 255 + ops.randn_like(image, dtype=dtypes.float32) * (sigma * 255)).to(dtypes.int16)
+        result = image + noisy
         return (result.clamp(0, 255) if clip else result).to(dtypes.uint8)
 
     return on_pictures(noisy, inpt)
