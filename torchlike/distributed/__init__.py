@@ -74,5 +74,5 @@ from .distributed_c10d import (
 )
 from .rendezvous import rendezvous as rendezvous
 
-if TYPE_CHECKING:  # imported when they are first asked for
+if TYPE_CHECKING:  # imported at their first use
     from . import constants as constants, nn as nn, rpc as rpc, run as run, tensor as tensor

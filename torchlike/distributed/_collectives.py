@@ -1,4 +1,4 @@
-"""Collectives as recorded operations. In a program each runs at the place where it was called."""
+"""Collectives as recorded operations. A program runs each at the place where it was called."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Compute = Callable[..., Sequence[Array]]
 class Collective(Operation):
     """One exchange of arrays among the processes of a group.
 
-    ``compute(size, *static, arrays)`` gives the arrays of this process; it is run under the axis ``AXIS``.
+    ``compute(size, *static, arrays)`` returns the results of this process. It is traced under the named axis ``AXIS``.
     """
 
     def __init__(self, name: str, compute: Compute) -> None:
@@ -62,7 +62,7 @@ def record(op: Collective, group: Group, static: tuple[object, ...], values: Seq
     return own_recorder.record(op, (group, *static), list(values), ())[1]
 
 
-# ---- what is computed. Reductions of few bits are done in wider types where the transport has none so narrow.
+# ---- the computations. Narrow dtypes that the transport does not support are reduced in wider ones.
 
 _BITS = {ReduceOp.BAND: jnp.bitwise_and, ReduceOp.BOR: jnp.bitwise_or, ReduceOp.BXOR: jnp.bitwise_xor}
 
@@ -100,7 +100,7 @@ def _all_reduce(size: int, op: ReduceOp, arrays: Sequence[Array]) -> list[Array]
 
 
 def _broadcast(size: int, source: int, arrays: Sequence[Array]) -> list[Array]:
-    """A sum in which only the source's array is not zero. The bits are summed as integers, so that NaN and -0.0 stay what they are."""
+    """Broadcasts by a sum in which only the source's array is not zero. It sums the bits as integers, which preserves NaN and -0.0."""
     is_source = lax.axis_index(AXIS) == source
     bits = [_bits(array) for array in arrays]
     results: list[Array] = list(arrays)

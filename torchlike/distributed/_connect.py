@@ -16,7 +16,7 @@ from ..engine.rehoming import leave_devices
 from ._control import Control, start_hub
 from ._stores import Store
 
-# JAX's service is only asked for addresses; whether a process lives is known from its connection to the hub.
+# JAX's service is only used for addresses. The hub knows from its connections whether processes live.
 NEVER = 10_000_000
 
 
@@ -26,14 +26,14 @@ class World(NamedTuple):
     rank: int
     size: int
     control: Control
-    devices: list[Any]  # of JAX, one of each process
+    devices: list[Any]  # JAX's devices, one for each process
 
 
 _world: list[World] = []
 
 
 def join(store: Store, rank: int, size: int) -> World:
-    """Joins the other processes, which meet at the store. A second call returns the world that the first one made.
+    """Joins the other processes by the store. A second call returns the world that the first one made.
 
     Raises:
         NotImplementedError: another number of processes, or another rank, than before.
@@ -56,7 +56,7 @@ def join(store: Store, rank: int, size: int) -> World:
 
 
 def _own_host(store: Store) -> str:
-    """The address of this host, which is rank 0's: the one by which the processes reach the store."""
+    """Returns the address of rank 0's host, on which this runs: the address by which the processes reach the store."""
     while hasattr(store, "underlying_store"):
         store = store.underlying_store  # type: ignore[attr-defined]
     host = getattr(store, "host", None) or os.environ.get("MASTER_ADDR")
@@ -80,7 +80,7 @@ def _see_devices(address: str, rank: int, size: int) -> list[Any]:
 
     @atexit.register
     def forget() -> None:
-        # At exit JAX would wait until all processes exit and all devices are idle, which never happens if one process has failed. So JAX
+        # At exit JAX would wait until all processes exit and all devices are idle. That never happens if a process has failed. So JAX
         # is left nothing to shut down: the operating system frees everything when the process ends.
         state.client = None
         for backend in (client, *xla_bridge._backends.values()):

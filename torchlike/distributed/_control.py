@@ -1,4 +1,4 @@
-"""This process's connections to the hub: it asks before each collective, and is told when another rank has failed."""
+"""This process's connections to the hub. The process asks the hub before each collective; the hub reports ranks that have failed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .errors import DistBackendError
 
 Message: TypeAlias = dict[str, object]
 
-# Seconds after the failure of another rank within which this rank has to raise an error for it. Then its process is ended.
+# How many seconds after the failure of another rank this process is ended if it has raised no error for it by then.
 GRACE_SECONDS = 4.0
 HUB = os.path.join(os.path.dirname(__file__), "_hub.py")
 
@@ -42,7 +42,7 @@ def start_hub(size: int) -> tuple[int, int]:
         line = output.readline()
     if not line:
         raise DistBackendError("the process that the ranks talk to could not be started")
-    process.returncode = 0  # nobody waits for it: it lives as long as any rank
+    process.returncode = 0  # no rank waits for the hub to end, because it lives as long as any rank
     hub_port, service_port = map(int, line.split())
     return hub_port, service_port
 
@@ -52,7 +52,7 @@ class Control:
 
     def __init__(self, host: str, port: int, rank: int) -> None:
         self.rank = rank
-        self.failure: str | None = None  # what has happened to another rank
+        self.failure: str | None = None  # the failure of another rank, as the hub described it
         self.raised = False  # whether this rank has raised an error for it
         self.changed = threading.Condition()
         self._lock = threading.Lock()
@@ -82,15 +82,15 @@ class Control:
     def _send(connection: socket.socket, message: Message) -> None:
         connection.sendall(json.dumps(message).encode() + b"\n")
 
-    # ---- asking
+    # ---- requests
 
     def ask(
         self, group: str, number: int, members: list[int], program: str, call: str, line: str, timeout: float
     ) -> Answer:
-        """Waits until all members of the group have come to this collective, and says whether they run the same program.
+        """Waits until all members of the group have reached this collective. Returns whether they run the same program.
 
         Raises:
-            DistBackendError: another rank has failed, does something else, or does not come.
+            DistBackendError: another rank has failed, calls another collective, or does not reach this one in time.
         """
         with self._lock:
             self.check(call)
@@ -122,12 +122,12 @@ class Control:
             self._arrived += data
 
     def check(self, call: str) -> None:
-        """Raises ``DistBackendError``, which says that ``call`` failed, if another rank has failed."""
+        """Raises ``DistBackendError`` for ``call`` if another rank has failed."""
         if self.failure is not None:
             self.raised = True
             raise DistBackendError(f"[Rank {self.rank}] {call} failed: {self.failure}")
 
-    # ---- being told
+    # ---- messages from the hub
 
     def _listen(self, welcome: threading.Event) -> None:
         buffer = b""
@@ -159,7 +159,7 @@ class Control:
         threading.Thread(target=self._end_soon, daemon=True).start()
 
     def _end_soon(self) -> None:
-        """Ends this process if it has raised no error in time: it may be waiting for a collective that will never be finished."""
+        """Ends this process if it has raised no error in time, since it may be waiting for a collective that will never end."""
         time.sleep(GRACE_SECONDS)
         if not self.raised and not self._ended:
             sys.stderr.write(f"torchlike.distributed.DistBackendError: [Rank {self.rank}] {self.failure}\n")

@@ -1,4 +1,4 @@
-"""Process groups: which processes work together, and how this one has joined them."""
+"""Process groups: sets of processes that work together, and how this process joins them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ reduce_op = ReduceOp  # its former name
 class ProcessGroup:
     """Processes that work together.
 
-    ``ranks`` are their numbers in the world, in the order of their numbers in the group.
+    ``ranks`` are the members' numbers in the world, in the order of the group.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class ProcessGroup:
         self.store = store
         self.world = world
         self._rank = self.ranks.index(rank)
-        self.objects = itertools.count()  # exchanges of objects so far
+        self.objects = itertools.count()  # counts the exchanges of objects
         self.engine = None if world is None else Group([world.devices[r] for r in self.ranks], self._ask)
 
     def rank(self) -> int:
@@ -92,7 +92,7 @@ class ProcessGroup:
         return self.ranks[group_rank]
 
     def number_of(self, rank: int | None, group_rank: int | None, what: str, default: int | None = None) -> int:
-        """The number in the group of a process that is named by its number in the world, or in the group."""
+        """Returns the number in the group of a process that the caller names by its number in the world or in the group."""
         if group_rank is not None:
             if rank is not None:
                 raise ValueError("Can't specify both group_rank and global_rank")
@@ -152,32 +152,32 @@ def is_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Whether NCCL can be chosen: no, XLA brings its own communication."""
+    """Whether the backend NCCL is available: no, since XLA has its own communication."""
     return False
 
 
 def is_gloo_available() -> bool:
-    """Whether Gloo can be chosen: XLA exchanges arrays of CPUs by it."""
+    """Whether the backend Gloo is available: yes, XLA uses it to exchange arrays on CPUs."""
     return True
 
 
 def is_mpi_available() -> bool:
-    """Whether MPI can be chosen."""
+    """Whether the backend MPI is available."""
     return False
 
 
 def is_ucc_available() -> bool:
-    """Whether UCC can be chosen."""
+    """Whether the backend UCC is available."""
     return False
 
 
 def is_xccl_available() -> bool:
-    """Whether XCCL can be chosen."""
+    """Whether the backend XCCL is available."""
     return False
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a backend can be chosen."""
+    """Whether a backend of this name is available."""
     return backend.lower() in ("gloo", "jax")
 
 
@@ -206,15 +206,16 @@ def init_process_group(
 
     Args:
         backend: any of PyTorch's names, or "jax". All mean the same: XLA exchanges tensors.
-        init_method: where processes meet: "env://" (the default; MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE say it),
+        init_method: where processes meet: "env://" (the default: read MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE),
             "tcp://host:port" or "file:///path".
         timeout: how long to wait for others, here and in every collective; by default half an hour.
         world_size: the number of processes.
-        rank: this one's number.
+        rank: the number of this process.
         store: where processes meet, instead of ``init_method``.
 
     Raises:
-        ValueError: a second time, or something is missing. DistNetworkError, DistStoreError: the others do not come.
+        ValueError: the group exists already, or an argument is missing. DistNetworkError, DistStoreError: other processes do not
+            join in time.
 
     >>> torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
     >>> torch.distributed.get_world_size()
@@ -234,7 +235,7 @@ def init_process_group(
         and world_size == 1
         and rank == 0
     ):
-        store = HashStore()  # there are no other processes
+        store = HashStore()  # the world has one process
     if store is None:
         store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size, timeout))
     elif world_size < 1 or rank < 0:
@@ -248,7 +249,7 @@ def init_process_group(
     name = (backend or "gloo").lower()
     group_store = PrefixStore(f"group{next(_names)}", store)
     flush()
-    from ._connect import join  # which starts processes and threads
+    from ._connect import join  # imported here, because it starts processes and threads
 
     connection = join(group_store, rank, world_size) if world_size > 1 else None
     if connection is not None:
@@ -340,10 +341,10 @@ def new_subgroups(
     pg_options: object = None,
     group_desc: str | None = None,
 ) -> tuple[ProcessGroup, list[ProcessGroup]]:
-    """The processes in groups of ``group_size`` neighbours: this one's group, and all.
+    """Divides the processes into groups of ``group_size`` neighbours. Returns the group of this process, and all groups.
 
     Raises:
-        ValueError: the number of processes is no multiple of the size.
+        ValueError: the number of processes is not a multiple of the size.
     """
     world = group_of(group)
     size = int(os.environ.get("LOCAL_WORLD_SIZE", world.size())) if group_size is None else group_size
@@ -362,7 +363,7 @@ def split_group(
     pg_options: object = None,
     group_desc: str | None = None,
 ) -> ProcessGroup | None:
-    """Splits a group into several, given as lists of numbers in the parent. Returns the one of this process, or None if it is in none."""
+    """Splits a group into several, given as lists of numbers in the parent. Returns the group of this process, or None."""
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
     parent = group_of(parent_pg)
@@ -397,10 +398,10 @@ sampler_world.size, sampler_world.rank = get_world_size, get_rank
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """This process's number on its machine, which the launcher puts into the environment.
+    """Returns this process's number on its machine, which the launcher sets in the environment.
 
     Raises:
-        RuntimeError: it is not there, and there is no ``fallback_rank``.
+        RuntimeError: the environment does not have it, and ``fallback_rank`` is None.
     """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])

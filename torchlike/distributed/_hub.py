@@ -1,9 +1,9 @@
-"""The process that all ranks talk to: it compares what they are about to run, and tells them when one of them has gone.
+"""The hub, a process to which all ranks connect. It compares the programs that they are about to run, and reports ranks that have ended.
 
-It runs as a program of its own, started by rank 0, and imports nothing of torchlike. So it outlives every rank, rank 0 too, and JAX's
-service, which makes devices visible, lives here as well: JAX ends each process that loses its service.
+Rank 0 starts it as a separate program, which imports nothing of torchlike. So it outlives every rank, rank 0 included. It also runs JAX's
+service, which makes the devices of all processes visible, because JAX ends each process whose service disappears.
 
-Messages are lines of JSON. A rank has two connections: on one it asks and is answered, on the other it is told what it has not asked.
+Messages are lines of JSON. Each rank has two connections: one for its requests and their answers, one for messages from the hub.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any
 
-# Seconds after which a rank that others wait for is told to run what it has recorded, since a collective may be among it.
+# Seconds after which a rank for which others wait is told to run its recorded operations, since a collective may be among them.
 NUDGE_SECONDS = 1.0
 # Seconds after which a hub without connections ends.
 ALONE_SECONDS = 300.0
@@ -37,15 +37,15 @@ class Peer:
         self.connection = connection
         self.arrived = b""
         self.rank = -1
-        self.tells = False  # whether the hub sends messages of its own over this connection, rather than answers
+        self.tells = False  # whether this connection is for messages from the hub, and not for answers
 
     def send(self, message: dict[str, object]) -> None:
-        with contextlib.suppress(OSError):  # if the rank has gone, reading from its connection will tell
+        with contextlib.suppress(OSError):  # if the rank has ended, the next read from its connection shows it
             self.connection.sendall(json.dumps(message).encode() + b"\n")
 
 
 class Round:
-    """Ranks that have come to the same point of a group, and wait for the others."""
+    """The ranks of a group that have reached the same point and wait for the others."""
 
     def __init__(self, members: list[int], timeout: float) -> None:
         self.members = members
@@ -156,7 +156,7 @@ class Hub:
                 teller.send({"kind": "failed", "rank": rank, "text": text})
 
     def _give_up(self, key: tuple[str, int], round_: Round) -> None:
-        """Answers those who wait for a rank that will not come."""
+        """Answers the ranks that wait for a rank that has ended."""
         lost = [rank for rank in round_.missing() if rank in self.gone]
         if lost:
             round_.reply("error", "; ".join(self.gone[rank] for rank in lost))
@@ -201,7 +201,7 @@ def main() -> None:
     service = _jax.get_distributed_runtime_service(
         f"[::]:{service_port}" if socket.has_dualstack_ipv6() else f"0.0.0.0:{service_port}",
         size,
-        heartbeat_timeout=10_000_000,  # seconds: the connections of the ranks tell whether they are alive
+        heartbeat_timeout=10_000_000,  # seconds. Failures are noticed by the connections of the ranks, not by this timeout
         shutdown_timeout=1,
     )
     hub = Hub(size)

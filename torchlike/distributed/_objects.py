@@ -1,4 +1,4 @@
-"""Exchanges of Python objects, by the store that the processes have met at."""
+"""Exchanges of Python objects through the store at which the processes have met."""
 
 from __future__ import annotations
 

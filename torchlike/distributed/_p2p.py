@@ -32,7 +32,7 @@ Key = tuple[str, int, object]  # group, sender's number in it, tag
 
 
 class Mailbox:
-    """Messages from other processes that nobody has received yet."""
+    """Messages from other processes that have arrived and were not received yet."""
 
     def __init__(self, store: Store, control: Control) -> None:
         self._store, self._control = store, control
@@ -57,7 +57,7 @@ class Mailbox:
                 try:
                     key, content = pickle.load(stream)
                 except (EOFError, OSError, pickle.UnpicklingError):
-                    return  # that process has gone: the hub reports it
+                    return  # the process has ended, which the hub reports
                 with self._control.changed:
                     self._boxes.setdefault(key, deque()).append(content)
                     self._control.changed.notify_all()
@@ -83,7 +83,7 @@ class Mailbox:
             raise DistBackendError(f"[Rank {self._control.rank}] {call} failed: {error}") from None
 
     def take(self, group: ProcessGroup, source: int | None, tag: object, timeout: float | None) -> tuple[int, bytes]:
-        """The oldest message of a member, or of any; the sender's number in the group, and the message."""
+        """Takes the oldest message of a member, or of any member. Returns the sender's number in the group, and the message."""
         flush()
         seconds = group.timeout.total_seconds() if timeout is None else timeout
         sources = [source] if source is not None else [n for n in range(group.size()) if n != group.rank()]
@@ -111,7 +111,7 @@ _mailboxes: list[Mailbox] = []
 
 
 def open_mailbox(store: Store, control: Control) -> None:
-    """Lets other processes send to this one."""
+    """Opens the mailbox to which other processes send."""
     if not _mailboxes:
         _mailboxes.append(Mailbox(store, control))
 
@@ -156,7 +156,7 @@ def isend(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> Work:
-    """``send`` without waiting for anything."""
+    """``send``, without waiting."""
     send(tensor, dst, group, tag, group_dst)
     return Work(tensor)
 
@@ -186,7 +186,7 @@ def irecv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> Work:
-    """``recv`` that takes place at ``wait()``."""
+    """``recv``, which takes place when ``wait()`` of the result is called."""
     process_group = group_of(group)
     check_tensor(tensor, "tensor")
     number = None if src is None and group_src is None else _peer_rank(process_group, src, group_src, "source")
@@ -246,7 +246,7 @@ class P2POp:
 
     Args:
         op: ``isend`` or ``irecv``.
-        tensor: what is sent, or where it is put.
+        tensor: the tensor to send, or the one to receive into.
         peer: the other process.
     """
 
@@ -277,7 +277,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     """Begins several sends and receives, in any order.
 
     Raises:
-        ValueError: the list is empty, or holds something else.
+        ValueError: the list is empty, or an element is not a ``P2POp``.
     """
     if not p2p_op_list or not all(isinstance(transfer, P2POp) for transfer in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")

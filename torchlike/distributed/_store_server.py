@@ -1,7 +1,7 @@
 """The server of a TCPStore: keys and values for all processes, in the messages that PyTorch's store sends and expects.
 
-Each message begins with a byte that says what is asked. Numbers have 8 bytes in the machine's order; a text or a value comes after
-its length. So a program of torchlike can meet at the store of PyTorch's ``torchrun``.
+Each message begins with a byte that names the request. Numbers have 8 bytes in the machine's byte order; texts and values follow their
+length. Because the protocol is PyTorch's, a program of torchlike can meet at the store of PyTorch's ``torchrun``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ number_to_bytes = _NUMBER.pack
 
 
 def text_to_bytes(value: bytes) -> bytes:
-    """A text or value as it is sent."""
+    """Returns the bytes that are sent for a text or value."""
     return _NUMBER.pack(len(value)) + value
 
 
@@ -123,7 +123,7 @@ class Server:
             if data:
                 self._answer_all(client)
                 return
-        except (OSError, ValueError):  # the client has gone, or sends something else than messages of a store
+        except (OSError, ValueError):  # the client has disconnected, or has sent bytes that are no message of a store
             pass
         self._selector.unregister(client.connection)
         del self._clients[client.connection]
@@ -175,7 +175,7 @@ class Server:
             else:
                 yield STOP_WAITING
         elif ask is Ask.CANCEL_WAIT:
-            if client.waits_for:  # else its answer is on the way
+            if client.waits_for:  # otherwise its answer has been sent
                 client.waits_for = []
                 yield WAIT_CANCELED
         elif ask is Ask.NUM_KEYS:

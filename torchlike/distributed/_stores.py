@@ -27,7 +27,7 @@ from .errors import DistNetworkError, DistStoreError
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
 
 DEFAULT_TIMEOUT = timedelta(seconds=300)
-# Seconds between looks at the file, while a process waits for a key.
+# Seconds between reads of the file while a process waits for a key.
 POLL_SECONDS = 0.01
 
 
@@ -63,11 +63,11 @@ class Store:
         raise NotImplementedError
 
     def add(self, key: str, amount: int) -> int:
-        """Adds to the number under a key, which begins with 0, and returns the sum."""
+        """Adds to the number under a key, which starts at 0, and returns the sum."""
         raise NotImplementedError
 
     def check(self, keys: Sequence[str]) -> bool:
-        """Whether all of the keys are there."""
+        """Whether all of the keys are set."""
         raise NotImplementedError
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
@@ -191,7 +191,7 @@ class FileStore(_Local):
     """A store in a file that all processes can open.
 
     Args:
-        file_name: its path; it is made where it is missing.
+        file_name: its path; the file is created if it does not exist.
         world_size: the number of processes that use it; the last one removes the file.
     """
 
@@ -206,7 +206,7 @@ class FileStore(_Local):
         import fcntl
 
         with open(self.path, "a+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
+            fcntl.flock(file, fcntl.LOCK_EX)  # the lock lasts until the file is closed
             file.seek(0)
             content = file.read()
             before: dict[str, bytes] = pickle.loads(content) if content else {}
@@ -228,7 +228,7 @@ class FileStore(_Local):
         return DistStoreError(f"Timeout waiting for key: {key} after {_milliseconds(timeout)} ms")
 
     def close(self) -> None:
-        """Counts this process out. The last one removes the file, if all have come."""
+        """Reports that this process has finished. The last process removes the file, if all have opened it."""
         with contextlib.suppress(OSError):
             users = self.add("&users", -1)
             if users == 0 and self._size >= 0:
@@ -236,7 +236,7 @@ class FileStore(_Local):
 
 
 class PrefixStore(Store):
-    """A part of a store: each of its keys begins with a prefix there."""
+    """A part of another store: its keys have a prefix there."""
 
     def __init__(self, prefix: str, store: Store) -> None:
         self._prefix, self._store = prefix, store
@@ -285,19 +285,19 @@ class PrefixStore(Store):
 
 
 class TCPStore(Store):
-    """A store that one process serves to all others. It speaks with PyTorch's stores.
+    """A store that one process serves to all others. Its protocol is PyTorch's.
 
     Args:
         host_name: where the server is, or is to be.
-        port: its port; 0 for a free one, which ``port`` then says.
-        world_size: how many processes there are; with it, the server waits until all have come.
-        is_master: whether this process serves.
+        port: its port; 0 chooses a free one, which the attribute ``port`` then holds.
+        world_size: the number of processes; if it is given, the server waits until all have connected.
+        is_master: whether this process is the server.
         timeout: how long to wait, here and in ``get`` and ``wait``.
         wait_for_workers: whether to wait for all processes.
-        multi_tenant: whether a server of this process on the port is used, where there is one.
+        multi_tenant: use the server that this process already has on the port, if there is one.
 
     Raises:
-        DistNetworkError: nobody serves there, or the port is taken. DistStoreError: not all have come.
+        DistNetworkError: there is no server at the address, or the port is taken. DistStoreError: not all processes have connected in time.
 
     >>> store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     >>> store.add("number", 2)
@@ -417,7 +417,7 @@ class TCPStore(Store):
             names = ", ".join(f"/{key}" for key in keys)
             raise DistStoreError(f"wait timeout after {_milliseconds(timeout)}ms, keys: {names}")
 
-    # ---- what can be done with it
+    # ---- operations
 
     def set(self, key: str, value: str | bytes) -> None:
         with self._lock:
@@ -468,12 +468,12 @@ class TCPStore(Store):
             connection.close()
 
     def close(self) -> None:
-        """Closes the connection; the server, where this process serves, goes on."""
+        """Closes the connection. A server of this process keeps running."""
         self._connection.close()
 
 
 _ORDER = sys.byteorder
-_servers: dict[int, Server] = {}  # of this process, by port: they serve as long as it lives
+_servers: dict[int, Server] = {}  # the servers of this process, by port; they run until it ends
 
 
 def _key(key: str) -> bytes:

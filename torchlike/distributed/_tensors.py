@@ -1,4 +1,4 @@
-"""The collectives of tensors. Each is recorded like any other operation, and runs with what is recorded around it."""
+"""The collectives of tensors. Each is recorded like any other operation, and runs together with the operations around it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def check_tensor(value: object, name: str) -> Tensor:
-    """The argument, if it is a tensor."""
+    """Returns the argument if it is a tensor; raises otherwise."""
     if not isinstance(value, Tensor):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\nbut got {type(value)} instead."
@@ -32,7 +32,7 @@ def check_tensor(value: object, name: str) -> Tensor:
 
 
 def check_tensors(value: object, name: str) -> list[Tensor]:
-    """The argument, if it is a list of tensors."""
+    """Returns the argument if it is a list of tensors; raises otherwise."""
     if not isinstance(value, (list, tuple)) or not all(isinstance(element, Tensor) for element in value):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\nbut got {type(value)} "
@@ -61,7 +61,7 @@ def _finished_work(async_op: bool, tensors: object = None) -> Work | None:
 
 
 def checked(op: object, name: str, *tensors: Tensor) -> ReduceOp:
-    """The reduction, if tensors of these dtypes can be reduced so."""
+    """Returns the reduction if tensors of these dtypes support it; raises otherwise."""
     if not isinstance(op, ReduceOp):
         raise TypeError(f"{name}(): incompatible function arguments: expected a ReduceOp, got {op!r}")
     for tensor in tensors:
@@ -89,13 +89,13 @@ def all_reduce(
     """Reduces the tensors of all processes to one, which every process gets.
 
     Args:
-        tensor: the tensor of this process, which the result is written into.
+        tensor: the tensor of this process. The result is written into it.
         op: the reduction: ``ReduceOp.SUM``, ``AVG``, ``PRODUCT``, ``MIN``, ``MAX``, ``BAND``, ``BOR`` or ``BXOR``.
-        group: which processes; by default all.
+        group: the processes (default: all).
         async_op: return a ``Work``.
 
     Raises:
-        DistBackendError: another process has failed, or calls something else.
+        DistBackendError: another process has failed, or calls another collective.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce
     """
@@ -307,7 +307,7 @@ def all_to_all(
 
 
 def _sent(group: ProcessGroup, parts: list[Tensor], sizes: list[int]) -> list[Tensor]:
-    """The parts that the processes send to this one, flattened. Rows are padded to the longest row of any process."""
+    """Returns the flattened parts that the processes send to this one. For the exchange, rows are padded to the longest one."""
     if group.size() == 1:
         return [parts[0].detach().reshape(-1)]
     longest = max(objects_of_all(group, max(*sizes, *(piece.numel() for piece in parts))))
@@ -332,8 +332,8 @@ def all_to_all_single(
     """Sends each process its part of a tensor.
 
     Args:
-        output, input: their first dimensions are cut.
-        output_split_sizes, input_split_sizes: where; by default into equal parts.
+        output, input: the tensors, which are split along their first dimension.
+        output_split_sizes, input_split_sizes: the sizes of the parts; equal parts by default.
     """
     process_group = group_of(group)
     check_tensor(output, "output")
@@ -364,7 +364,7 @@ def barrier(
     device_ids: Sequence[int] | None = None,
     timeout: object = None,
 ) -> Work | None:
-    """Waits until all processes of the group have come here."""
+    """Waits until all processes of the group have called this."""
     process_group = group_of(group)
     flush()
     if process_group.engine is not None:
@@ -379,7 +379,7 @@ def monitored_barrier(
     """``barrier`` with a time limit; the error names the processes that did not come.
 
     Raises:
-        RuntimeError: some did not come in time.
+        RuntimeError: a process did not call it in time.
     """
     process_group = group_of(group)
     flush()
@@ -389,4 +389,4 @@ def monitored_barrier(
         process_group.engine.agree("monitored_barrier()", ["monitored_barrier()"], seconds)
 
 
-_all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor  # their former names
+_all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor  # older names of these functions

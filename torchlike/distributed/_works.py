@@ -16,7 +16,7 @@ class Work:
 
     Args:
         tensors: the tensors that it writes to.
-        finish: waits until it is done; by default there is nothing to wait for.
+        finish: waits until the collective is done (default: do not wait).
     """
 
     def __init__(self, tensors: object = None, finish: Callable[[float | None], object] | None = None) -> None:
@@ -35,11 +35,11 @@ class Work:
         return self._finish is None
 
     def is_success(self) -> bool:
-        """Whether it has succeeded."""
+        """Whether the collective has succeeded."""
         return self._finish is None
 
     def exception(self) -> None:
-        """None: errors are raised where the tensors are read."""
+        """Always None, because errors are raised when the tensors are read."""
         return
 
     def result(self) -> Any:

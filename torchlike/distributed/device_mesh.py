@@ -33,15 +33,15 @@ class Grid(NamedTuple):
         )
 
     def along(self, dimensions: list[int]) -> Grid:
-        """Some of the axes."""
+        """Returns the grid of some of its axes."""
         return Grid(self.mesh, tuple(self.axes[n] for n in dimensions))
 
 
 class DeviceMesh:
-    """A grid of processes, and a name for each of its dimensions. Where there is one process, a grid of its devices.
+    """A grid of processes with a name for each dimension. If there is one process, a grid of its devices.
 
     Args:
-        device_type: "cpu", "cuda" or another, without a number.
+        device_type: the type without a number, such as "cpu" or "cuda".
         mesh: the numbers of the processes, or of the devices.
         mesh_dim_names: the names of the dimensions.
 
@@ -86,7 +86,7 @@ class DeviceMesh:
     def from_group(
         group: Any, device_type: str, mesh: object = None, *, mesh_dim_names: tuple[str, ...] | None = None
     ) -> DeviceMesh:
-        """The grid of a group, or of several, one for each dimension."""
+        """Makes the mesh of a group, or of several groups, one for each dimension."""
         if not isinstance(group, list):
             return DeviceMesh(device_type, list(group.ranks), mesh_dim_names=mesh_dim_names, _groups=[group])
         if mesh is None:
@@ -124,7 +124,7 @@ class DeviceMesh:
         return tuple(map(int, places[0])) if len(places) else None
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
-        """The group of this process along a dimension, which must be named where there are several."""
+        """Returns the group of this process along a dimension. A mesh of several dimensions requires the name of one."""
         number = self._dimension(mesh_dim)
         if not self._groups and self._ranks.size > 1:
             raise NotImplementedError("torchlike does not support process groups of the devices of one process yet")
@@ -174,7 +174,7 @@ class DeviceMesh:
         """The devices behind the mesh.
 
         Raises:
-            NotImplementedError: they are those of several processes.
+            NotImplementedError: the mesh is one of several processes.
         """
         if self._grid is None:
             raise NotImplementedError("torchlike does not support tensors that are spread over several processes yet")
@@ -185,7 +185,7 @@ class DeviceMesh:
         """The mesh of the innermost ``with`` statement.
 
         Raises:
-            RuntimeError: there is none.
+            RuntimeError: no ``with`` statement is active.
         """
         if not _active:
             raise RuntimeError("No device mesh is currently active!")
@@ -227,10 +227,11 @@ class DeviceMesh:
 def init_device_mesh(
     device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None, **options: object
 ) -> DeviceMesh:
-    """A grid of all processes.
+    """Makes a grid of all processes.
 
     Raises:
-        RuntimeError: the grid has more places than there are processes, names repeat or do not fit, or the device has a number.
+        RuntimeError: the grid is larger than the number of processes, names are repeated or their number is wrong, or the device type
+            has a number.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.device_mesh.init_device_mesh
     """

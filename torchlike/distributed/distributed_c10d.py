@@ -83,6 +83,6 @@ from .errors import (
 )
 
 for _value in list(globals().values()):
-    # Users find it here, whatever file it is written in.
+    # The public address of these objects is this module, whichever file defines them.
     if getattr(_value, "__module__", "").startswith("torchlike.distributed._"):
         _value.__module__ = __name__

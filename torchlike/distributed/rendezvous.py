@@ -1,4 +1,4 @@
-"""torch.distributed.rendezvous: where processes meet: at a store that an address, a file or the environment names."""
+"""torch.distributed.rendezvous: finds the store at which processes meet, by an address, a file or the environment."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def rendezvous(
     timeout: timedelta = default_pg_timeout,
     use_libuv: bool | None = None,
 ) -> Iterator[tuple[Store, int, int]]:
-    """The store of an address, with this process's number and how many processes there are.
+    """Yields the store of an address, the number of this process, and the number of processes.
 
     Args:
-        url: ``env://``, ``tcp://host:port`` or ``file:///path``; rank and world_size may stand behind a question mark.
-        rank, world_size: what the address or the environment does not say.
+        url: ``env://``, ``tcp://host:port`` or ``file:///path``; rank and world_size may follow after a question mark.
+        rank, world_size: needed if neither the address nor the environment has them.
 
     Raises:
-        RuntimeError: another kind of address. ValueError: something is missing.
+        RuntimeError: the address has another scheme. ValueError: the rank, the number of processes or the port is missing.
     """
     parts = urlparse(url)
     query = {key: int(values[0]) for key, values in parse_qs(parts.query).items() if key in ("rank", "world_size")}
@@ -72,7 +72,7 @@ def _number(name: str) -> int:
 
 def _from_environment(rank: int, world_size: int, timeout: timedelta) -> Store:
     host, port = _text("MASTER_ADDR"), _number("MASTER_PORT")
-    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":  # the launcher serves
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":  # the launcher is the server
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         store = TCPStore(host, port, world_size, False, timeout, wait_for_workers=False)
         return PrefixStore(f"/worker/attempt_{attempt}", store)

@@ -1,7 +1,7 @@
 """``python -m torchlike.distributed.run``: starts a program in several processes, as ``torchrun`` does.
 
 In the program ``import torch`` means torchlike, as under ``python -m torchlike``. Each process finds in its environment RANK, LOCAL_RANK,
-WORLD_SIZE, LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT and what else torchrun sets. If one fails, the others are ended.
+WORLD_SIZE, LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT and the other variables of torchrun. If one fails, the others are ended.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Launcher:
         }  # fmt: skip
         inherited = dict(os.environ)
         if self.local > 1:
-            inherited.setdefault("OMP_NUM_THREADS", "1")  # as torchrun does: the processes share the processor
+            inherited.setdefault("OMP_NUM_THREADS", "1")  # as torchrun does, since the processes share the processor
         return inherited | {name: str(value) for name, value in variables.items()}
 
     def command(self) -> list[str]:

@@ -13,7 +13,7 @@ from . import (
 )
 from ._factory import factory_kwargs as factory_kwargs
 from .modules import *
-from .modules import utils as _helpers  # after the star import, which would replace nn.utils by it
+from .modules import utils as _helpers  # after the star import, which would replace nn.utils
 from .modules.module import Module as Module
 from .parallel import DataParallel as DataParallel
 from .parameter import (

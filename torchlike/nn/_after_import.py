@@ -11,7 +11,7 @@ __all__ = ["after_import"]
 
 
 class _Finder:
-    """Finds one module as the other finders do, and has its loader call a function at the end."""
+    """Finds one module through the other finders, and makes its loader call a function after the module was executed."""
 
     def __init__(self, name: str, function: Callable[[], object]) -> None:
         self.name, self.function = name, function
@@ -33,11 +33,11 @@ class _Finder:
         assert loader is not None
         execute = loader.exec_module
 
-        # An attribute of the loader, not a loader around it: `inspect` and `pkgutil` ask a module for the loader that read it.
+        # This sets an attribute of the loader and does not wrap it, because `inspect` and `pkgutil` use the loader of a module.
         def execute_and_call(module: ModuleType) -> None:
             execute(module)
             del loader.exec_module
-            if self in sys.meta_path:  # not where a program has put an earlier list of finders back
+            if self in sys.meta_path:  # it is absent if a program has restored an earlier list of finders
                 sys.meta_path.remove(self)  # pyright: ignore[reportArgumentType]
             self.function()
 
@@ -45,11 +45,11 @@ class _Finder:
 
 
 def after_import(name: str, function: Callable[[], object]) -> None:
-    """Calls the function when the module is imported: now, if it has been already.
+    """Calls the function once the module has been imported: at once, if it already is.
 
     Args:
         name: the full name of the module.
-        function: is called once. By then the module's code has run. An import that fails does not count.
+        function: called once, after the module's code has run. A failed import does not call it.
     """
     if name in sys.modules:
         function()

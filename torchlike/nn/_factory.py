@@ -10,13 +10,13 @@ _KNOWN = ("device", "dtype", "memory_format")
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    """The keywords for a function that makes a tensor, also from a keyword of the name ``factory_kwargs``.
+    """Returns the keywords for a function that makes a tensor. A keyword ``factory_kwargs`` may hold some of them.
 
     >>> torch.nn.factory_kwargs({"device": "cpu", "factory_kwargs": {"dtype": torch.float64}})
     {'dtype': torch.float64, 'device': 'cpu'}
 
     Raises:
-        TypeError: a keyword that is not known, or given twice.
+        TypeError: a keyword is unknown, or is given twice.
     """
     if kwargs is None:
         return {}

@@ -19,18 +19,18 @@ from ._graph import nnx
 
 __all__ = ["Skeleton"]
 
-KeyPath = tuple[Any, ...]  # names and numbers
+KeyPath = tuple[Any, ...]  # names and numbers that lead to the variable
 
 
 class Place:
-    """The place of a variable in the flax module, and all of the variable except its array."""
+    """The path of a variable in the flax module, and the variable without its array."""
 
     __slots__ = ("path", "kind", "metadata", "key_kind")
 
     def __init__(self, path: KeyPath, variable: Any) -> None:
         self.path, self.kind, self.metadata = path, type(variable), variable.get_metadata()
         value = variable.get_raw_value()
-        # Keys of JAX's generator have a dtype of their own, which tensors do not have. Tensors hold the numbers of the key.
+        # Keys of JAX's generator have a special dtype that tensors do not support, so tensors hold the numbers of the key.
         self.key_kind = str(jax.random.key_impl(value)) if _is_key(value) else None
 
     @property
@@ -63,10 +63,10 @@ class Skeleton:
 
     @classmethod
     def of(cls, module: object) -> tuple[Skeleton, list[Tensor]]:
-        """The skeleton of a flax module, and copies of its arrays.
+        """Returns the skeleton of a flax module, and copies of its arrays.
 
         Raises:
-            TypeError: it is not an NNX module. ValueError: it has no arrays yet, as a linen module before its first input.
+            TypeError: the module is not an NNX module. ValueError: it has no arrays yet, like a linen module before its first input.
         """
         if not isinstance(module, nnx.Module):
             raise TypeError(
@@ -86,12 +86,12 @@ class Skeleton:
         return cls(type(module).__name__, graph, places), tensors
 
     def filled(self, arrays: Sequence[object]) -> Any:
-        """The flax module with these arrays."""
+        """Returns the flax module with these arrays."""
         pairs = [(place.path, place.variable(array)) for place, array in zip(self.places, arrays, strict=True)]
         return nnx.merge(self.graph, nnx.from_flat_state(pairs))
 
     def in_mode(self, training: bool) -> Skeleton:
-        """The skeleton of the module after flax's ``train()`` or ``eval()``."""
+        """Returns the skeleton of the module after flax's ``train()`` or ``eval()``."""
         if training not in self._modes:
             module = self.filled([_stand_in_array(place) for place in self.places])
             (module.train if training else module.eval)()
@@ -123,7 +123,7 @@ class Skeleton:
         count = call.result.num_leaves
         return call.result.unflatten(outs[:count]), dict(zip(call.changed, outs[count:], strict=True))
 
-    # Copies of a module share this: only their arrays differ.
+    # Copies of a module share this object, because only their arrays differ.
     def __deepcopy__(self, memo: Mapping[int, object]) -> Skeleton:
         return self
 
@@ -149,7 +149,7 @@ class Call:
         with jax.enable_x64(self.wide or doubles):
             if not (self.wide or doubles):
                 arrays = [_narrow(array) for array in arrays]
-            # A variable that the call does not change keeps this very object.
+            # A variable that the call does not change keeps this object, so identity shows the changed ones.
             arrays = [jnp.asarray(array) for array in arrays]
             count = len(self.skeleton.places)
             module, inputs = self.skeleton.filled(arrays[:count]), iter(arrays[count:])
@@ -188,7 +188,7 @@ def _is_key(value: object) -> bool:
 
 
 def _stand_in_array(place: Place) -> Any:
-    """A stand-in for the array of a place, where only the structure of the module matters."""
+    """Returns a placeholder for the array of a place, for uses in which only the structure of the module matters."""
     return (
         np.zeros(2, np.uint32)
         if place.key_kind is None

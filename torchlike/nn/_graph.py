@@ -33,12 +33,12 @@ except ImportError:  # flax before 0.12.5
 
 __all__ = ["FlaxAdapter"]
 
-_REST = "_rest"  # flax's key for all that is neither a variable nor a module
+_REST = "_rest"  # flax's key for the attributes that are neither variables nor modules
 _TABLES = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "module"}
 
 
 class _TensorVariable:
-    """A variable that has its value in a tensor. Copies, and variables that flax makes, get their own tensor when it is first read."""
+    """A variable whose value is in a tensor. Copies, and variables that flax makes, get their own tensor when it is first read."""
 
     __slots__ = ()
 
@@ -124,7 +124,7 @@ def _link(variable: object, tensor: Tensor) -> None:
 
 
 def variable_of(tensor: Tensor) -> Any:
-    """The variable of a tensor: the same object while anybody holds it, so that flax recognises tied parameters."""
+    """Returns the variable of a tensor. It is the same object as long as it is referenced, so that flax recognises tied parameters."""
     reference = getattr(tensor, "_variable", None)
     variable = None if reference is None else reference()
     if variable is None:
@@ -270,7 +270,7 @@ def _init(module: object, attributes: Iterable[tuple[Any, Any]]) -> None:
 
 
 def _tensor_of(variable: Any, wide: Any = None) -> Tensor:
-    """The tensor of a variable that comes from flax: its own tensor, or a new one if flax made the variable.
+    """Returns the tensor of a variable that flax passes: its own tensor, or a new one if flax made the variable.
 
     Args:
         wide: the 64-bit dtype that the tensor had, for a new tensor.
@@ -284,7 +284,7 @@ def _tensor_of(variable: Any, wide: Any = None) -> Tensor:
 
 
 class FlaxAdapter(Adapter):
-    """What modules need of flax, now that it is there.
+    """The functions of flax that modules use, after flax has been imported.
 
     Args:
         module: the class of our modules. ``isinstance(module, nnx.Module)`` becomes true for its instances, as abstract classes allow.
@@ -301,7 +301,7 @@ class FlaxAdapter(Adapter):
         type.__setattr__(cls, "_known_to_flax", cls)
         try:
             is_registered = cls in graphlib.GRAPH_REGISTRY
-        except TypeError:  # its metaclass has no hash, so that flax cannot look the class up
+        except TypeError:  # the metaclass makes classes unhashable, so flax cannot look the class up
             return
         if not is_registered:
             kind: Any = _Kind(cls, _forget)

@@ -1,7 +1,7 @@
-"""class GraphNode: what makes a Module a node of flax's graphs, without an import of flax.
+"""class GraphNode: makes a Module a node of flax's graphs without importing flax.
 
-flax takes a quarter of a second to import, and most programs never use it. Whoever hands a module to flax has imported flax before, so
-``_graph.py``, which connects the two, waits for that import: see ``connect``.
+flax takes a quarter of a second to import, and most programs never use it. A program that passes a module to flax has imported flax, so
+``_graph.py``, which connects the two, is imported after flax: see ``connect``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from ._after_import import after_import
 
 __all__ = ["SHOWN", "Adapter", "GraphNode", "connect", "flax", "is_foreign_module", "use", "wrappers"]
 
-# The attribute in which a module keeps the variables that flax has seen last. flax tells the nodes of a graph apart by ``id``, and holds
-# no variables while it goes through a model. If one were freed meanwhile, another could get its id, and flax would see a tie.
+# The attribute in which a module keeps the variables that flax saw last. flax distinguishes the nodes of a graph by ``id``, but holds no
+# references to variables while it traverses a model. If a variable were freed then, another could get its id, and flax would take the two
+# for tied parameters.
 SHOWN = "_shown_to_flax"
 
 
@@ -25,17 +26,17 @@ wrappers: list[Any] = []
 
 
 class Adapter:
-    """What modules need of flax. All of it is empty until the program has imported flax."""
+    """The functions of flax that modules use. The fields are empty until the program has imported flax."""
 
     # Methods of ``nnx.Module`` that PyTorch does not have. A module has them unless its class, its members or its attributes have the name.
     methods: Mapping[str, FunctionType] = {}
     module_kind: type | None = None  # the metaclass of ``nnx.Module``
 
     def show(self, cls: type) -> None:
-        """Tells flax how to split and build modules of this class."""
+        """Registers with flax how modules of this class are split and built."""
 
     def forget(self, cls: type) -> None:
-        """Takes back flax's own way of splitting the class."""
+        """Removes flax's own registration of the class."""
 
     def render(self, module: object, path: object, subtree_renderer: object) -> Any:
         """Draws a module for flax's ``nnx.display``."""
@@ -57,7 +58,7 @@ def connect(base: type) -> None:
 
 
 def use(adapter: Adapter) -> None:
-    """Shows flax the classes that there are, and from now on those that are made. The file that knows flax calls this at its end."""
+    """Registers the existing classes with flax, and from then on each new class. ``_graph.py`` calls this when it has been imported."""
     flax.adapter = adapter
     classes = [flax.base]
     while classes:
@@ -67,8 +68,8 @@ def use(adapter: Adapter) -> None:
 
 
 def is_foreign_module(value: object) -> bool:
-    """Whether a value is a flax module. Our own modules are not."""
-    # By its metaclass, which only flax's own modules have: this is faster than isinstance with an abstract class.
+    """Whether a value is a module of flax itself, and not one of torchlike's."""
+    # Tests the metaclass, which only flax's own modules have. That is faster than isinstance with an abstract class.
     kind = flax.adapter.module_kind
     return kind is not None and isinstance(type(value), kind)
 
@@ -85,7 +86,7 @@ class GraphNode:
         from_flax = kind is not None and isinstance(cls, kind)
         super().__init_subclass__(**{"pytree": False, **kwargs} if from_flax else kwargs)
         if from_flax:
-            flax.adapter.forget(cls)  # flax has just registered its own way of splitting the class
+            flax.adapter.forget(cls)  # flax has just registered the class in its own way
         flax.adapter.show(cls)
 
     def _check_valid_context(self, error_msg: object) -> None:

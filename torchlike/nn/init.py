@@ -61,7 +61,7 @@ def _without_gradients(tensor: Tensor, fill: Callable[..., object]) -> Any:
 
 
 def _set_array(tensor: Tensor, array: np.ndarray) -> Any:
-    """Makes an array the tensor's value, without a copy. Nobody else may hold the array."""
+    """Makes an array the tensor's value, without a copy. The caller must not use the array afterwards."""
     with no_grad():
         return write(tensor, from_value(Value.on_host(array, tensor._aval.placement)))
 
@@ -116,18 +116,21 @@ def trunc_normal_(
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
     def draw(method: str, *args: float) -> np.ndarray:
-        fresh = zeros_like(tensor.detach())  # with the same order in memory, in which the numbers are drawn
+        # Numbers are drawn in the order of the memory. ``zeros_like`` keeps that order, but leaves no gaps.
+        fresh = zeros_like(tensor.detach())
         return getattr(fresh, method)(*args, generator=generator)._array()
 
     if below(b) - below(a) > 0.3:
         low, high = tensor.dtype.numpy.type(a), tensor.dtype.numpy.type(b)
-        with no_grad():  # PyTorch draws differently for memory with gaps; the next draws go to new memory without gaps
+        # For memory with gaps PyTorch draws in another order, so the first numbers go into the tensor itself. PyTorch draws the rest
+        # into new memory without gaps.
+        with no_grad():
             numbers = np.array(tensor.normal_(mean, std, generator=generator)._array())
         while (outside := (numbers < low) | (numbers > high)).any():
             numbers = np.where(outside, draw("normal_", mean, std), numbers)
         return _set_array(tensor, np.array(numbers))
 
-    # Few normal numbers would be between the bounds. Draw uniform numbers, and accept each with the probability of its density.
+    # Few normal numbers would lie between the bounds, so draw uniform numbers and accept each with the probability of its density.
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
 
     def rejected(candidates: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Parameter and Buffer: tensors that a Module notices when they are assigned to it."""
+"""Parameter and Buffer: tensors that a Module registers when they are assigned to it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _new = object.__new__
 
 
 class _ParameterKind(type):
-    """The metaclass of Parameter: a parameter made of an object of a subclass of Tensor stays of that subclass, and has a mark."""
+    """The metaclass of Parameter. A parameter made from a subclass of Tensor keeps that class, and is marked as a parameter instead."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         if type.__instancecheck__(cls, instance):
@@ -81,7 +81,7 @@ _AS_THEY_ARE = (Tensor, Parameter)
 
 
 def _of_subclass(data: Any, requires_grad: bool) -> Any:
-    """A parameter that stays an object of the subclass of Tensor that its data is of."""
+    """Makes a parameter that keeps the class of its data, a subclass of Tensor."""
     result = data.detach().requires_grad_(requires_grad)
     if type(result) is not type(data):
         raise RuntimeError(

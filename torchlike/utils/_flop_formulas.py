@@ -1,4 +1,4 @@
-"""How many multiplications and additions an operation takes, and under which ATen operator PyTorch's FlopCounterMode counts them."""
+"""The numbers of multiplications and additions of operations, and the ATen operators for which PyTorch's FlopCounterMode counts them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..ops.nn.attention import FLASH, backward_name
 
 __all__ = ["FORMULAS", "Call", "Counts"]
 
-Counts: TypeAlias = "Iterator[tuple[str, int]]"  # the name of PyTorch's operator, and how many
+Counts: TypeAlias = "Iterator[tuple[str, int]]"  # the name of PyTorch's operator, and the number of operations
 Shape: TypeAlias = "tuple[int, ...]"
 
 
 class Call:
-    """One operation as a formula sees it: its arguments by name, an aval in place of each tensor.
+    """One operation, as an argument of a formula: its arguments by name, with an aval in place of each tensor.
 
     ``given``: the tensors themselves, in the forward pass. ``wanted``: the numbers of the inputs that get a gradient, in the backward
     pass; None in the forward pass.
@@ -29,7 +29,7 @@ class Call:
         self.given = dict(zip(names, given, strict=False))
         self.wanted = wanted
         self.out: Shape = kernel.out_avals[0].shape
-        self.numbers: dict[str, list[int]] = {}  # by parameter: which inputs of the kernel its tensors are
+        self.numbers: dict[str, list[int]] = {}  # by parameter: the numbers of the kernel's inputs that are its tensors
         self.arguments: dict[str, Any] = {}
         count = 0
         for name, arg in zip(names, kernel.args, strict=True):
@@ -44,7 +44,7 @@ class Call:
                 self.arguments[name] = arg
 
     def shape(self, name: str) -> Shape:
-        """The shape of the tensor that is this argument."""
+        """Returns the shape of a tensor argument."""
         return self.arguments[name].shape
 
     def gets_gradient(self, name: str, place: int = 0) -> bool:
@@ -53,7 +53,7 @@ class Call:
         return self.wanted is not None and len(numbers) > place and numbers[place] in self.wanted
 
     def products(self, forward: str, backward: str, flops: int, *factors: str) -> Counts:
-        """The counts of one product: itself forward, and backward one as large for each factor that gets a gradient."""
+        """Returns the counts of a product: one forward; backward an equal one for each factor that gets a gradient."""
         if self.wanted is None:
             yield forward, flops
             return
@@ -87,7 +87,7 @@ def _baddbmm(call: Call) -> Counts:
 
 
 def _addbmm(call: Call) -> Counts:
-    # PyTorch's counter knows the products of its derivative and not the operator.
+    # PyTorch's counter counts the products of its derivative but not the operator itself.
     return (count for count in _baddbmm(call) if call.wanted is not None)
 
 
@@ -99,7 +99,7 @@ def _vector_by_matrix(call: Call) -> Counts:
 def _stacked(call: Call) -> Counts:
     left, right = call.shape("input"), call.shape("other")
     if 1 in (len(left), len(right)):
-        return iter(())  # PyTorch computes it by ``mv``, which its counter does not know
+        return iter(())  # PyTorch computes it by ``mv``, which its counter does not count
     flops = 2 * math.prod(call.out) * left[-1]
     kind = "mm" if _folded(call, len(left), len(right)) else "bmm"
     return call.products(kind, kind, flops, "input", "other")
@@ -137,7 +137,7 @@ def _tensordot(call: Call) -> Counts:
 
 
 def _einsum(call: Call) -> Counts:
-    """The contractions of ``einsum``: from left to right, two operands at a time. Where nothing is summed, elements are multiplied."""
+    """Counts the contractions of ``einsum``, from left to right, two operands at a time. A step that sums nothing multiplies elements."""
     shapes = [aval.shape for aval in call.arguments["operands"]]
     terms, result = call.arguments["terms"], call.arguments["result"]
     size: dict[str, int] = {}
@@ -177,7 +177,7 @@ def _convolution(call: Call, transposed: bool = False) -> Counts:
 def _attention(call: Call) -> Counts:
     query, key, value = (call.shape(name) for name in ("query", "key", "value"))
     if backward_name(*call.arguments.values()) == FLASH:
-        return  # one operator, which PyTorch's counter does not know on a CPU
+        return  # on a CPU it is one operator, which PyTorch's counter does not count
     pairs = 2 * math.prod(call.out[:-1]) * key[-2]
     scores, sums = pairs * query[-1], pairs * value[-1]
     if call.wanted is None:
@@ -196,12 +196,12 @@ def _cell(call: Call) -> Counts:
 
 
 def _recurrent(call: Call) -> Counts:
-    """The layers of a recurrent module: in PyTorch one product for all inputs of a layer, and one for each step."""
+    """Counts the layers of a recurrent module. PyTorch computes one product for all inputs of a layer, and one for each step."""
     plan, sizes = call.arguments["plan"], call.arguments["batch_sizes"]
     input, hidden = call.arguments["input"], call.arguments["hidden"][0]
     fused = plan.mode == "LSTM" and not plan.projected and sizes is None and np.dtype(input.dtype) != np.float64
     if fused:
-        return  # one operator for each layer, which PyTorch's counter does not know
+        return  # each layer is one operator, which PyTorch's counter does not count
     count = 2 + 2 * plan.has_biases + plan.projected
     weights = call.arguments["weights"]
     rows = math.prod(input.shape[:-1])
@@ -248,5 +248,5 @@ FORMULAS: dict[str, Callable[[Call], Counts]] = {
     "_rnn_run": _recurrent,
     "_rnn_outputs": lambda call: (
         iter(()) if call.wanted is None else _recurrent(call)
-    ),  # what ``_rnn_run`` has computed
+    ),  # its inputs include the results of ``_rnn_run``
 }

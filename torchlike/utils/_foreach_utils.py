@@ -11,10 +11,10 @@ __all__: list[str] = []
 
 
 def _device_has_foreach_support(device: DeviceLike) -> bool:
-    """Whether lists of tensors on a device are taken: everywhere."""
+    """Whether a device supports functions over lists of tensors: all do."""
     return True
 
 
 def _has_foreach_support(tensors: Sequence[object], device: DeviceLike) -> bool:
-    """Whether these are tensors on a device whose lists are taken."""
+    """Whether all of these are tensors on a device that supports functions over lists."""
     return _device_has_foreach_support(device) and all(tensor is None or type(tensor) is Tensor for tensor in tensors)

@@ -1,4 +1,4 @@
-"""The operations of one call of a module, by module, as TensorBoard's graph shows them."""
+"""Records the operations of one call of a module, by module, for TensorBoard's graph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["GraphNode", "graph_of"]
 
 @dataclass
 class GraphNode:
-    """A box of the graph. The parts of ``name``, between slashes, are the modules that it is in."""
+    """A node of the graph. The parts of ``name`` between slashes are the modules that contain it."""
 
     name: str
     op: str
@@ -26,14 +26,14 @@ class GraphNode:
 
 
 class _Recording(TorchFunctionMode):
-    """Notes each public function that gives a tensor, the module within which it is called, and where its inputs come from."""
+    """Records each public function that returns a tensor, the module that calls it, and the nodes of its inputs."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
         self.nodes: list[GraphNode] = []
         self._taken: dict[str, int] = {}
-        self._made_by: dict[int, str] = {}  # by the id of a tensor
-        self._alive: list[Tensor] = []  # so that no other tensor gets the id
+        self._made_by: dict[int, str] = {}  # node by the id of its tensor
+        self._alive: list[Tensor] = []  # keeps tensors alive, so that no other tensor gets the same id
         self._scopes: list[str] = []
         self._names = {}
         paths = dict(_scopes(model))
@@ -90,7 +90,7 @@ class _Recording(TorchFunctionMode):
 
 
 def _scopes(model: Any) -> Iterator[tuple[str, tuple[str, Any]]]:
-    """For each module its path, its scope in the graph (``Sequential/Linear[0]``) and itself."""
+    """Yields for each module its path, its scope in the graph (``Sequential/Linear[0]``) and the module."""
     scopes = {"": type(model).__name__}
     for path, module in model.named_modules():
         if path:
@@ -100,7 +100,7 @@ def _scopes(model: Any) -> Iterator[tuple[str, tuple[str, Any]]]:
 
 
 def graph_of(model: Any, inputs: tuple[object, ...]) -> list[GraphNode]:
-    """The operations that a call of the module makes in evaluation mode, in order, with the inputs, parameters and results."""
+    """Returns the operations of a call of the module in evaluation mode, in order, with the inputs, parameters and results."""
     recording = _Recording(model)
     modes = {module: module.training for module in model.modules()}
     model.eval()

@@ -1,4 +1,4 @@
-"""Checkpointing: activations that the backward pass computes a second time, to save memory."""
+"""Checkpointing: the backward pass computes activations a second time, to save memory."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ class SelectiveCheckpointContext:
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Callable[..., object] | list[object], allow_cache_entry_mutation: bool = False
 ) -> tuple[Any, Any]:
-    """Two contexts for ``checkpoint``'s ``context_fn``. They compute everything again, also what the policy would keep.
+    """Returns two contexts for ``checkpoint``'s ``context_fn``. They compute everything again, even results that the policy would keep.
 
-    The results and gradients are those of any policy. How much is kept is XLA's choice, within one program.
+    Results and gradients do not depend on the policy. Within one program XLA chooses what is kept.
 
     Args:
         policy_fn_or_list: operators whose results PyTorch keeps, or a function from a context and an operator to a ``CheckpointPolicy``.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: the argument is neither.
 
     Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.create_selective_checkpoint_contexts
     """
@@ -82,7 +82,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 
 def detach_variable(inputs: tuple[object, ...]) -> tuple[Any, ...]:
-    """The arguments with each tensor detached from its graph; it requires a gradient if it did before."""
+    """Detaches each tensor among the arguments from its graph. Tensors that required a gradient still do."""
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple(
@@ -98,7 +98,7 @@ def check_backward_validity(inputs: Iterable[object]) -> None:
 
 
 def noop_context_fn() -> tuple[Any, Any]:
-    """Two contexts that do nothing, for the forward pass and the recomputation."""
+    """Returns two contexts that do nothing, for the forward pass and the recomputation."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -113,16 +113,16 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: object,
 ) -> Any:
-    """``function(*args, **kwargs)``, whose activations the graph does not keep: the backward pass runs the function again.
+    """Calls ``function(*args, **kwargs)`` without keeping its activations: the backward pass runs the function again.
 
     Args:
-        use_reentrant: False (recommended): what the function's ops save is dropped and computed anew when it is first needed. True: the
-            function runs without a graph, and its own backward pass is run within the outer one; at least one argument must require a
-            gradient.
-        context_fn: gives a context for the forward and one for the recomputation; ``use_reentrant=False`` only.
-        determinism_check: "default" compares shapes and dtypes of what is saved, "none" nothing.
-        debug: without effect.
-        early_stop: the recomputation ends as soon as all that was saved is there again; ``use_reentrant=False`` only.
+        use_reentrant: False (recommended): tensors that the function's ops save are dropped, and computed again when the first is needed.
+            True: the function runs without a graph, and its own backward pass runs within the outer one; at least one argument must
+            require a gradient.
+        context_fn: returns a context for the forward pass and one for the recomputation; ``use_reentrant=False`` only.
+        determinism_check: "default" compares the shapes and dtypes of saved tensors, "none" does not.
+        debug: has no effect.
+        early_stop: the recomputation ends as soon as it has computed all saved tensors; ``use_reentrant=False`` only.
         preserve_rng_state: the recomputation draws the same random numbers.
 
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -132,7 +132,7 @@ def checkpoint(
     tensor([2., 4.])
 
     Raises:
-        CheckpointError: in the backward, where the function saves something else when it runs again.
+        CheckpointError: in the backward pass, if the second run saves other tensors than the first.
 
     Source: https://docs.pytorch.org/docs/stable/checkpoint.html; Chen et al., "Training deep nets with sublinear memory cost" (2016).
     """
@@ -194,10 +194,10 @@ class _Frame:
         self.function, self.args, self.kwargs, self.state = function, args, kwargs, state
         self.context, self.check, self.early_stop = context, check, early_stop
         self.saved: list[weakref.ref[_Saved]] = []
-        self.gradient: Tensor | None = None  # the gradient of a result, once the backward pass has reached it
+        self.gradient: Tensor | None = None  # the gradient of a result, after the backward pass has reached it
 
     def wait_for_gradients(self, result: object) -> None:
-        """Registers hooks that note the gradient of a result, so that the recomputation begins after it, and not before."""
+        """Registers hooks that store the gradient of a result, so that the recomputation depends on it and cannot begin earlier."""
 
         def watch(value: object) -> None:
             if isinstance(value, Tensor) and value.grad_fn is not None:
@@ -221,7 +221,7 @@ class _Frame:
             self.run_again()
         value = saved.value
         assert value is not None
-        saved.value = None  # a second backward pass computes it again
+        saved.value = None  # a second backward pass computes them again
         return value
 
     def run_again(self) -> None:

@@ -34,7 +34,7 @@ def get_pretty_env_info() -> str:
 
 
 def main() -> None:
-    """Prints it."""
+    """Prints the description."""
     sys.stdout.write(f"Collecting environment information...\n{get_pretty_env_info()}\n")
 
 

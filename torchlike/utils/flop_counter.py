@@ -55,11 +55,11 @@ class FlopCounterMode:
         self._open = ExitStack()
 
     def get_total_flops(self) -> int:
-        """How many there were in all."""
+        """Returns the total count."""
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
-        """How many there were by the name of the module, "Global" for all, and by operator."""
+        """Returns the counts by the name of the module ("Global": all) and by operator."""
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
@@ -128,7 +128,7 @@ def convert_to_percent_str(num: int, denom: int) -> str:
 
 
 def register_flop_formula(targets: object, get_raw: bool = False) -> Callable[[Any], NoReturn]:
-    """Raises: formulas are for ATen's operators, and torchlike's operations are others."""
+    """Raises an error: formulas are for ATen's operators, which torchlike does not have."""
     raise NotImplementedError(
         "torchlike does not support torch.utils.flop_counter.register_flop_formula: it counts its own operations, which are not ATen's"
     )
@@ -141,7 +141,7 @@ def _tabulate(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         first, *others = zip(cells, widths, strict=True)
         return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])
 
-    # As ``tabulate`` does, with which PyTorch writes the table: it strips cells, and shortens a column of plain numbers.
+    # PyTorch writes the table with ``tabulate``, which strips cells and shortens a column of plain numbers.
     rows = [[cell.strip() for cell in row] for row in rows]
     if all(row[1].replace(".", "").isdigit() for row in rows):
         rows = [[name, f"{float(flops):g}", share] for name, flops, share in rows]

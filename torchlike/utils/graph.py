@@ -18,15 +18,15 @@ def dot(
     params: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] = (),
     rankdir: str = "TB",
 ) -> str:
-    """The graph that ``backward`` would go through from these tensors, in Graphviz's language.
+    """Returns the graph that ``backward`` would traverse from these tensors, in Graphviz's language.
 
     Boxes are the nodes (``AddmmBackward0``); light blue ones are leaves, with their names and shapes; green ones are the tensors given.
-    Arrows lead the way that values went, from the leaves to the results.
+    Arrows point from the leaves to the results, as values flow in the forward pass.
 
     Args:
         tensors: results.
         params: names for leaves: ``model.named_parameters()``, or a dictionary.
-        rankdir: where it leads: ``"TB"`` down, ``"LR"`` to the right, ...
+        rankdir: the direction of the arrows: ``"TB"`` down, ``"LR"`` to the right, ...
 
     Raises:
         RuntimeError: a tensor does not require a gradient.
@@ -78,7 +78,7 @@ def dot(
             raise RuntimeError("dot(): a tensor has no graph: it does not require grad")
         result = box(id(tensor), labelled(tensor), "result")
         arrows.append(f"  {enter(tensor._edge()[0])} -> {result}")
-    for node in waiting:  # grows on the way
+    for node in waiting:  # the loop appends to it
         arrows += [f"  {enter(edge[0])} -> {numbers[node]}" for edge in node.edges if edge is not None]
     head = ["digraph {", f"  rankdir={rankdir}", "  node [shape=box, style=filled, fontname=monospace, fontsize=10]"]
     return "\n".join([*head, *boxes, *arrows, "}"])

@@ -14,7 +14,7 @@ Hook = Callable[..., object]
 
 
 class HookHandle(RemovableHandle):
-    """Removes a hook, also from the tables that say how to call it."""
+    """Removes a hook from its table, and from the tables of options for calling it."""
 
     def __init__(
         self, hooks: Any, hook: Hook, *, prepend: bool = False, marks: tuple[dict[int, bool], ...] = ()

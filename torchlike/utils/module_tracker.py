@@ -1,4 +1,4 @@
-"""torch.utils.module_tracker: which modules the program is in, during the forward and the backward pass."""
+"""torch.utils.module_tracker: tells which modules are running, in the forward and in the backward pass."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _log = logging.getLogger(__name__)
 
 
 class ModuleTracker:
-    """A context in which ``parents`` is the set of names of the modules that the program is in, "Global" among them.
+    """A context in which ``parents`` is the set of names of the running modules, and "Global".
 
-    The backward pass of a module is where its outputs have got gradients and its inputs have not.
+    The backward pass of a module lasts from the gradients of its outputs to those of its inputs.
 
     >>> from torchlike.utils.module_tracker import ModuleTracker
     >>> model = torch.nn.Sequential(torch.nn.Linear(2, 2))
@@ -39,13 +39,14 @@ class ModuleTracker:
         self._parents = {"Global"}
         self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._handles: list[Any] = []
-        self._backward_pass: object = None  # the one that was running when ``parents`` was last asked for
+        self._backward_pass: object = None  # the backward pass that was running when ``parents`` was last read
 
     @property
     def parents(self) -> set[str]:
-        """The names of the modules that the program is in."""
+        """The names of the running modules."""
         if self._backward_pass is not modes.backward_pass:
-            if self._backward_pass is not None:  # It has ended: no hook told of modules whose inputs need no gradient.
+            # The backward pass has ended. Modules whose inputs need no gradient have no hook that reports their end.
+            if self._backward_pass is not None:
                 self._parents = {"Global"}
             self._backward_pass = modes.backward_pass
         return self._parents

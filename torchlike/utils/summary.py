@@ -22,8 +22,8 @@ Sizes: TypeAlias = Sequence[int] | Sequence[Sequence[int]]
 class Layer:
     """One call of one module.
 
-    ``parameters`` counts those within it, each once; ``own_parameters`` those that are not of a module within it. ``bytes_of_outputs``
-    is the memory of what it returns.
+    ``parameters`` counts the parameters of the module and its submodules, each once; ``own_parameters`` only those of the module itself.
+    ``bytes_of_outputs`` is the memory of its results.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Layer:
     own_parameters: int
     outputs: list[tuple[int, ...]] = field(default_factory=list)
     bytes_of_outputs: int = 0
-    again: bool = False  # whether the module was called before: its parameters are counted there
+    again: bool = False  # whether the module was called before; its parameters are counted at the first call
     called: bool = True
     leaf: bool = True
 
@@ -51,7 +51,7 @@ class Summary:
 
     @property
     def bytes_of_outputs(self) -> int:
-        """The memory of what the innermost modules return: about what is kept for the backward pass."""
+        """The memory of the results of the innermost modules, about as much as the backward pass needs."""
         return sum(layer.bytes_of_outputs for layer in self.layers if layer.leaf)
 
     def __str__(self) -> str:
@@ -104,9 +104,9 @@ def summary(
         model: a module.
         input_size: the shape of the input, batch included, or a list of shapes. The model is called with zeros.
         input_data: in place of it: the input, or a tuple or list of inputs.
-        depth: how deep modules lie that are shown; all are counted.
-        dtypes: of the inputs; float32 where they are not given.
-        device: of the inputs; by default that of the first parameter.
+        depth: the depth to which modules are shown; all are counted.
+        dtypes: the dtypes of the inputs (default: float32).
+        device: the device of the inputs (default: that of the first parameter).
         kwargs: further arguments of the model.
 
     Raises:
@@ -166,7 +166,7 @@ def _inputs(
 
 
 class _Watch:
-    """Hooks on every module that note its calls."""
+    """Records the calls of every module by hooks."""
 
     def __init__(self, model: object) -> None:
         self.layers: list[Layer] = []
@@ -203,7 +203,7 @@ class _Watch:
         return Layer(self._paths[module][0], type(module).__name__, depth, _size(module.parameters()), size)
 
     def layers_with_uncalled(self) -> list[Layer]:
-        """The calls, and at the end the modules with parameters of their own that were never called."""
+        """Returns the calls, followed by the modules with parameters of their own that were not called."""
         outer_layers = []
         for module, (_, depth) in self._paths.items():
             if module not in self._seen and _size(module.parameters(recurse=False)):
@@ -214,7 +214,7 @@ class _Watch:
 
 
 def _walk(module: Any, name: str, depth: int) -> Iterator[tuple[Any, str, int]]:
-    """Each module within, once, with its name there and its depth."""
+    """Yields each submodule once, with its name and its depth."""
     counted: set[Any] = set()
 
     def visit(module: Any, name: str, depth: int) -> Iterator[tuple[Any, str, int]]:

@@ -106,9 +106,9 @@ class SummaryWriter(tensorboardX.SummaryWriter):
     Args:
         log_dir: the folder. None creates one under ``runs``, named by the time and the host.
         comment: the end of the folder's name, if ``log_dir`` is None.
-        purge_step: what was written of this step and later ones, before a crash, is not shown.
-        max_queue, flush_secs: how many events, or seconds, may wait to be written.
-        filename_suffix: of the event files.
+        purge_step: TensorBoard does not show events of this step and later ones that were written before a crash.
+        max_queue, flush_secs: the number of events, and of seconds, after which events are written to the file.
+        filename_suffix: the end of the names of event files.
 
     Every ``add_*`` takes tensors, alone or in lists and dictionaries. Reading them ends the recorded segment, as ``item`` does.
 
@@ -181,7 +181,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         Args:
             hparam_dict: numbers, texts and Booleans, by name.
             metric_dict: numbers, by the tags under which they are shown.
-            hparam_domain_discrete: for some of the settings, the values that they may have.
+            hparam_domain_discrete: the possible values of some settings.
             run_name: of the run; its time by default.
         """
         domains = hparam_domain_discrete or {}
@@ -231,7 +231,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
     def add_graph(
         self, model: object, input_to_model: object = None, verbose: bool = False, use_strict_trace: bool = True
     ) -> None:
-        """The graph of a module: what one call of it computes, each operation within the modules that it is called in.
+        """Adds the graph of a module: the operations of one call, each within the modules that call it.
 
         Args:
             model: the module, which is called once, in evaluation mode and without gradients.

@@ -13,7 +13,7 @@ from ._saving import (
     save as save,
 )
 
-if TYPE_CHECKING:  # imported when it is first asked for
+if TYPE_CHECKING:  # imported at its first use
     from . import state_dict as state_dict
 
 __all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter", "Metadata", "async_save", "load", "save"]

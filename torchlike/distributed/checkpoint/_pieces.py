@@ -1,7 +1,7 @@
-"""The files of a checkpoint: one with the elements of all tensors, piece by piece, and one that says where each piece is.
+"""The files of a checkpoint: one holds the elements of all tensors in pieces, the other the position of each piece.
 
-``.metadata`` is JSON. It names the data file and is replaced last, in one step of the file system. So a save that is interrupted leaves
-the checkpoint as it was.
+``.metadata`` is JSON. It names the data file and is replaced last, in one step of the file system. So an interrupted save leaves
+the previous checkpoint intact.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ...engine.value import Value
 __all__ = ["Piece", "Saved", "array_of", "read", "snapshot", "value_of", "write"]
 
 METADATA, VERSION = ".metadata", 1
-# So many bytes each piece begins at a multiple of.
+# Each piece begins at a multiple of this many bytes.
 ALIGNMENT = 64
 
 
 class Piece(NamedTuple):
-    """A part of a tensor: where it begins along each dimension, its shape, and where its elements are in the file."""
+    """A part of a tensor: its start along each dimension, its shape, and the position of its elements in the file."""
 
     start: tuple[int, ...]
     shape: tuple[int, ...]
@@ -44,9 +44,9 @@ class Saved(NamedTuple):
 
 
 def snapshot(value: Value) -> Callable[[], Iterator[tuple[tuple[int, ...], np.ndarray]]]:
-    """What a value holds now: a function that gives its pieces with their starts. Each device's part is taken by itself."""
+    """Returns a function that yields the pieces of a value as of now, with their starts: one piece for each device."""
     array = value.finish()
-    value.pin()  # a later step must not take over the memory
+    value.pin()  # a later step must not reuse the memory
     shape = value.aval.shape
     if not isinstance(value.aval.placement, Meshed) or isinstance(array, np.ndarray):
         return lambda: iter([((0,) * len(shape), value.numpy())])
@@ -65,13 +65,13 @@ def snapshot(value: Value) -> Callable[[], Iterator[tuple[tuple[int, ...], np.nd
 
 
 def write(folder: Path, tensors: dict[str, tuple[str, tuple[int, ...], Any]], others: dict[str, Any]) -> None:
-    """Writes a checkpoint in place of the one that is there.
+    """Writes a checkpoint, which replaces the previous one.
 
     Args:
         tensors: dtype, shape and pieces (see ``snapshot``) by name.
-        others: what JSON can hold, by name.
+        others: values that JSON can represent, by name.
     """
-    text = json.dumps(others)  # what it cannot hold raises before anything is written
+    text = json.dumps(others)  # a value that JSON cannot represent raises before anything is written
     folder.mkdir(parents=True, exist_ok=True)
     before = list(folder.glob("*.distcp"))
     numbers = [int(digits) for older in before if (digits := older.stem.rpartition("_")[2]).isdecimal()]
@@ -99,10 +99,10 @@ def write(folder: Path, tensors: dict[str, tuple[str, tuple[int, ...], Any]], ot
 
 
 def read(folder: Path) -> tuple[Path, dict[str, Saved], dict[str, Any]]:
-    """The data file of a checkpoint, its tensors and what else it holds.
+    """Returns the data file of a checkpoint, its tensors and its other values.
 
     Raises:
-        FileNotFoundError: there is none. NotImplementedError: PyTorch has written it.
+        FileNotFoundError: the folder has no checkpoint. NotImplementedError: PyTorch wrote it.
     """
     text = (folder / METADATA).read_bytes()
     if not text.startswith(b"{"):
@@ -120,7 +120,11 @@ def read(folder: Path) -> tuple[Path, dict[str, Saved], dict[str, Any]]:
 
 
 def array_of(file: Path, saved: Saved, index: tuple[slice, ...], shape: tuple[int, ...]) -> np.ndarray:
-    """A part of a tensor, read from the pieces that it meets. ``shape``: of the part; zeros stand for what lies outside the tensor."""
+    """Reads a part of a tensor from the pieces that overlap it. Elements of the part that lie outside the tensor are zero.
+
+    Args:
+        shape: the shape of the part.
+    """
     dtype = getattr(dtypes, "bool_" if saved.dtype == "bool" else saved.dtype).numpy
     begin = tuple(bounds.start or 0 for bounds in index)
     result = np.zeros(shape, dtype)
@@ -138,7 +142,7 @@ def array_of(file: Path, saved: Saved, index: tuple[slice, ...], shape: tuple[in
 
 
 def value_of(file: Path, saved: Saved, like: Value) -> Value:
-    """A tensor of the checkpoint, laid out as a value of its shape and dtype is. Each device reads its part."""
+    """Reads a tensor of the checkpoint in the layout of a value with the same shape and dtype. Each device reads its part."""
     placement = like.aval.placement
     if not isinstance(placement, Meshed):
         everything = tuple(slice(0, n) for n in saved.shape)

@@ -1,4 +1,4 @@
-"""save, load and async_save: state dictionaries go to a folder and come back into the tensors that are there."""
+"""save, load and async_save: they write state dictionaries to a folder, and read them into existing tensors."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ class CheckpointException(BaseException):
 
 
 class Metadata(NamedTuple):
-    """What was saved: the names of tensors and of other things."""
+    """The names of the tensors and of the other values that were saved."""
 
     tensors: tuple[str, ...]
     others: tuple[str, ...]
 
 
 class _OnDisk:
-    """A folder, as ``checkpoint_id`` names it."""
+    """A folder, whose name is a ``checkpoint_id``."""
 
     def __init__(self, path: PathLike, **options: object) -> None:
         self.path = Path(path)
 
 
 class FileSystemWriter(_OnDisk):
-    """Where ``save`` writes to. Other options of PyTorch's are accepted and change nothing."""
+    """The folder that ``save`` writes to. PyTorch's other options are accepted and have no effect."""
 
 
 class FileSystemReader(_OnDisk):
-    """Where ``load`` reads from."""
+    """The folder that ``load`` reads from."""
 
 
 def _folder(checkpoint_id: PathLike | None, storage: object, planner: object) -> Path:
@@ -71,13 +71,13 @@ def _folder(checkpoint_id: PathLike | None, storage: object, planner: object) ->
 
 
 def _state_of(obj: Any) -> Any:
-    """The state of an object that has one."""
+    """Returns the state dictionary of an object that has one, and other objects themselves."""
     stateful = callable(getattr(obj, "state_dict", None)) and callable(getattr(obj, "load_state_dict", None))
     return obj.state_dict() if stateful else obj
 
 
 def _walk(name: str, entry: object, visit: Callable[[str, Any], Any]) -> Any:
-    """The same dictionaries and lists with what ``visit`` makes of the tensors and of what is neither. Names are joined by dots."""
+    """Replaces the leaves of nested dictionaries and lists by the results of ``visit(name, leaf)``. Names are joined by dots."""
     if isinstance(entry, dict):
         for key in list(entry):
             entry[key] = _walk(f"{name}.{key}" if name else str(key), entry[key], visit)
@@ -89,7 +89,7 @@ def _walk(name: str, entry: object, visit: Callable[[str, Any], Any]) -> Any:
 
 
 def _copied(entry: object) -> Any:
-    """Dictionaries of their own, so that the caller's stay as they are."""
+    """Copies nested dictionaries, so that the caller's are not changed."""
     return {key: _copied(value) for key, value in entry.items()} if isinstance(entry, dict) else entry
 
 
@@ -113,7 +113,7 @@ def _from_json(entry: object) -> Any:
 
 
 def _prepare_writing(state_dict: dict[str, Any], folder: Path) -> Callable[[], Metadata]:
-    """Takes hold of all values as they are now. The function that is returned writes them."""
+    """Collects the present values. Returns a function that writes them."""
     tensors: dict[str, Any] = {}
     others: dict[str, Any] = {}
 
@@ -147,14 +147,14 @@ def save(
 ) -> Metadata:
     """Saves tensors, numbers and strings in dictionaries and lists, and the state of objects that have a ``state_dict``.
 
-    Of a tensor that is spread over devices the pieces are written as they lie. An interrupted save leaves the checkpoint that was there.
+    A tensor that is spread over devices is written in its pieces. An interrupted save leaves the previous checkpoint intact.
 
     Args:
         checkpoint_id: the folder.
-        storage_writer: a ``FileSystemWriter``, instead.
+        storage_writer: a ``FileSystemWriter`` for the folder, instead of ``checkpoint_id``.
 
     Raises:
-        RuntimeError: no folder. NotImplementedError: other objects, several processes, or a planner.
+        RuntimeError: no folder is given. NotImplementedError: other objects, several processes, or a planner.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict_saver.save
     """
@@ -176,9 +176,9 @@ def async_save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Future[Metadata]:
-    """As ``save``, on a thread: what is saved is what the tensors hold now. Nothing is copied for that, since values never change.
+    """Saves on a thread, like ``save``. It writes the values that the tensors hold at the call; values are immutable, so none is copied.
 
-    One save waits for the one before it.
+    A save waits until the one before it has finished.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict_saver.async_save
     """
@@ -201,13 +201,13 @@ def load(
     process_group: object = None,
     no_dist: bool = False,
 ) -> None:
-    """Loads a checkpoint into the tensors of a state dictionary, each in the layout that it has. Other entries are replaced.
+    """Loads a checkpoint into the tensors of a state dictionary, each in its layout. Other entries are replaced.
 
-    Objects that have a ``load_state_dict`` get their state through it.
+    An object that has ``load_state_dict`` receives its state by that method.
 
     Args:
         checkpoint_id: the folder.
-        storage_reader: a ``FileSystemReader``, instead.
+        storage_reader: a ``FileSystemReader`` for the folder, instead of ``checkpoint_id``.
 
     Raises:
         CheckpointException: there is no checkpoint, a name is missing from it, or a tensor has another shape.

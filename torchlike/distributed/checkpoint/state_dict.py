@@ -1,4 +1,4 @@
-"""State dictionaries of models and optimizers by the names of parameters, whatever wraps the model and however it is spread."""
+"""State dictionaries of models and optimizers by the names of parameters, independent of wrappers and of layouts on devices."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = [
 
 @dataclass
 class StateDictOptions:
-    """What the functions of this module return and take.
+    """Options of the functions of this module.
 
     Args:
-        full_state_dict: whole tensors on one device, instead of those that are spread.
-        cpu_offload: tensors on the host.
-        ignore_frozen_params: without parameters that want no gradient.
-        strict: whether all names must be there.
+        full_state_dict: return whole tensors on one device instead of tensors that are spread over devices.
+        cpu_offload: return tensors on the host.
+        ignore_frozen_params: leave out parameters that require no gradient.
+        strict: whether all names must match.
     """
 
     full_state_dict: bool = False
@@ -49,7 +49,7 @@ def _options(options: StateDictOptions | None, submodules: object = None) -> Sta
 
 
 def _inner(model: Any) -> Any:
-    """The model without what DistributedDataParallel puts around it."""
+    """Returns the model inside of DistributedDataParallel."""
     return model.module if type(model).__name__ == "DistributedDataParallel" else model
 
 
@@ -97,7 +97,7 @@ def _as_list(optimizers: object) -> list[Any]:
 
 
 def _open_state(optimizer: Any) -> None:
-    """Gives an optimizer the state that its first step makes, by a step that changes nothing."""
+    """Makes an optimizer create its state, by a step that changes no parameter."""
     groups = optimizer.param_groups
     parameters = [parameter for group in groups for parameter in group["params"]]
     if optimizer.state or any(parameter.grad is not None for parameter in parameters):
@@ -137,7 +137,7 @@ def get_optimizer_state_dict(
 def set_optimizer_state_dict(
     model: object, optimizers: object, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
-    """Loads what ``get_optimizer_state_dict`` has returned. State of a parameter's shape is laid out as the parameter is.
+    """Loads a result of ``get_optimizer_state_dict``. State that has the shape of its parameter gets the parameter's layout.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html
     """

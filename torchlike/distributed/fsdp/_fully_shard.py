@@ -28,7 +28,7 @@ _depth = _Depth()
 
 
 class _State:
-    """What fully_shard has noted about a module."""
+    """The settings that fully_shard keeps for a module."""
 
     def __init__(
         self, module: object, mesh: DeviceMesh, policy: MixedPrecisionPolicy, reshard: bool | None, ignored: set[int]
@@ -48,7 +48,7 @@ class _State:
         return {key: Gathered(parameter, self.axis, self.policy) for key, parameter in self.parameters.items()}
 
     def spread(self, argument: object) -> Any:
-        """The tensors of an input over all devices, each with its part of the batch, and in the dtype of the policy."""
+        """Spreads the tensors of an input over the devices along the batch, and casts them to the policy's dtype."""
         if isinstance(argument, (list, tuple)):
             parts = [self.spread(element) for element in argument]
             return type(argument)(*parts) if hasattr(argument, "_fields") else type(argument)(parts)
@@ -63,7 +63,7 @@ class _State:
 
 
 def _own_modules(module: Any) -> list[Any]:
-    """A module and those in it, without those to which fully_shard was applied before."""
+    """Returns a module and its submodules, without those to which fully_shard was applied before."""
     modules = [module]
     for child in module._modules.values():
         if child is not None and not isinstance(child, FSDPModule):
@@ -99,10 +99,10 @@ def _call_gathered(
 
 
 class UnshardHandle:
-    """What ``unshard(async_op=True)`` returns."""
+    """The result of ``unshard(async_op=True)``."""
 
     def wait(self) -> None:
-        """Does nothing: what is recorded runs in order."""
+        """Does nothing, because recorded operations run in order."""
 
 
 class FSDPModule:
@@ -127,7 +127,7 @@ class FSDPModule:
         return UnshardHandle() if async_op else None
 
     def reshard(self) -> None:
-        """Puts the pieces back that ``unshard`` has gathered."""
+        """Frees the whole parameters that ``unshard`` gathered; the module has its pieces again."""
         state = self._fsdp_state
         for module, name, parameter in state.owners:
             module._parameters[name] = parameter
@@ -150,7 +150,7 @@ class FSDPModule:
         """Changes nothing: nothing waits for the last backward pass."""
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
-        """Changes nothing: what was gathered ends with the step's program."""
+        """Changes nothing: gathered parameters are freed at the end of the step's program."""
 
     def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
         """Changes nothing: XLA orders the exchanges."""
@@ -162,7 +162,7 @@ class FSDPModule:
         """Changes nothing: only what the backward pass reads is gathered."""
 
     def reset_iter_state(self) -> None:
-        """Changes nothing: nothing is remembered from step to step."""
+        """Changes nothing: no state is kept between steps."""
 
 
 def _unsupported(name: str) -> Callable[..., NoReturn]:
@@ -203,9 +203,9 @@ def fully_shard(
 ) -> Any:
     """Spreads the parameters of a module over a mesh, in place, and with them their gradients and the optimizer's state.
 
-    Each device keeps a piece of every parameter. A parameter is whole only while the module computes with it. Inputs are cut along their
-    first dimension, so that each device computes its part of the batch. Parameters of submodules to which the function was applied
-    before are left to these.
+    Each device keeps a piece of every parameter. A parameter is whole only while the module computes with it. Inputs are split along their
+    first dimension, so that each device computes its part of the batch. Submodules to which the function was applied before keep their
+    own parameters.
 
     Args:
         module: a module, or several.
@@ -213,9 +213,9 @@ def fully_shard(
             process.
         reshard_after_forward: whether parameters are gathered again in the backward pass, instead of being kept. None: for all but the
             outermost module.
-        shard_placement_fn: says for a parameter along which dimension it is cut; None is the first.
+        shard_placement_fn: returns for a parameter the placement along which it is split; None stands for the first dimension.
         mp_policy: the dtypes.
-        ignored_params: parameters of which each device gets all.
+        ignored_params: parameters that are not split: each device gets a copy.
 
     Raises:
         ValueError: a container without ``forward``. AssertionError: it was applied before. NotImplementedError: a mesh of several
@@ -266,7 +266,7 @@ def _all_devices() -> DeviceMesh:
 
 
 def _shard(parameter: Any, mesh: DeviceMesh, wish: Shard | None) -> None:
-    """Cuts a parameter. One that is cut along another axis of the mesh already is cut further."""
+    """Splits a parameter. If it is already split along another axis of the mesh, its pieces are split further."""
     placement: Placement = Shard(0) if wish is None else wish
     if not parameter.dim():
         raise ValueError(
@@ -281,7 +281,7 @@ def _shard(parameter: Any, mesh: DeviceMesh, wish: Shard | None) -> None:
 
 
 def register_fsdp_forward_method(module: object, method_name: str) -> None:
-    """Lets a method be called as ``forward`` is: with the whole parameters. Of other modules nothing changes."""
+    """Makes a method run with the whole parameters, as ``forward`` does. Does nothing for modules without ``fully_shard``."""
     if not isinstance(module, FSDPModule):
         return
     if not hasattr(module, method_name):

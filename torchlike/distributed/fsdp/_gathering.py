@@ -30,7 +30,7 @@ def gathered_layout(stored: Meshed, axis: str) -> Meshed:
 
 
 def _again(input: Array, where: Any) -> Array:
-    # XLA would make one gathering of both, and keep its result from the forward to the backward pass.
+    # Without this barrier XLA merges both gatherings, and keeps the whole parameter in memory from the forward to the backward pass.
     return lay_out(lax.optimization_barrier(input), where)
 
 
@@ -38,7 +38,7 @@ _GATHER_AGAIN = internal_dispatcher(_again, "gather_again", differentiable=False
 
 
 class Gathered:
-    """One parameter as a forward pass sees it."""
+    """One parameter in a forward pass: its piece, and the whole that was gathered from it."""
 
     def __init__(self, parameter: Any, axis: str, policy: MixedPrecisionPolicy) -> None:
         stored = parameter._aval.placement
@@ -54,7 +54,7 @@ class Gathered:
         self._again: Tensor | None = None
 
     def again(self) -> Tensor:
-        """The whole, gathered anew from what the piece was."""
+        """Gathers the whole parameter again from the piece's value at the forward pass."""
         again = self._again
         if again is None:
             again = self._again = apply(_GATHER_AGAIN, (from_value(self.pieces_value), self.layout))

@@ -1,4 +1,4 @@
-"""The policies that fully_shard takes: of dtypes, and of parameters in the host's memory."""
+"""The policies of fully_shard: for dtypes, and for parameters in the host's memory."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["CPUOffloadPolicy", "MixedPrecisionPolicy", "OffloadPolicy"]
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """In which dtypes a module computes. Parameters and optimizer state keep their own.
+    """The dtypes in which a module computes. Parameters and optimizer state keep their dtypes.
 
     Args:
-        param_dtype: of parameters where they are gathered, and so of most of the computation.
-        reduce_dtype: of gradients as they leave the module. XLA chooses in which dtype it adds the terms of the devices.
-        output_dtype: of what the module returns.
-        cast_forward_inputs: whether inputs get ``param_dtype`` too.
+        param_dtype: the dtype of gathered parameters, and so of most computations.
+        reduce_dtype: the dtype of gradients when they leave the module. XLA chooses the dtype in which it adds the terms of the devices.
+        output_dtype: the dtype of the module's outputs.
+        cast_forward_inputs: whether inputs are cast to ``param_dtype``.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html#torch.distributed.fsdp.MixedPrecisionPolicy
     """
@@ -30,11 +30,11 @@ class MixedPrecisionPolicy:
 
 @dataclass
 class OffloadPolicy:
-    """Nothing is kept on the host."""
+    """Keep nothing on the host."""
 
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Parameters, gradients and state are kept on the host, which torchlike does not support."""
+    """Keep parameters, gradients and state on the host. torchlike does not support this policy."""
 
     pin_memory: bool = True

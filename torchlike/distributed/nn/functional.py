@@ -1,6 +1,6 @@
 """torch.distributed.nn.functional: collectives that return new tensors, and whose gradients are exchanged between processes.
 
-The gradient of each is that of the sum of all processes' losses.
+The gradients are those of the sum of the losses of all processes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Reduce(Function):
 
 
 class _AllGather(Function):
-    """To one tensor with a first dimension more."""
+    """Gathers into one tensor with an additional first dimension."""
 
     @staticmethod
     def forward(ctx: FunctionCtx, group: ProcessGroup, tensor: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup 
 
 
 def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Tensor:
-    """The tensor of process ``src``, whose gradient is the sum of all processes'."""
+    """Returns the tensor of process ``src``. Its gradient is the sum of the gradients of all processes."""
     process_group = group_of(group)
     return _Broadcast.apply(process_group, process_group.number_of(src, None, "src"), tensor)
 
@@ -121,7 +121,7 @@ def all_gather(tensor: Tensor, group: object = None) -> tuple[Tensor, ...]:
 
 
 def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
-    """The tensors of all processes, in process ``dst``; elsewhere zeros."""
+    """Returns the tensors of all processes in process ``dst``, and zeros in other processes."""
     process_group = group_of(group)
     parts = all_gather(tensor, process_group)
     if process_group.rank() == process_group.number_of(dst, None, "dst"):
@@ -138,7 +138,7 @@ def scatter(tensors: Sequence[Tensor], src: int = 0, group: ProcessGroup | None 
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None
 ) -> Tensor:
-    """This process's part of one list made of all processes'. ``output`` says nothing that the list does not say."""
+    """Reduces the lists of all processes, and returns this process's part. ``output`` is not used; the list determines the shape."""
     return _ReduceScatter.apply(group_of(group), checked(op, "reduce_scatter", output), stack(list(input_list)))
 
 
@@ -148,7 +148,7 @@ def all_to_all(
     """Exchanges lists of tensors of one shape: this process gets one tensor of each process's list.
 
     Raises:
-        NotImplementedError: several shapes.
+        NotImplementedError: the tensors differ in shape.
     """
     if len({tuple(tensor.shape) for tensor in (*output_tensor_list, *input_tensor_list)}) > 1:
         raise NotImplementedError(
@@ -167,7 +167,7 @@ def all_to_all_single(
     """Exchanges equal parts of tensors: this process gets one part of each process's tensor.
 
     Raises:
-        NotImplementedError: parts of several sizes.
+        NotImplementedError: the parts differ in size.
     """
     process_group = group_of(group)
     if len({*(output_split_sizes or ()), *(input_split_sizes or ())}) > 1:

@@ -1,4 +1,4 @@
-"""torch.distributed.rpc: remote calls in a world of one process, which can only call itself."""
+"""torch.distributed.rpc: remote calls, supported in a world of one process, which can only call itself."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
         self.num_worker_threads, self.device_maps, self.devices = num_worker_threads, device_maps or {}, devices or []
 
     def set_device_map(self, to: str, device_map: dict[DeviceLike, DeviceLike]) -> None:
-        """Says on which devices tensors arrive at another process."""
+        """Sets the devices on which tensors arrive at another process."""
         self.device_maps.setdefault(to, {}).update(device_map)
 
     def set_devices(self, devices: Sequence[DeviceLike]) -> None:
-        """Says which devices are used."""
+        """Sets the devices that are used."""
         self.devices = list(devices)
 
 
@@ -69,10 +69,10 @@ def is_available() -> bool:
 def init_rpc(
     name: str, backend: object = None, rank: int = -1, world_size: int | None = None, rpc_backend_options: object = None
 ) -> None:
-    """Names this process, and begins to take calls.
+    """Names this process, and starts to accept calls.
 
     Raises:
-        NotImplementedError: several processes.
+        NotImplementedError: there are several processes.
     """
     if world_size is not None and world_size > 1:
         raise NotImplementedError(
@@ -84,7 +84,7 @@ def init_rpc(
 
 
 def shutdown(graceful: bool = True, timeout: float = 0) -> None:
-    """Takes no calls any more."""
+    """Stops accepting calls."""
     _me()
     _World.worker = None
 
@@ -96,7 +96,7 @@ def _me() -> WorkerInfo:
 
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
-    """A process by its name; without one, this process."""
+    """Returns the process with a name; this process if no name is given."""
     return _me() if worker_name is None else _worker_named(worker_name)
 
 
@@ -130,7 +130,7 @@ def rpc_async(
     kwargs: Any = None,
     timeout: float = -1.0,
 ) -> Future[Any]:
-    """Calls a function in a process; a future for what it returns."""
+    """Calls a function in a process. Returns a future of its result."""
     future: Future[Any] = Future()
     _worker_named(to)
     try:
@@ -141,7 +141,7 @@ def rpc_async(
 
 
 class RRef(Generic[T]):
-    """A reference to an object in a process: here always this one."""
+    """A reference to an object in a process, which is always this process."""
 
     def __init__(self, value: T, type_hint: object = None) -> None:
         self._owner, self._value = _me(), value
@@ -171,19 +171,19 @@ class RRef(Generic[T]):
         return self._value
 
     def rpc_sync(self, timeout: float = -1.0) -> T:
-        """The object, whose methods can be called."""
+        """Returns the object, so that its methods can be called."""
         return self._value
 
     def rpc_async(self, timeout: float = -1.0) -> _Methods:
-        """Something whose methods are those of the object, and return futures."""
+        """Returns a proxy with the object's methods, which return futures."""
         return _Methods(self, rpc_async)
 
     def remote(self, timeout: float = -1.0) -> _Methods:
-        """Something whose methods are those of the object, and return references."""
+        """Returns a proxy with the object's methods, which return references."""
         return _Methods(self, remote)
 
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
-        """The backward pass from a tensor that it refers to."""
+        """Runs the backward pass from the tensor that it refers to."""
         tensor: Any = self._value
         tensor.backward(retain_graph=retain_graph)
 
@@ -204,5 +204,5 @@ def remote(
     kwargs: object = None,
     timeout: float = -1.0,
 ) -> RRef[Any]:
-    """Calls a function in a process; a reference to what it returns, which stays there."""
+    """Calls a function in a process. The result stays there; returns a reference to it."""
     return RRef(rpc_sync(to, func, args, kwargs))

@@ -10,7 +10,7 @@ __all__ = ["async_execution"]
 
 
 def async_execution(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a function that returns a future: who calls it gets what the future holds."""
+    """Marks a function that returns a future. A caller receives the value of the future."""
 
     @functools.wraps(fn)
     def wrapper(*args: object, **kwargs: object) -> Any:

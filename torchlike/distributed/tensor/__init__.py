@@ -24,7 +24,7 @@ from .placement_types import (
     Shard as Shard,
 )
 
-if TYPE_CHECKING:  # imported when it is first asked for
+if TYPE_CHECKING:  # imported at its first use
     from . import parallel as parallel
 
 __all__ = [

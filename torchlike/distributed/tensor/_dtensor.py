@@ -1,4 +1,4 @@
-"""DTensor: a tensor that is spread over the devices of a mesh, which one process computes with as a whole."""
+"""DTensor: a tensor that is spread over the devices of a mesh. One process computes with it as a whole."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class _DTensorKind(type):
 class DTensor(Tensor, metaclass=_DTensorKind):
     """A tensor that is spread over the devices of a mesh.
 
-    Operations compute with the whole of it: XLA cuts them into parts for the devices, and exchanges what these need of each other. Its
-    ``shape`` is that of the whole. The result of an operation of which one tensor lies on a mesh lies there too, in a layout that XLA
-    chooses; other tensors are copied to each device for it.
+    Operations compute with the whole tensor, and ``shape`` is the shape of the whole. XLA divides operations among the devices, and
+    exchanges the data that they need from each other. If one operand of an operation lies on a mesh, other operands are copied to each
+    device, and the result lies on the mesh too, in a layout that XLA chooses.
 
     >>> from torchlike.distributed.tensor import DTensor, Shard, distribute_tensor, init_device_mesh
     >>> mesh = init_device_mesh("cpu", (1,))
@@ -48,7 +48,7 @@ class DTensor(Tensor, metaclass=_DTensorKind):
     Source: https://docs.pytorch.org/docs/stable/distributed.tensor.html
     """
 
-    # Defined below, for all tensors that lie on a mesh.
+    # Defined below for all tensors that lie on a mesh.
     device_mesh: DeviceMesh
     placements: tuple[Placement, ...]
     to_local: Callable[..., Tensor]
@@ -71,11 +71,11 @@ class DTensor(Tensor, metaclass=_DTensorKind):
         stride: tuple[int, ...] | None = None,
         grad_placements: Sequence[Placement] | None = None,
     ) -> Tensor:
-        """The tensor of which these are the pieces.
+        """Makes a tensor from its pieces.
 
         Args:
             local_tensor: a tensor that is the same on each device; or a list with the tensor of each device of a mesh of one dimension.
-            placements: what the pieces are; by default each is the whole.
+            placements: how the pieces form the tensor; by default each is a copy of the whole.
 
         Raises:
             NotImplementedError: one tensor is given where devices have different pieces, which only several processes could know.
@@ -113,7 +113,7 @@ def _from_pieces(pieces: Sequence[Tensor], mesh: DeviceMesh, placements: Sequenc
     return move(combined, where(mesh, [Replicate()]))
 
 
-# ---- what only tensors on a mesh have
+# ---- attributes of tensors on a mesh
 
 
 class _OnMesh:
@@ -141,12 +141,12 @@ def device_mesh(self: Tensor) -> DeviceMesh:
 
 
 def placements(self: Tensor) -> tuple[Placement, ...]:
-    """How it lies, for each dimension of the mesh."""
+    """The placement of the tensor along each dimension of the mesh."""
     return placements_of(self)
 
 
 def to_local(self: Tensor, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-    """The piece on the first device of the mesh, which is what the first process has in PyTorch. Gradients flow back."""
+    """Returns the piece on the first device of the mesh, which is the piece of the first process in PyTorch. Gradients flow back."""
     placement, layout = self._aval.placement, placements_of(self)
     assert isinstance(placement, Meshed)
     sizes = placement.mesh.devices.shape
@@ -161,7 +161,7 @@ def to_local(self: Tensor, *, grad_placements: Sequence[Placement] | None = None
 
 
 def full_tensor(self: Tensor, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-    """The whole, as a tensor on one device. Gradients flow back."""
+    """Returns the whole tensor on one device. Gradients flow back."""
     placement = self._aval.placement
     assert isinstance(placement, Meshed)
     return move(self, plain_home(placement))
@@ -176,7 +176,7 @@ def redistribute(
     forward_dtype: object = None,
     backward_dtype: object = None,
 ) -> Tensor:
-    """The same tensor in other placements. Gradients flow back.
+    """Returns the tensor with other placements. Gradients flow back.
 
     Raises:
         RuntimeError: no placements, or partial ones. NotImplementedError: another mesh, or other dtypes on the way.
@@ -216,7 +216,7 @@ _attach()
 know_plain(DTensor)
 
 
-# ---- making them
+# ---- functions that make them
 
 
 def distribute_tensor(
@@ -229,7 +229,7 @@ def distribute_tensor(
     """Spreads a tensor over a mesh: a leaf, which requires a gradient if the tensor does.
 
     Args:
-        placements: how it lies, for each dimension of the mesh. By default each device has all of it.
+        placements: the placement along each dimension of the mesh. By default each device has the whole tensor.
 
     Raises:
         RuntimeError: the tensor is not a leaf, or no mesh is given and none is active. ValueError: the number of placements is wrong,
@@ -271,8 +271,8 @@ def distribute_module(
     """Spreads the parameters and buffers of a module over a mesh, in place. Returns the module.
 
     Args:
-        partition_fn: called with the name of each submodule, the submodule and the mesh; distributes what it likes. Each device gets all
-            of what it leaves.
+        partition_fn: called with the name of each submodule, the submodule and the mesh; it may distribute parameters. Each device gets a
+            copy of those that it does not distribute.
         input_fn: called with the module, its inputs and the mesh before each forward pass; what it returns are the inputs.
         output_fn: the same for the outputs, after the forward pass.
 
@@ -293,7 +293,7 @@ def distribute_module(
 
 
 def replicate_rest(module: Any, mesh: DeviceMesh) -> None:
-    """Copies what lies on one device of a module's parameters and buffers to each device of a mesh."""
+    """Copies the parameters and buffers of a module that lie on one device to each device of a mesh."""
     everywhere = where(mesh, (Replicate(),) * mesh.ndim)
     for tensor in [*module.parameters(), *module.buffers()]:
         if not is_on_mesh(tensor):

@@ -1,4 +1,4 @@
-"""Functions that make tensors on a mesh. Their elements are those of the plain tensors of the same functions."""
+"""Functions that make tensors on a mesh. The elements equal those of the tensors that PyTorch's functions of the same names make."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ def is_on_mesh(tensor: object) -> bool:
 
 
 def normalized(placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim: int) -> tuple[Placement, ...]:
-    """The placements, one for each dimension of the mesh, with dimensions counted from the front.
+    """Returns the placements with non-negative dimensions, after a check that there is one for each dimension of the mesh.
 
     Raises:
-        ValueError: there are more or fewer. IndexError: the tensor does not have such a dimension.
+        ValueError: their number is wrong. IndexError: the tensor does not have such a dimension.
     """
     if placements is None:
         return (Replicate(),) * mesh.ndim
@@ -48,7 +48,7 @@ def _from_front(placement: Placement, ndim: int) -> Placement:
 
 
 def where(mesh: DeviceMesh, placements: Sequence[Placement], before: Meshed | None = None) -> Meshed:
-    """The engine's placement for these, which are normalized.
+    """Returns the engine's placement for normalized placements.
 
     Args:
         before: how the tensor lies along the other axes of the mesh. Its pieces are cut further.
@@ -87,7 +87,7 @@ def _nested(numbers: list[int], shape: tuple[int, ...]) -> Any:
 
 
 def placements_of(tensor: Tensor) -> tuple[Placement, ...]:
-    """How a tensor lies, for each dimension of its whole mesh. What is pending for it is run, as XLA chooses layouts."""
+    """Returns the placement of a tensor along each dimension of its whole mesh. It runs pending operations, since XLA chooses layouts."""
     value = tensor._value()
     placement: Any = value.aval.placement
     if placement.spec is None:
@@ -101,5 +101,5 @@ def placements_of(tensor: Tensor) -> tuple[Placement, ...]:
 
 
 def plain_home(placement: Meshed) -> Home:
-    """Where the whole of a tensor goes that leaves its mesh: the first device."""
+    """Returns the device to which a tensor moves when it leaves its mesh: the first one."""
     return Home(placement.platform, 0)

@@ -8,7 +8,7 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """What all kinds of placements can be asked."""
+    """The base class of placements."""
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether each device holds a piece, along ``dim`` if that is given."""
@@ -19,7 +19,7 @@ class Placement:
         return isinstance(self, Replicate)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether the devices hold terms that are still to be combined, by ``reduce_op`` if that is given."""
+        """Whether the devices hold terms that are not combined yet, by ``reduce_op`` if that is given."""
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
 
@@ -50,7 +50,7 @@ class Replicate(Placement):
 
 @dataclass(frozen=True, repr=False)
 class Partial(Placement):
-    """Each device holds one term of the tensor, which is their sum, or what ``reduce_op`` says."""
+    """Each device holds one term of the tensor; the tensor is their sum, or their reduction by ``reduce_op``."""
 
     reduce_op: str = "sum"
 

@@ -1,4 +1,4 @@
-"""Runs what JAX has traced with NumPy, so that nothing is compiled. It is for ops that have not been repeated yet."""
+"""Runs traced functions with NumPy instead of compiling them. Operations that have not been repeated yet run this way."""
 
 from . import (
     control,

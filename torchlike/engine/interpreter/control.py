@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _plan(closed: ClosedJaxpr) -> Plan:
-    from .plan import interpret  # which needs the table of rules
+    from .plan import interpret  # it needs the table of rules
 
     return interpret(closed)
 
@@ -49,11 +49,11 @@ def _scan(params: Parameters, ins: object, outs: Sequence[ShapedDtype]) -> Compu
 
 
 def scan_loop(body: Plan, length: int, constants: int, rows: Sequence[ShapedDtype], reverse: bool) -> Compute:
-    """The loop of a scan over its constants, what is carried from step to step, and the sequences.
+    """Returns the function that runs the loop of a scan: it takes the constants, the carried values and the sequences.
 
     Args:
-        body: the plan of a step, which takes the constants, what is carried, and one row of each sequence.
-        rows: the avals of the results that are collected step by step, which begin with the number of steps.
+        body: the plan of one step, which takes the constants, the carried values, and one row of each sequence.
+        rows: the avals of the results that are collected over the steps. Their first dimension is the number of steps.
     """
     steps = range(length)[::-1] if reverse else range(length)
     carried = body.outputs - len(rows)

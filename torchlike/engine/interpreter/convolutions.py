@@ -1,4 +1,4 @@
-"""Rules of convolutions: by oneDNN where it is installed, else as products of matrices."""
+"""Rules of convolutions: oneDNN computes them where it is installed, and matrix products elsewhere."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..geometry import Geometry
 from .products import BLAS_SPEED, with_cost
 from .rules import Compute, Parameters, ShapedDtype, Unsupported, require_native, rule
 
-# Multiplications and additions a second of oneDNN, roughly.
+# oneDNN's speed, in multiplications and additions per second; a rough figure for estimates of cost.
 ONEDNN_SPEED = 6e10
-# A kernel of more places is left to XLA.
+# XLA computes a convolution whose kernel has more places than this.
 MAX_PLACES = 1000
-# Columns are made for so many images at a time that they stay in the cache.
+# Bytes of columns that are made at a time: few enough images that the columns stay in the cache.
 COLUMN_BYTES = 2**21
 
 
@@ -43,7 +43,7 @@ def _by_onednn(geometry: Geometry, dtype: np.dtype) -> Compute:
 
     def compute(first: np.ndarray, second: np.ndarray) -> np.ndarray:
         result = np.empty(shape, dtype)
-        record = onednn.record_of(geometry, dtype)  # it may have been dropped meanwhile
+        record = onednn.record_of(geometry, dtype)  # the record may have been dropped since it was prepared
         assert record is not None
         onednn.compute(record, (np.ascontiguousarray(first), np.ascontiguousarray(second)), result)
         return result
@@ -52,7 +52,9 @@ def _by_onednn(geometry: Geometry, dtype: np.dtype) -> Compute:
 
 
 class _Columns:
-    """Convolutions as products with columns: for each place of the result, the elements of the image that the kernel meets there."""
+    """Computes convolutions as matrix products with columns. A column holds the elements of the image under the kernel at one place of the
+    result (the method called im2col).
+    """
 
     def __init__(self, geometry: Geometry, dtype: np.dtype) -> None:
         self.geometry, self.dtype = geometry, dtype
@@ -63,7 +65,7 @@ class _Columns:
         column_bytes = channels * prod(self.kernel) * prod(self.result) * dtype.itemsize
         step = max(1, COLUMN_BYTES // max(column_bytes, 1))
         self.chunks = [slice(first, min(first + step, images)) for first in range(0, images, step)]
-        # The part of an image that is met, with its padding; where padding is negative, a part is left out.
+        # The sizes of the padded image, as far as the kernel reads it. Negative padding crops the image.
         self.padded = [
             max((m - 1) * s + d * (k - 1) + 1, p + n)
             for n, k, m, s, p, d in zip(
@@ -77,7 +79,7 @@ class _Columns:
         return {"y": self.forward, "x": self.of_images, "w": self.of_kernels}[result]
 
     def columns(self, x: np.ndarray) -> np.ndarray:
-        """(images, groups, channels of a group × places of the kernel, places of the result)"""
+        """Returns the columns, of shape (images, groups, channels of a group × places of the kernel, places of the result)."""
         if not self.plain:
             padded_images = np.zeros((*x.shape[:2], *self.padded), self.dtype)
             padded_images[self.inside] = x

@@ -30,13 +30,13 @@ try:
     from jax._src.core import Tracer, TraceTag
     from jax._src.interpreters import ad
     from jax._src.interpreters.ad import JVPTrace, JVPTracer
-except ImportError:  # another version of JAX
+except ImportError:  # these names are internal, so another version of JAX may lack them
     ad: Any = None
     JVPTrace = JVPTracer = Tracer = object  # type: ignore[assignment,misc]
 
 
 class _Tangent(Tracer):  # type: ignore[misc,valid-type]
-    """A value that depends on tangents, and what arrives for it in the backward pass."""
+    """A value that depends on tangents, and the cotangent that the backward pass accumulates for it."""
 
     __slots__ = ("cotangent",)
 
@@ -49,11 +49,11 @@ class _Tangent(Tracer):  # type: ignore[misc,valid-type]
 
 
 class _TangentTrace(CustomCallTrace):
-    """Notes each primitive that reads a tangent; the others belong to the plan.
+    """Records each primitive that reads a tangent. Primitives that read none are appended to the plan.
 
-    A rule of forward differentiation uses tangents in linear primitives alone, but for those primitives that contain a jaxpr (loops,
-    branches): they carry values and tangents together, so JAX itself takes such functions apart. A function with a derivative of its own
-    is run as it stands, because it is linear in its tangents.
+    Rules of forward differentiation use tangents only in linear primitives, except for primitives that contain a jaxpr (loops, branches).
+    Those carry values and tangents together, so functions that contain them are left to JAX. A function with a custom derivative is run
+    as it is, because it is linear in its tangents.
     """
 
     __slots__ = ("plan", "steps")
@@ -76,9 +76,8 @@ class _TangentTrace(CustomCallTrace):
                 return branch(*tracers[1:])
         if (
             primitive.call_primitive
-            or (
-                any(map(_is_jaxpr, params.values())) and "update_jaxpr" not in params
-            )  # that of scatter is a single addition
+            # The jaxpr of a scatter is allowed: it is a single addition.
+            or (any(map(_is_jaxpr, params.values())) and "update_jaxpr" not in params)
             or (primitive not in ad.fancy_transposes and primitive not in ad.primitive_transposes)
         ):
             raise Unsupported(f"the derivative of {primitive.name}")
@@ -94,18 +93,18 @@ class _DualTracer(JVPTracer):  # type: ignore[misc,valid-type]
 
 
 class _DualTrace(JVPTrace):  # type: ignore[misc,valid-type]
-    """JAX's trace of forward differentiation. What it computes without tangents belongs to the plan."""
+    """JAX's trace of forward differentiation. Computations without tangents are appended to the plan."""
 
     def __init__(self, linear: _TangentTrace) -> None:
         super().__init__(linear, TraceTag())
         self.plan = linear.plan
 
     def has(self, value: Any) -> bool:
-        """Whether this trace takes the value as it is: its own values, and the plan's, which have no tangent."""
+        """Whether this trace accepts the value directly: it is one of its own values, or one of the plan's, which have no tangent."""
         return value._trace is self or value._trace is self.plan
 
     def combine(self, function: Callable[..., Any], primitive: object, first: object, second: object) -> Any:
-        """Applies the operator's function: unlike the plan, rules of differentiation read the parameters it gives the primitive."""
+        """Calls the operator's function in ``jax.lax``: it gives the primitive parameters that rules of differentiation read."""
         return function(first, second)
 
     def process_primitive(self, primitive: Primitive, tracers: Sequence[object], params: Parameters, /) -> Any:
@@ -137,7 +136,7 @@ def _is_jaxpr(parameter: object) -> bool:
 def vjp(
     fn: Callable[..., Sequence[Array]], primals: Sequence[Any], cotangents: Callable[[], Sequence[Array]]
 ) -> Sequence[Array]:
-    """Gradients of the outputs of ``fn``, weighted by cotangents, with respect to ``primals``: as ``jax.vjp`` gives them."""
+    """Returns the gradients that ``jax.vjp`` of ``fn`` returns for these cotangents."""
     plan = current_trace()
     if isinstance(plan, PlanTrace) and ad is not None:
         try:

@@ -15,7 +15,7 @@ _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 def in_float32(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
-    """The function, through float32 where the dtype is bfloat16, which NumPy's functions do not know."""
+    """Wraps the function so that bfloat16 is computed in float32, since NumPy's functions do not support bfloat16."""
     kinds = {aval.dtype for aval in avals}
     if kinds <= NATIVE:
         return function
@@ -72,7 +72,7 @@ _register({
 
 
 def _real_only(function: Compute) -> Rule:
-    """Of functions whose values at complex infinities NumPy finds otherwise, or not at all."""
+    """Accepts real dtypes alone: for functions whose values at complex infinities differ in NumPy, or which NumPy lacks for them."""
 
     def build(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         if ins[0].dtype.kind == "c":
@@ -87,7 +87,7 @@ rule("logistic")(_real_only(_logistic))
 
 
 def _bitwise(function: Compute) -> Rule:
-    return lambda params, ins, outs: function  # on bool, these functions of NumPy are the logical ones
+    return lambda params, ins, outs: function  # NumPy's bitwise functions are the logical ones for bool
 
 
 for _name, _function in {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert}.items():
@@ -101,7 +101,7 @@ def _shift(function: Compute, logical: bool) -> Rule:
         unsigned = np.dtype(f"u{dtype.itemsize}")
 
         def shift(x: np.ndarray, count: np.ndarray) -> np.ndarray:
-            """Shifts by the width and more, and by negative counts, give what shifting out every bit gives."""
+            """Shifts as XLA does: a negative count, or one of at least the width, shifts out every bit."""
             count = count.astype(unsigned)
             beyond = count >= bits
             inside = np.where(beyond, unsigned.type(0), count)
@@ -127,7 +127,7 @@ def _div(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDt
         return in_float32(ins, np.divide)
 
     def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Rounds toward zero. A division by zero gives -1, as XLA's does."""
+        """Divides integers. The quotient is rounded toward zero, and division by zero gives -1, both as in XLA."""
         quotient = np.floor_divide(a, b)
         quotient = quotient + ((quotient * b != a) & ((a < 0) != (b < 0))).astype(quotient.dtype)
         return np.where(b == 0, np.asarray(-1).astype(quotient.dtype), quotient)
@@ -191,8 +191,8 @@ def _clamp(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shaped
     return in_float32(ins, lambda low, x, high: np.minimum(np.maximum(x, low), high))
 
 
-# From so many elements on, what `np.where` takes depends on the condition: up to five nanoseconds an element, where the processor
-# cannot guess which way it goes. Working on the bits of both cases takes a tenth of that.
+# Arrays with at least this many elements are blended by operations on their bits. `np.where` branches for each element, and takes up to
+# five nanoseconds where the processor cannot predict the branch; operations on the bits of both cases take a tenth of that.
 MIN_BLENDED = 16384
 _BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
@@ -232,9 +232,9 @@ def _convert(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
     if target.kind in "iu" and source.kind not in "biu":
         if source not in NATIVE:
             raise Unsupported(f"{source} to {target}")
-        # XLA saturates, and makes 0 of NaN.
+        # XLA saturates at the limits of the integer, and turns NaN into 0.
         limits = np.iinfo(target)
-        low, high = float(limits.min), float(limits.max) + 1.0  # exact: powers of two
+        low, high = float(limits.min), float(limits.max) + 1.0  # powers of two, so the comparison is exact
 
         def to_integer(x: np.ndarray) -> np.ndarray:
             inside = (x > low - 1.0) & (x < high)

@@ -1,4 +1,4 @@
-"""Rules of gather, scatter and slices whose place is computed."""
+"""Rules of gather, scatter and slices whose start is computed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _dynamic_update_slice(params: Parameters, ins: Sequence[ShapedDtype], outs: 
 
 
 class _Windows:
-    """Where the windows of a gather or scatter lie: windows of ``sizes`` at computed places of an operand.
+    """The positions of the windows of a gather or scatter, which have ``sizes`` and start at computed indices of an operand.
 
     The operand is transposed, so that the dimensions that windows cover whole come last (``whole``), and the others first
     (``partial``). The function ``places`` computes one index array for each of the latter, of shape [*batch, *window].
@@ -67,13 +67,13 @@ class _Windows:
         self.whole = [d for d in self.window if d not in self.column and sizes[d] == shape[d]]
         self.partial = [d for d in range(rank) if d not in self.whole]
         self.order = (*self.partial, *self.whole)
-        self.moved = [d for d in self.window if d not in self.whole]  # windows of these dimensions cover a part
+        self.moved = [d for d in self.window if d not in self.whole]  # a window covers only a part of these dimensions
         self.sizes, self.limits = sizes, [n - size for n, size in zip(shape, sizes, strict=True)]
         if any(limit < 0 for limit in self.limits) or not self.partial:
             raise Unsupported("windows larger than the array")
 
     def places(self, indices: np.ndarray) -> tuple[list[np.ndarray], np.ndarray | None]:
-        """Index arrays for the partial dimensions, and which of the windows lie inside (None: all of them)."""
+        """Returns index arrays for the partial dimensions, and a mask of the windows that lie inside the operand (None: all of them)."""
         inside = None
         arrays = []
         extra = (1,) * len(self.moved)
@@ -92,7 +92,7 @@ class _Windows:
                 start = np.arange(self.batch[axis]).reshape([-1 if i == axis else 1 for i in range(len(self.batch))])
             else:
                 start = np.zeros((1,) * len(self.batch), np.int64)
-            start = np.reshape(start, (*np.shape(start), *extra))  # NumPy gives scalars where there is no batch
+            start = np.reshape(start, (*np.shape(start), *extra))  # without a batch, NumPy returns scalars
             if d in self.moved and self.sizes[d] > 1:
                 along = [1] * start.ndim
                 along[len(self.batch) + self.moved.index(d)] = self.sizes[d]
@@ -128,7 +128,7 @@ def _gather(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shape
     def gather(x: np.ndarray, indices: np.ndarray) -> np.ndarray:
         arrays, inside = windows.places(indices)
         picked = (x if ordered else x.transpose(windows.order))[tuple(arrays)]
-        if picked.shape != middle:  # where a size is left to broadcasting
+        if picked.shape != middle:  # the size of the window comes from broadcasting
             picked = np.broadcast_to(picked, middle)
         if inside is not None and not inside.all():
             picked = np.where(
@@ -161,16 +161,16 @@ _UPDATES = {
 }
 
 
-# Elements for which a table of their places is made: of 8 bytes each.
+# The most elements for which a table of places is made. The table takes 8 bytes for each.
 _MOST_PLACES = 2**22
 
 
 def _accumulate(
     function: Callable[..., object], target: np.ndarray, index: list[np.ndarray], updates: np.ndarray
 ) -> None:
-    """``function.at(target, index, updates)``, where no index is negative.
+    """Computes ``function.at(target, index, updates)`` for indices that are not negative.
 
-    Memory in order is taken for one dimension, on which NumPy is several times as fast. The updates come in the same order.
+    A contiguous target is viewed as one dimension, for which NumPy is several times as fast. The order of the updates stays the same.
     """
     if not target.flags.c_contiguous or updates.size > _MOST_PLACES:
         function.at(target, tuple(index), updates)

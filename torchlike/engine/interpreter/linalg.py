@@ -1,4 +1,4 @@
-"""Rules of Fourier transforms and of what LAPACK computes."""
+"""Rules of Fourier transforms and of decompositions that LAPACK computes."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def _fft(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDt
     return lambda x: transform(x).astype(dtype, copy=False)
 
 
-# ---- by LAPACK: SciPy's, which jaxlib calls too
+# ---- decompositions, by SciPy's LAPACK, which jaxlib calls too
 
 
 @cache
 def _routines(library: str) -> ModuleType:
-    """The extension module of SciPy's that holds the routines of LAPACK or BLAS.
+    """Loads SciPy's extension module with the routines of LAPACK or BLAS.
 
-    It is loaded by itself, because an import of ``scipy.linalg`` takes a fifth of a second and these take a hundredth.
+    It is loaded without its package, because importing ``scipy.linalg`` takes 0.2 s and loading the module alone takes 0.01 s.
     """
     scipy = find_spec("scipy")
     for folder in (scipy and scipy.submodule_search_locations) or ():
@@ -55,7 +55,7 @@ def _routines(library: str) -> ModuleType:
                 module = module_from_spec(spec)
                 spec.loader.exec_module(module)
                 return module
-    return import_module(f"scipy.linalg.{library}")  # another SciPy
+    return import_module(f"scipy.linalg.{library}")  # another version of SciPy keeps it elsewhere
 
 
 def _lapack(name: str, dtype: np.dtype) -> Callable[..., Any]:
@@ -72,7 +72,7 @@ def _matrices(ins: Sequence[ShapedDtype]) -> None:
 def _for_each(
     function: Callable[..., Sequence[np.ndarray]], outs: Sequence[ShapedDtype]
 ) -> Callable[..., list[np.ndarray]]:
-    """A function of matrices for a batch of them. It returns one array for each of ``outs``."""
+    """Turns a function of one matrix into one of a batch of matrices, which returns one array for each of ``outs``."""
     shapes = [(aval.shape, aval.dtype) for aval in outs]
 
     def compute(*arrays: np.ndarray) -> list[np.ndarray]:

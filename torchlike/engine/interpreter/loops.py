@@ -15,7 +15,7 @@ from .tracing import PlanTrace, PlanTracer, ShapedArray, core, current_trace, se
 
 
 class _BodyTrace(PlanTrace):
-    """Traces the body of a loop. A value from outside that it meets becomes one more input of the body."""
+    """Traces the body of a loop. A value from outside of the loop that the body reads becomes an additional input of the body."""
 
     __slots__ = ("outer", "captured")
 
@@ -24,12 +24,12 @@ class _BodyTrace(PlanTrace):
         self.outer = outer
         self.captured: dict[
             Reference, tuple[PlanTracer, Reference]
-        ] = {}  # reference outside: the value, and its reference in the body
+        ] = {}  # by reference outside of the body: the value, and its reference in the body
 
     def reference(self, value: object) -> Reference:
         if type(value) is not PlanTracer or value._trace is self:
             return super().reference(value)
-        outside = self.outer.reference(value)  # raises where the value belongs to neither
+        outside = self.outer.reference(value)  # raises if the value belongs to no trace that is open
         if outside[0] == "c":
             return self.builder.constant(self.outer.builder.constants[outside[1]])
         if outside not in self.captured:
@@ -41,7 +41,7 @@ class _BodyTrace(PlanTrace):
 def scan(step: Callable[..., Any], first: Any, sequences: Any, *, reverse: bool = False) -> Any:
     """The same as ``jax.lax.scan``.
 
-    JAX unrolls a loop that is traced for NumPy, since it is traced as if nothing were jitted: each step anew, for each length.
+    JAX would unroll the loop and trace every step, again for each length, because tracing for NumPy behaves as if nothing were jitted.
     """
     outer = current_trace()
     if isinstance(outer, PlanTrace):

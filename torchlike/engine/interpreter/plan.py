@@ -13,7 +13,7 @@ from ..jax_settings import tracing
 from ..places import at_places
 from .rules import RULES, Compute, Parameters, Reference, ShapedDtype, Unsupported
 
-# Primitives that stand for the jaxpr among their parameters: it is inlined.
+# Primitives that only call the jaxpr in one of their parameters. The jaxpr is inlined.
 _CALLS = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
@@ -24,22 +24,22 @@ _CALLS = {
     "remat": "jaxpr",
     "checkpoint": "jaxpr",
 }
-# Results of constants are computed once, when the plan is made, if they are no larger than this. Plans are kept by the thousand, one for
-# each size that a program has met, so that larger ones would fill the memory: to fill 64 KB takes NumPy a few microseconds in each run.
+# Results that depend on constants alone are computed when the plan is made, if they have at most this many bytes. Thousands of plans are
+# kept, one for each combination of sizes, so larger results would fill the memory. Computing 64 KB in each run takes a few microseconds.
 MAX_CONSTANT_BYTES = 4096
-# Results of this size and more are written over inputs that nothing reads any more: new memory costs as much as the computation.
+# Results of at least this many bytes are written over inputs that no later call reads, since allocating memory takes as long as computing.
 MIN_REUSED_BYTES = 65536
 
-# A call: the function, the slot of its input or what picks its inputs from the slots, and the slot of its output or of its outputs.
+# A call: the function; the slot of its one input, or a function that picks several inputs from the slots; the slot or slots of its outputs.
 _Call = tuple[Compute, Any, Any]
-# The same before the slots are numbered, with the seconds that it takes. Its function is None if the primitive has no rule.
+# A call before slots are numbered, and an estimate of its seconds. The function is None if the primitive has no rule.
 _Step = tuple[Any, list[Reference], Reference | list[Reference], float]
 
 
 class Plan:
     """NumPy calls in order, over a list of slots: constants first, then the inputs, then what the calls compute.
 
-    ``cost`` estimates what a run takes, in seconds. It depends on shapes alone, so decisions made by it are the same in each run.
+    ``cost`` estimates the seconds of a run. It is a function of shapes alone, so decisions that use it are the same in each process.
     """
 
     __slots__ = ("_slots", "_first_input", "_calls", "_outputs", "cost")
@@ -75,13 +75,13 @@ class Plan:
         return [slots[i] for i in self._outputs]
 
 
-# The time of a call: a fixed part, and a part for each byte read or written (measured in training steps, on two cores).
+# Estimated time of a call: a fixed part, and a part for each byte read or written (measured in training steps on two cores).
 SECONDS_PER_CALL = 2e-6
 SECONDS_PER_BYTE = 4e-11
 
 
 def _into(function: Compute, place: int) -> Compute:
-    """The function, with its result in the memory of one of its inputs."""
+    """Wraps the function so that it writes its result into the memory of one of its inputs."""
     return lambda *arrays: function(*arrays, out=arrays[place])
 
 
@@ -98,9 +98,9 @@ class Builder:
         self.calls: list[_Step] = []
         self.temporaries = 0
         self.convolutions = 0
-        # Shape and dtype of the large arrays that functions of NumPy make: whose memory may be used again.
+        # Shape and dtype of the large arrays that NumPy functions return. Later calls may reuse their memory.
         self.large: dict[Reference, tuple[tuple[int, ...], np.dtype]] = {}
-        # The first primitive that has no rule. What follows is still followed for its shapes, but there will be no plan.
+        # The first primitive without a rule. Tracing continues, because the shapes are needed, but there will be no plan.
         self.missing: str | None = None
 
     def constant(self, value: np.ndarray) -> Reference:
@@ -109,7 +109,7 @@ class Builder:
 
     @tracing
     def add_closed(self, closed: ClosedJaxpr) -> list[Reference]:
-        """Appends the equations of a jaxpr of the inputs; returns references to its outputs."""
+        """Appends the equations of a closed jaxpr, applied to the inputs. Returns references to its outputs."""
         consts = [self.constant(np.asarray(c)) for c in closed.consts]
         return self.add(closed.jaxpr, consts, [("i", n) for n in range(self.inputs)])
 
@@ -142,7 +142,7 @@ class Builder:
         in_avals: Sequence[Any],
         out_avals: Sequence[Any],
     ) -> list[Reference]:
-        """Appends one primitive, and inlines it if it stands for a jaxpr. Returns references to its outputs."""
+        """Appends one primitive, or inlines it if it only calls a jaxpr. Returns references to its outputs."""
         name = primitive.name
         if name not in _CALLS:
             return self.call(name, params, inputs, in_avals, out_avals, primitive.multiple_results)
@@ -188,7 +188,7 @@ class Builder:
         out_avals: Sequence[ShapedDtype],
         several: bool,
     ) -> list[Reference]:
-        """Appends the call of a function, of which the avals are known. Returns references to its outputs."""
+        """Appends a call of a function whose result avals are known. Returns references to its outputs."""
         first = self.temporaries
         self.temporaries += len(out_avals)
         cost = (
@@ -201,7 +201,7 @@ class Builder:
         return outputs
 
     def opaque(self, outputs: int, reason: str) -> list[Reference]:
-        """References to so many outputs of which nothing is known: there will be no plan, and they depend on every input."""
+        """Returns references to the outputs of an unknown computation. There will be no plan. They count as depending on every input."""
         self.missing = self.missing or reason
         references = [("t", self.temporaries + i) for i in range(outputs)]
         self.temporaries += outputs
@@ -209,11 +209,11 @@ class Builder:
         return references
 
     def tie(self, outputs: Sequence[Reference], inputs: Sequence[Reference]) -> None:
-        """Notes that outputs depend on inputs, whatever computes them: their derivatives are not those of the calls."""
+        """Records that outputs depend on inputs that no call reads, because custom derivatives read these inputs."""
         self.calls.append((_tie, list(inputs), [o for o in outputs if o[0] != "c"], 0.0))
 
     def needed(self, outputs: Iterable[Reference], tied: bool = False) -> list[_Step]:
-        """The calls that these outputs depend on, in order. ``tied``: also through what ``tie`` has noted."""
+        """Returns the calls that these outputs depend on, in order. ``tied``: follow the dependencies that ``tie`` recorded as well."""
         references, calls = set(outputs), []
         for call in reversed(self.calls):
             function, inputs, output, _ = call
@@ -225,7 +225,7 @@ class Builder:
         return calls[::-1]
 
     def reads(self, outputs: Sequence[Reference]) -> set[int]:
-        """The numbers of the inputs that these outputs depend on."""
+        """Returns the numbers of the inputs that these outputs depend on."""
         calls = self.needed(outputs, tied=True)
         references = {*outputs, *[reference for _, inputs, *_ in calls for reference in inputs]}
         return {number for kind, number in references if kind == "i"}
@@ -233,9 +233,9 @@ class Builder:
     def _with_memory_reused(
         self, calls: list[_Step], outputs: set[Reference]
     ) -> Iterator[tuple[Compute, list[Reference], Reference | list[Reference]]]:
-        """The calls, in which large results take the memory of an input that nothing reads any more.
+        """Returns the calls, changed so that large results reuse the memory of an input that no later call reads.
 
-        Only functions of NumPy's that return new arrays may have read such an input before: anything else could return a part of it.
+        Only NumPy functions that return new arrays may have read such an input before: other functions could have returned a view of it.
         """
         if not self.large:
             yield from ((function, inputs, output) for function, inputs, output, _ in calls)
@@ -257,10 +257,10 @@ class Builder:
             yield function, inputs, output
 
     def plan(self, outputs: Sequence[Reference], inputs: Sequence[int] | None = None) -> Plan:
-        """The plan that computes these outputs, from the inputs of these numbers (by default all).
+        """Returns the plan that computes these outputs from the inputs with these numbers (default: all inputs).
 
         Raises:
-            Unsupported: something has no rule.
+            Unsupported: a primitive has no rule.
         """
         if self.missing is not None:
             raise Unsupported(self.missing)
@@ -292,7 +292,7 @@ def _nbytes(*avals: ShapedDtype) -> int:
 
 
 def _needed_equations(jaxpr: Jaxpr) -> list[JaxprEqn]:
-    """The equations that the outputs depend on, in order."""
+    """Returns the equations that the outputs depend on, in order."""
     atoms = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
     equations = []
     for equation in reversed(jaxpr.eqns):
@@ -308,7 +308,7 @@ def interpret(closed: ClosedJaxpr) -> Plan:
     """The plan of a jaxpr.
 
     Raises:
-        Unsupported: it contains what has no rule.
+        Unsupported: a primitive of the jaxpr has no rule.
     """
     builder = Builder(len(closed.jaxpr.invars))
     return builder.plan(builder.add_closed(closed))

@@ -9,10 +9,10 @@ import numpy as np
 
 from .rules import Compute, Parameters, ShapedDtype, Unsupported, require_native, rule
 
-# Multiplications and additions a second of NumPy's matrix product, roughly; of its loops for other dtypes than BLAS knows.
+# Speeds of NumPy's matrix product, in multiplications and additions per second: by BLAS, and by NumPy's loops for other dtypes. Rough.
 BLAS_SPEED = 5e10
 LOOP_SPEED = 5e8
-# A convolution of more parts than this is left to XLA.
+# XLA computes a convolution that would need more matrix products than this.
 MAX_PARTS = 1000
 
 
@@ -37,7 +37,7 @@ def _dot_general(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
     inner = prod(a.shape[d] for d in sum_a)
     multiply = _multiply(a.dtype, b.dtype, dtype)
     if len(a.shape) == 2 and len(b.shape) == 2 and not batch and len(sum_a) == 1:
-        # A transposed matrix is read by BLAS as it lies.
+        # BLAS reads transposed matrices without a copy.
         if (sum_a[0], sum_b[0]) == (1, 0):
             compute = multiply
         elif (sum_a[0], sum_b[0]) == (1, 1):
@@ -67,7 +67,7 @@ def _product(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
 
 
 def _multiply(left: np.dtype, right: np.dtype, dtype: np.dtype) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    if dtype == np.float16:  # as XLA does, which sums in float32
+    if dtype == np.float16:  # XLA, too, sums in float32
         return lambda x, y: np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(dtype)
     if dtype == np.bool_:
         raise Unsupported("products of bool")
@@ -82,7 +82,7 @@ def _every(start: int, step: int, count: int) -> slice:
 
 @rule("conv_general_dilated")
 def _conv(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
-    """A convolution as matrix products: one for each place of the kernel, or for each place of the result if those are fewer."""
+    """Computes a convolution as matrix products: one for each place of the kernel, or for each place of the result if there are fewer."""
     x, w = ins
     dtype = outs[0].dtype
     require_native(x, w, outs[0])
@@ -108,7 +108,7 @@ def _conv(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedD
     plain = padded == sizes
     within = [slice(low, low + n, h) for n, h, (low, _) in zip(spread_sizes, holes, padding, strict=True)]
     inside = (slice(None), slice(None), *within)
-    if batch_groups > 1:  # groups of the batch meet groups of the filters
+    if batch_groups > 1:  # each group of the batch is convolved with one group of the filters
         groups, count, channels = batch_groups, count // batch_groups, channels * batch_groups
     group_channels = channels // groups
     by_kernel = prod(kernel) <= prod(result)
@@ -124,7 +124,7 @@ def _conv(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedD
         )
         for place in np.ndindex(*(kernel if by_kernel else result))
     ]
-    reads = count * channels * (prod(result) if by_kernel else prod(kernel))  # elements, for each part
+    reads = count * channels * (prod(result) if by_kernel else prod(kernel))  # elements that each part reads
     if len(parts) > MAX_PARTS:
         raise Unsupported("a convolution of a large kernel")
 

@@ -14,7 +14,7 @@ def _reduction(function: np.ufunc) -> Rule:
         axes, dtype, shape = tuple(params["axes"]), outs[0].dtype, outs[0].shape
         if not axes:
             return lambda x: x
-        if dtype.itemsize == 2 and dtype.kind in "fV":  # as PyTorch does: one rounding, at the end
+        if dtype.itemsize == 2 and dtype.kind in "fV":  # one rounding at the end, as in PyTorch
             return lambda x: np.asarray(function.reduce(x.astype(np.float32), axes)).astype(dtype)
         require_native(*ins)
         if 0 in ins[0].shape and function.identity is None:
@@ -23,7 +23,7 @@ def _reduction(function: np.ufunc) -> Rule:
         if dtype in (np.int64, np.uint64, np.bool_) or dtype.kind in "fc" or function.identity is None:
             reduce = function.reduce
             return lambda x: reduce(x, axes)
-        return lambda x: function.reduce(x, axes, dtype)  # NumPy would sum small integers in 64 bits
+        return lambda x: function.reduce(x, axes, dtype)  # by default NumPy sums small integers in 64 bits
 
     return build
 

@@ -40,15 +40,15 @@ class Parameters(Protocol):
 Reference = tuple[str, int]
 
 
-# Looks at the parameters, and at the shapes and dtypes of inputs and outputs, once. The function that it returns takes the inputs
-# and returns the output, or a sequence of outputs where the primitive has several.
+# A rule is called once, with the parameters and the shapes and dtypes of inputs and outputs. It returns a function that takes the input
+# arrays and returns the output, or a sequence of outputs if the primitive has several.
 Rule = Callable[[Parameters, Sequence[ShapedDtype], Sequence[ShapedDtype]], Compute]
 
 RULES: dict[str, Rule] = {}
 
 
 class Unsupported(Exception):
-    """This primitive, or this use of it, has no rule. What contains it is compiled by XLA instead."""
+    """Raised if a primitive, or a use of it, has no rule. XLA then compiles the whole function."""
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:

@@ -30,7 +30,7 @@ def _broadcast_in_dim(params: Parameters, ins: Sequence[ShapedDtype], outs: obje
 @rule("reshape")
 def _reshape(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     shape, order = outs[0].shape, params.get("dimensions")
-    if not shape:  # NumPy's functions give scalars where all dimensions are gone, and those cannot be reshaped
+    if not shape:  # NumPy returns scalars where no dimension is left; scalars cannot be reshaped
         return lambda x: np.asarray(x).reshape(())
     if order is not None:
         return lambda x: x.transpose(order).reshape(shape)
@@ -106,11 +106,12 @@ def _slice(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shaped
 @rule("pad")
 def _pad(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     shape = outs[0].shape
-    # Slices of the result and of the input: negative padding leaves elements out.
+    # Slices of the result and of the input that correspond. Negative padding crops the input.
     target, source = [], []
     for size, length, (low, _, interior) in zip(ins[0].shape, shape, params["padding_config"], strict=True):
         step = interior + 1
-        first = max(0, -(low // step)) if low < 0 else 0  # the first element whose place low + i * step is not negative
+        # The first element i whose place in the result, low + i * step, is not negative.
+        first = max(0, -(low // step)) if low < 0 else 0
         while low + first * step < 0:
             first += 1
         last = max(first, min(size, -((low - length) // step)))

@@ -35,7 +35,7 @@ def _top_k(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shaped
     first = (slice(None),) * axis + (slice(0, k),)
 
     def top(x: np.ndarray) -> list[np.ndarray]:
-        # Sorted backward and read backward, equal elements keep their order.
+        # Reversing before and after a stable sort keeps equal elements in order when the sort is descending.
         order = size - 1 - np.argsort(x[backward], axis, kind="stable")[backward][first]
         return [np.take_along_axis(x, order, axis), order.astype(index_dtype)]
 

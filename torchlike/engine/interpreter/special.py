@@ -59,7 +59,7 @@ def _special(name: str) -> Rule:
 
 
 def _gammaln(x: np.ndarray) -> np.ndarray:
-    """SciPy's, which gives -inf for -inf, with XLA's and PyTorch's inf."""
+    """SciPy's function, with inf for -inf as in XLA and PyTorch, where SciPy returns -inf."""
     import scipy.special
 
     return np.where(np.isneginf(x), np.inf, scipy.special.gammaln(x))

@@ -1,8 +1,8 @@
-"""The traces of an operation: what varies from call to call in its sizes alone is not traced each time.
+"""The traces of an operation. Calls that differ only in sizes share a trace.
 
-A function that comes with a third combination of sizes is traced once more, with sizes that stand for any number (``generic.py``). That
-trace is compared with traces for the numbers themselves for two combinations of sizes, so a function that does something else for what
-is not an ``int`` is found out.
+When a function is called with a third combination of sizes, it is traced once more with sizes that stand for any number
+(``generic.py``). That trace is compared with the traces for the actual sizes of two calls. The comparison detects functions that behave
+differently for a size that is not an ``int``.
 """
 
 from __future__ import annotations
@@ -16,26 +16,28 @@ from .generic import Generic, Make, Recorded, record
 from .plan import Builder
 from .tracing import Traced
 
-# Combinations of sizes that are traced one by one before sizes are taken for variable, and that are compared with later ones.
+# How many combinations of sizes are traced one by one before their sizes are treated as variable.
 TRACED_BEFORE = 2
 MAX_SEEN = 32
-# For so many combinations of sizes a trace that holds for all is compared with a trace for these alone.
+# For how many combinations of sizes the trace with variable sizes is compared with the trace for the actual sizes.
 CONFIRMATIONS = 2
-# The most functions of one operation that are kept; those that were not called for longest are dropped first.
+# How many functions of one operation are kept; the least recently called are dropped.
 MAX_KEYS = 64
-# Of one function, the most combinations of dimensions that are tried as variable.
+# How many combinations of variable dimensions are tried for one function.
 MAX_VARIANTS = 8
 
 
 class _Variant:
-    """A function with some of its sizes variable, and the others as they are."""
+    """A trace of a function in which some sizes are variable and the others fixed."""
 
     __slots__ = ("places", "fixed", "generic", "confirmations")
 
     def __init__(self, places: tuple[int, ...], values: Sequence[int]) -> None:
         self.places = places
         self.fixed = self._without_places(values)
-        self.generic: Generic | None = None  # None where it could not be made, or was found to be wrong
+        self.generic: Generic | None = (
+            None  # None if tracing failed, or if the comparison showed that the trace is wrong
+        )
         self.confirmations = 0
 
     def _without_places(self, values: Sequence[int]) -> list[int | None]:
@@ -45,11 +47,11 @@ class _Variant:
         return fixed
 
     def differs_in_places(self, values: Sequence[int]) -> bool:
-        """Whether these sizes differ in the places that are variable alone."""
+        """Whether these sizes differ only where this variant has variable sizes."""
         return self._without_places(values) == self.fixed
 
     def holds(self, values: Sequence[int]) -> bool:
-        """Whether the function decides the same for these sizes."""
+        """Whether every comparison of sizes that the function made has the same outcome for these sizes."""
         if self.generic is None:
             return False
         try:
@@ -58,7 +60,7 @@ class _Variant:
             return False
 
     def trace(self, make: Make, values: Sequence[int]) -> tuple[Traced, type]:
-        """The trace for these sizes, for which the variant holds."""
+        """Returns the trace for these sizes, for which ``holds`` must be true."""
         generic = self.generic
         assert generic is not None
         variable = [values[place] for place in self.places]
@@ -74,7 +76,7 @@ class _Variant:
 
 
 class _Calls:
-    """What is known of a function that was called with arguments that differ in sizes alone."""
+    """The calls and variants of one function whose arguments have differed only in sizes."""
 
     __slots__ = ("seen", "variants")
 
@@ -83,7 +85,7 @@ class _Calls:
         self.variants: list[_Variant] = []
 
     def variant_for(self, values: tuple[int, ...]) -> tuple[_Variant | None, bool]:
-        """The variant that covers these sizes, and whether it is new. None where too little was seen."""
+        """Returns the variant that covers these sizes, and whether it is new; None after too few calls."""
         failed: list[tuple[int, ...]] = []
         for variant in self.variants:
             if variant.differs_in_places(values):
@@ -106,7 +108,7 @@ class _Calls:
 
 
 class Traces:
-    """The traces of one operation that hold for other sizes, by everything in a call but its sizes."""
+    """The traces of one operation that cover several sizes. The key is everything in a call except its sizes."""
 
     __slots__ = ("_calls",)
 
@@ -117,7 +119,7 @@ class Traces:
         self._calls.clear()
 
     def trace(self, key: object, values: tuple[int, ...], make: Make) -> tuple[Traced, type]:
-        """Traces the function that ``make`` makes for these sizes, or takes a trace that holds for them; with the type of its result.
+        """Returns a trace of the function that ``make`` returns for these sizes, new or reused, and the type of its result.
 
         Args:
             key: everything on which the function depends besides the sizes.
@@ -125,7 +127,7 @@ class Traces:
         start = time.perf_counter()
         try:
             calls = self._calls.pop(key, None) or _Calls()
-            self._calls[key] = calls  # as the last one
+            self._calls[key] = calls  # the same variant as in the last call
             if len(self._calls) > MAX_KEYS:
                 self._calls.pop(next(iter(self._calls)), None)
             variant, new = calls.variant_for(values)
@@ -135,7 +137,7 @@ class Traces:
                         variant.generic = Generic(make, values, variant.places)
                     return variant.trace(make, values)
                 except Exception as reason:
-                    # It needs the number of a size, or asks for its type. What is wrong with the function itself shows below.
+                    # The function needs the actual number of a size, or its type. An error of the function itself is raised again below.
                     variant.generic = None
                     report.not_generic[f"{type(reason).__name__}: {str(reason)[:80]}"] += 1
             if len(calls.seen) >= MAX_SEEN:

@@ -1,9 +1,9 @@
 """Turns a function of JAX arrays into a plan directly, in a fraction of the time in which JAX makes a jaxpr of it.
 
-JAX hands every primitive that a function applies to the trace that is current. The trace here appends the NumPy call of the primitive to a
-plan, and asks JAX only for the shape and dtype of the result. Functions under ``jax.jit`` are run as they stand, instead of being traced
-by themselves. This file and ``differentiation.py`` alone use these inner parts of JAX; ``jax_settings.py`` its settings. Where they are
-missing, or a function cannot be traced in this way (its loops depend on values), JAX makes a jaxpr.
+JAX passes every primitive that a function applies to the current trace. The trace here appends the NumPy call of the primitive to a
+plan, and asks JAX only for the shape and dtype of the result. Functions under ``jax.jit`` are called like ordinary
+functions instead of being traced separately. Only this file and ``differentiation.py`` use these internals of JAX. Where they are missing,
+or a function cannot be traced in this way (because its loops depend on values), JAX makes a jaxpr.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from .rules import Parameters, Reference, ShapedDtype, Unsupported
 try:
     from jax._src import core
     from jax._src.core import ShapedArray, Trace, Tracer, set_current_trace
-except ImportError:  # another version of JAX
+except ImportError:  # these names are internal, so another version of JAX may lack them
     core: Any = None
     Trace = Tracer = object  # type: ignore[assignment,misc]
 
 
-_tracer: Any = Tracer  # with the methods that JAX adds when it is imported
+_tracer: Any = Tracer  # the class, with the methods that importing jax adds to it
 
 
 def current_trace() -> Any:
-    """The trace to which JAX hands what is computed now."""
+    """Returns the trace to which JAX passes primitives at this moment."""
     return None if core is None else core.trace_ctx.trace
 
 
-# ---- avals of results, of which JAX takes long to say the usual ones
+# ---- avals of results: JAX takes long to infer them, so the common ones are guessed and confirmed
 
 
 _SAME = frozenset((
@@ -53,19 +53,19 @@ _REDUCES = frozenset(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"))
 _BOOL = np.dtype(bool)
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
-_SMALL = 1 << 31  # numbers below fit in each of them
-# Primitives whose guess looks at the shape of each input, and refuses what JAX would refuse.
+_SMALL = 1 << 31  # all of them can hold the numbers below
+# Primitives whose guess checks the shape of each input, and returns None where JAX would raise an error.
 _ANY_SHAPES = frozenset(("dot_general", "select_n", "concatenate"))
-# Parameters by which a guess follows shapes. In all other respects it is confirmed for each value of a parameter.
+# Parameters that a guess computes shapes from. For all other parameters, each value is confirmed separately.
 _OF_SHAPE = frozenset((
     "permutation", "axes", "new_sizes", "shape", "broadcast_dimensions", "start_indices", "limit_indices", "strides",
 ))  # fmt: skip
-# Whether JAX said what was guessed, for a primitive, its other parameters, and the dtypes and ranks of its inputs.
+# Whether JAX confirmed the guess, by primitive, other parameters, and the dtypes and ranks of the inputs.
 _confirmed: dict[tuple[object, ...], bool] = {}
 
 
 def _guess(name: str, params: Parameters, avals: list[ShapedArray]) -> ShapedArray | None:
-    """The aval that the result of a common primitive should have; None for other primitives, and for what JAX would refuse."""
+    """Guesses the aval of the result of a common primitive; None for other primitives, and where JAX would raise an error."""
     first = avals[0]
     if name in _SAME or name in _COMPARES:
         shape = first.shape
@@ -96,7 +96,7 @@ def _guess(name: str, params: Parameters, avals: list[ShapedArray]) -> ShapedArr
 
 
 def _shape_of(name: str, params: Parameters, shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """The shape of the result, where the inputs have shapes of their own."""
+    """Returns the shape of the result of a primitive whose inputs may differ in shape."""
     first, last = shapes[0], shapes[-1]
     if name == "dot_general":
         contracted, batch = params["dimension_numbers"]
@@ -129,14 +129,14 @@ def _shape_of(name: str, params: Parameters, shapes: list[tuple[int, ...]]) -> t
 
 
 def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """The common shape of two that were confirmed to broadcast: of one rank, or one of them a scalar's."""
+    """Returns the common shape of two shapes that broadcast: they have the same rank, or one of them is a scalar's."""
     if not a or not b:
         return a or b
     return tuple([m if n == 1 else n for m, n in zip(a, b, strict=True)])
 
 
 def _ones(avals: list[ShapedArray]) -> tuple[tuple[bool, ...], ...] | None:
-    """Which dimensions have size 1, where shapes differ in nothing else; None where they do."""
+    """Returns which dimensions have size 1 in each shape, or None if the shapes differ in other ways too."""
     sizes = [aval.shape for aval in avals if aval.shape]
     if len({len(shape) for shape in sizes}) > 1:
         return None
@@ -154,9 +154,9 @@ def _ones(avals: list[ShapedArray]) -> tuple[tuple[bool, ...], ...] | None:
 def out_avals(primitive: Primitive, params: Parameters, avals: list[ShapedArray]) -> list[Any]:
     """The avals of a primitive's results.
 
-    JAX is asked, but where the guess for this primitive has been found right before: for the same parameters (but those that name
-    sizes and dimensions, which guesses follow), dtypes and ranks, and inputs of one shape, or that have size 1 in the same places, or
-    whose shapes the guess looks at.
+    The guess is used if JAX has confirmed it before, for the same primitive, parameters (except those that name sizes and dimensions),
+    dtypes and ranks, and for inputs that have one shape, or size 1 in the same places, or whose shapes the guess checks. Otherwise JAX
+    infers the avals.
     """
     key = None
     ones = None
@@ -173,7 +173,7 @@ def out_avals(primitive: Primitive, params: Parameters, avals: list[ShapedArray]
                 guess = _guess(primitive.name, params, avals)
                 if guess is not None:
                     return [guess]
-        except TypeError:  # a parameter that cannot be compared
+        except TypeError:  # a parameter is not hashable
             key = None
     out, effects = primitive.abstract_eval(*avals, **params)
     if effects:
@@ -190,15 +190,15 @@ def out_avals(primitive: Primitive, params: Parameters, avals: list[ShapedArray]
 # ---- the trace
 
 
-# Traces, and values of theirs, for which the operators below hold.
+# The classes of traces, and of their values, that use the operators below.
 _TRACES: set[type] = set()
 _VALUES: set[type] = set()
 
 
 def _operator(name: str, function: Any, primitive: Any, kinds: str) -> Any:
-    """An operator of tracers. On values of one dtype it is one primitive, which is appended at once: JAX takes 50 us to find that out.
+    """Makes an operator of tracers. For values of one dtype it appends its primitive at once; JAX needs 50 us to reach the same primitive.
 
-    ``kinds``: the kinds of dtypes for which that is so. What promotes, or adds dimensions, is left to JAX.
+    ``kinds``: the kinds of dtypes for which that holds. JAX handles operands that need promotion or broadcasting.
     """
     usual = getattr(_tracer, f"__{name}__")
     reflected = name[0] == "r"
@@ -231,14 +231,14 @@ def _operator(name: str, function: Any, primitive: Any, kinds: str) -> Any:
 
 
 def _astype(self: Any, dtype: Any, *others: Any, **keywords: Any) -> Any:
-    """JAX's ``astype``, which appends nothing where the dtype is that already."""
+    """JAX's ``astype``; it appends nothing if the value already has the dtype."""
     if not others and not keywords and self.aval.dtype == dtype and not self.aval.weak_type:
         return self
     return _tracer.astype(self, dtype, *others, **keywords)
 
 
 def _reshape(self: Any, *shape: Any, **keywords: Any) -> Any:
-    """JAX's ``reshape``; where all sizes are there, without what it looks at first."""
+    """JAX's ``reshape``, without its checks if no size has to be inferred."""
     sizes = shape[0] if len(shape) == 1 and shape[0].__class__ is tuple else shape
     if keywords or any(n.__class__ is not int or n < 0 for n in sizes):
         return _tracer.reshape(self, *shape, **keywords)
@@ -246,7 +246,7 @@ def _reshape(self: Any, *shape: Any, **keywords: Any) -> Any:
 
 
 class PlanTracer(Tracer):  # type: ignore[misc,valid-type]
-    """A value of the plan. ``reference`` says where it will be found."""
+    """A value of the plan. ``reference`` names its slot."""
 
     __slots__ = ("reference",)
 
@@ -275,7 +275,7 @@ _OPERATORS = (
 
 
 def give_operators(trace: type, values: Any) -> None:
-    """Lets the values of a trace have the operators of this file, which need its methods ``has`` and ``combine``."""
+    """Gives the values of a trace the operators of this file. The trace must have methods ``has`` and ``combine``."""
     _TRACES.add(trace)
     _VALUES.add(values)
     for names, function, primitive, kinds in _OPERATORS:
@@ -285,7 +285,7 @@ def give_operators(trace: type, values: Any) -> None:
 
 
 class CustomCallTrace(Trace):  # type: ignore[misc,valid-type]
-    """A trace that runs functions with a derivative of their own as if they had none: nothing in it is differentiated again."""
+    """A trace that runs functions with custom derivatives as plain functions, because nothing in it is differentiated again."""
 
     __slots__ = ()
 
@@ -327,7 +327,7 @@ class PlanTrace(CustomCallTrace):
         return value._trace is self
 
     def combine(self, function: object, primitive: Primitive, first: object, second: object) -> Any:
-        """Appends a primitive, without what its function in ``jax.lax`` does before."""
+        """Appends a primitive directly, without the checks of its function in ``jax.lax``."""
         return self.process_primitive(primitive, (first, second), {})
 
     def reference(self, value: object) -> Reference:
@@ -345,7 +345,7 @@ class PlanTrace(CustomCallTrace):
     def known_branch(
         self, primitive: Primitive, tracers: Sequence[object], params: Parameters
     ) -> Callable[..., Sequence[object]] | None:
-        """The branch that is taken, as a function, where that is known already: it depends on the platform."""
+        """Returns the branch that is taken, as a function, if it is known while tracing because it depends on the platform alone."""
         if primitive.name != "cond" or type(tracers[0]) is not PlanTracer:
             return None
         kind, number = self.reference(tracers[0])
@@ -372,7 +372,7 @@ class PlanTrace(CustomCallTrace):
         return f.call_wrapped(*tracers)
 
     def _run_custom(self, fun: WrappedFun, tracers: Sequence[object]) -> Sequence[object]:
-        """Runs a function that has a derivative of its own, which may read inputs that the function does not read."""
+        """Runs a function that has a custom derivative. The derivative may read inputs that the function does not read."""
         outs = super()._run_custom(fun, tracers)
         self.builder.tie([self.reference(out) for out in outs], [self.reference(t) for t in tracers])
         return outs
@@ -383,18 +383,18 @@ if core is not None:
 
 
 def runs_undifferentiated() -> bool:
-    """Whether the trace that is current appends to a plan: nothing that is computed now will be differentiated."""
+    """Whether the current trace appends to a plan, in which nothing is differentiated."""
     return core is not None and core.trace_ctx.trace.__class__ is PlanTrace
 
 
 def tie(outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
-    """Notes in the current plan that outputs depend on inputs, which a derivative may read although the function does not."""
+    """Records in the current plan that outputs depend on inputs that only a derivative reads."""
     trace = core.trace_ctx.trace
     trace.builder.tie([trace.reference(out) for out in outputs], [trace.reference(value) for value in inputs])
 
 
 class Traced:
-    """A traced function: the calls of a plan before slots are assigned, and the avals of the results.
+    """A traced function: the calls of a plan before slots are numbered, and the avals of the results.
 
     ``inputs``: the numbers of the inputs that the plan takes; None: all of them.
     """
@@ -414,7 +414,7 @@ class Traced:
         self.outs = outs
 
     def taking(self, inputs: Sequence[int]) -> Traced:
-        """The same of these inputs alone, among which are all that it reads."""
+        """Returns the same function of only these inputs, which must include all that it reads."""
         return Traced(self._builder, self._outputs, self.outs, inputs)
 
     @property
@@ -427,10 +427,10 @@ class Traced:
         return self._builder.reads(self._outputs)
 
     def plan(self) -> Plan:
-        """The plan by which NumPy computes it.
+        """Returns the plan by which NumPy computes the function.
 
         Raises:
-            Unsupported: something has no rule.
+            Unsupported: a primitive has no rule.
         """
         return self._builder.plan(self._outputs, self._inputs)
 
@@ -443,7 +443,7 @@ _state = _State()
 
 
 def for_numpy() -> bool:
-    """Whether what is traced now will be computed by NumPy: then there is no need to write around what XLA would make of it."""
+    """Whether NumPy will compute what is traced now. Then workarounds for XLA's optimizations are not needed."""
     return _state.for_numpy
 
 
@@ -470,7 +470,7 @@ def _trace_either_way(fn: Callable[..., Sequence[Array]], avals: Sequence[Shaped
         try:
             return _trace(fn, avals)
         except Exception as reason:
-            # Its loops depend on values, say. What is wrong with the function itself JAX's own way finds as well.
+            # For example, its loops depend on values. If the function itself is wrong, JAX's own tracing raises the error again.
             report.traced_by_jax[f"{type(reason).__name__}: {str(reason)[:80]}"] += 1
     inputs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
     closed = jax.make_jaxpr(for_one_trace(fn))(*inputs)

@@ -15,7 +15,7 @@ ENTRIES = ("handler", "serve", "run", "stop", "place")
 
 
 def compiled(compiler: str = "gcc") -> tuple[bytes, dict[str, int]]:
-    """The machine code, and where in it the functions begin that are called from outside.
+    """Returns the machine code, and the offsets in it of the functions that are called from outside.
 
     Raises:
         ValueError: the code refers to something outside it.
@@ -37,7 +37,7 @@ def compiled(compiler: str = "gcc") -> tuple[bytes, dict[str, int]]:
 
 
 def version(compiler: str = "gcc") -> str:
-    """Of the compiler: another one may make other code of the same source."""
+    """The version of the compiler: another version may make other code of the same source."""
     return subprocess.run([compiler, "-dumpfullversion"], check=True, capture_output=True, text=True).stdout.strip()
 
 

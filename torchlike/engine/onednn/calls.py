@@ -1,6 +1,6 @@
-"""oneDNN in XLA's programs: one target of XLA's foreign function interface, which is told the sizes as an attribute.
+"""oneDNN in XLA's programs: they call one target of XLA's foreign function interface, with the sizes as an attribute of the call.
 
-The text of a program therefore says all that its call computes, in any process. A program is lowered before it is read from disk
+So the text of a program describes completely what its calls compute, in any process. A program is lowered before it is read from disk
 (``engine/disk.py`` finds it by its text), and lowering prepares what the call will look for.
 """
 
@@ -24,7 +24,7 @@ _registered: list[bool] = []
 
 
 def call(geometry: Geometry, dtype: np.dtype) -> Any:
-    """A function of two arrays that calls oneDNN within a program on the CPU; None where oneDNN does not compute this."""
+    """Returns a function of two arrays that calls oneDNN within a program on the CPU; None if oneDNN does not implement this."""
     onednn = library()
     if onednn is None or not enter(geometry, dtype) or not _register(onednn):
         return None
@@ -40,6 +40,6 @@ def _register(onednn: Library) -> bool:
             try:
                 jax.ffi.register_ffi_target(TARGET, capsule(onednn.handler, None, None), platform="cpu")
                 _registered.append(True)
-            except Exception:  # another version of XLA's interface
+            except Exception:  # the interface of another version of XLA
                 _registered.append(False)
         return _registered[0]

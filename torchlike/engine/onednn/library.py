@@ -1,6 +1,6 @@
 """oneDNN, where its wheel is installed (``pip install torchlike[onednn]``): the shared library, by ctypes. The only file that loads it.
 
-The wheel holds a library for Linux on x86-64. Elsewhere, and where it cannot be loaded, there is none, and XLA computes.
+The wheel holds a library for Linux on x86-64. On other systems, and where the library cannot be loaded, XLA computes convolutions itself.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from pathlib import Path
 
 from .handler_code import CODE, ENTRIES
 
-# Set to 0 in the environment, nothing is handed to oneDNN.
+# If it is 0 in the environment, torchlike does not use oneDNN.
 VARIABLE = "TORCHLIKE_ONEDNN"
 _WHEEL, _FILE = "onednn-cpu-gomp", "libdnnl.so.3"
-# handler.c is compiled with this number in the place of the state's address.
+# handler.c is compiled with this number as the address of the state. Loading the code replaces it by the real address.
 _PLACEHOLDER = bytes.fromhex("6c6f6f6b68657265")[::-1]
-# Primitives that oneDNN keeps, the last used ones. Each holds code made for its sizes.
+# How many primitives oneDNN keeps; it drops the least recently used. Each holds code that was generated for its sizes.
 PRIMITIVES_KEPT = 256
-# Memory for reordered operands that is kept from call to call.
+# Bytes of memory for reordered operands that are kept between calls.
 ARENA_BYTES_KEPT = 2**27
-# Convolutions that can be prepared; a power of two, filled by half at most.
+# Slots of the table of prepared convolutions: a power of two. At most half of them are used, so that a search stays short.
 TABLE_SIZE = 2**15
-# How often an OpenMP thread that waits looks again before it sleeps: for 0.1 ms. By itself libgomp looks 300,000 times, some milliseconds,
-# in which the thread keeps a core from XLA's threads and from other processes: an epoch of a small CNN took twice as long on a machine
-# that had other things to do.
+# How often a waiting OpenMP thread polls before it sleeps; this many polls take 0.1 ms. libgomp's default is 300,000 polls, which take
+# milliseconds. During that time the thread keeps a core from XLA's threads and from other processes: with the default, an epoch of a small
+# CNN took twice as long on a busy machine.
 SPINS = 10_000
 _CHOSEN_BY_USERS = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
 _PRIVATE, _EXECUTABLE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS if hasattr(mmap, "MAP_PRIVATE") else 0, 5
@@ -55,7 +55,7 @@ class Inner(ctypes.Structure):
 
 
 class Record(ctypes.Structure):
-    """A computation as the handler runs it: see ``handler.c``, which has the same structures."""
+    """A computation in the form that the handler runs. ``handler.c`` declares the same structure."""
 
     _fields_ = [
         ("key", POINTER(c_int64)), ("key_size", c_int64), ("threads", c_int64), ("bytes", c_int64),
@@ -63,7 +63,7 @@ class Record(ctypes.Structure):
         ("steps", c_int64), ("step", Step * 6),
     ]  # fmt: skip
 
-    owned: list[tuple[Destroy, c_void_p]]  # what it points to, and how that is destroyed
+    owned: list[tuple[Destroy, c_void_p]]  # the object that it points to, and the function that destroys it
 
     def __del__(self) -> None:
         for destroy, handle in getattr(self, "owned", ()):
@@ -83,7 +83,7 @@ class _State(ctypes.Structure):
 
 
 class Failure(RuntimeError):
-    """oneDNN refused: it does not implement this, or has no memory for it."""
+    """oneDNN returned an error: it does not implement this, or has no memory for it."""
 
 
 class Library:
@@ -93,7 +93,7 @@ class Library:
         """Loads the library from a file.
 
         Raises:
-            OSError: it cannot be loaded, or is of another version.
+            OSError: the file cannot be loaded, or holds another version of oneDNN.
         """
         self.lib = ctypes.CDLL(str(path))
         self.lib.dnnl_version.restype = POINTER(c_int)
@@ -120,7 +120,7 @@ class Library:
         self._begun = False
         self._begin()
         self._kept: dict[int, Record] = {}
-        # A program may run to the end of the process, when Python has freed all else.
+        # Never freed: a program may still run when the process ends and Python has freed other objects.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
         os.register_at_fork(after_in_child=self._after_fork)
 
@@ -157,19 +157,19 @@ class Library:
                 self._begun = True
 
     def stop(self) -> None:
-        """Waits for what is being computed. What a program asks for from then on is an error."""
+        """Waits until the current computation ends. Afterwards, calls from programs fail."""
         if self._begun:
             self._stop(ctypes.byref(self.state))
 
     def _after_fork(self) -> None:
-        """The thread that computes was not copied, and may have held the lock. Another one begins when it is needed."""
+        """Prepares for a new computing thread after a fork: the old thread does not exist in the child, and may have held the lock."""
         self.state.locks = (c_int64 * 24)()
         self.state.first = self.state.last = None
         self.state.threads = 0
         self._begun = False
 
     def enter(self, record: Record) -> bool:
-        """Lets XLA's programs find a record by its key, from now on; False if the table is full."""
+        """Enters a record into the table in which XLA's programs look it up by its key. Returns False if the table is full."""
         place = self._place(ctypes.byref(self.state), record.key, record.key_size)
         if self.table[place] is None:
             if self._entered >= TABLE_SIZE // 2:
@@ -196,7 +196,7 @@ class Library:
 
 
 def _executable(code: bytes) -> mmap.mmap:
-    """Memory with the code in it, which can be executed and no longer written. XLA puts its own code into such memory."""
+    """Copies the code into memory that is executable and read-only, the kind of memory in which XLA puts its own code."""
     pages = mmap.mmap(-1, -(-len(code) // mmap.PAGESIZE) * mmap.PAGESIZE, flags=_PRIVATE)
     pages.write(code)
     protect = ctypes.CDLL(None, use_errno=True).mprotect
@@ -224,7 +224,7 @@ def _path() -> Path | None:
 
 
 def library() -> Library | None:
-    """The library, loaded at the first call; None where there is none."""
+    """Returns the library, which the first call loads, or None if there is none."""
     if not _library:
         with _lock:
             if not _library:
@@ -246,7 +246,7 @@ def _load() -> Library | None:
 
 
 def _load_openmp() -> None:
-    """Loads libgomp, which reads its settings from the environment at this moment and never again.
+    """Loads libgomp, which reads its settings from the environment when it is loaded and never again.
 
     While the package is imported, hardly any thread reads the environment that is changed here for a moment.
     """
@@ -257,7 +257,7 @@ def _load_openmp() -> None:
         os.environ["GOMP_SPINCOUNT"] = str(SPINS)
     try:
         ctypes.CDLL("libgomp.so.1")
-    except OSError:  # then oneDNN cannot be loaded either
+    except OSError:  # without libgomp oneDNN cannot be loaded either
         pass
     finally:
         if is_ours:
@@ -269,6 +269,7 @@ _load_openmp()
 
 @atexit.register
 def _end() -> None:
-    """Registered when torchlike is imported: functions that the program registers run before it, as long as anything can be computed."""
+    """Stops the library at exit. It is registered when torchlike is imported, so functions that the program registers run earlier, and can
+    still compute."""
     if _library and _library[0] is not None:
         _library[0].stop()

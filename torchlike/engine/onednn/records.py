@@ -1,4 +1,4 @@
-"""Prepares convolutions for oneDNN: what it is to run, over which memory, for given sizes."""
+"""Prepares convolutions for oneDNN: creates the primitives and memory objects for given sizes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DTYPES = {"float32": 3, "bfloat16": 2}
 _ANY_LAYOUT, _TRAINING, _DIRECT, _OUTER_SCRATCHPAD = 1, 64, 1, 1
 _FROM, _TO, _SCRATCHPAD = 1, 17, 80
 _QUERY_SCRATCHPAD = 136
-# For each result: what the three arrays are called among the arguments, and in questions about their layouts.
+# For each result: the numbers of the three arrays as arguments of a primitive, and in queries about layouts.
 _ARGUMENTS = {
     "y": {"x": 1, "w": 33, "y": 17},
     "x": {"x": 129, "w": 33, "y": 145},
@@ -33,19 +33,19 @@ _QUERIES = {
 }
 _UNBOUND, _ALIGNMENT = c_void_p(0), 4096
 
-# Records kept that no program calls, the last used ones; each takes some ten kilobytes.
+# How many records that no program calls are kept, at some ten kilobytes each; the least recently used are dropped.
 RECORDS_KEPT = 512
-# Below so many products one thread computes: 20 to 40 us, which two threads do not shorten, and they may have to wait for each other.
-# The kernels' gradient is a sum over images, whose last bits depend on the number of threads: there it is PyTorch's number.
+# A convolution of fewer multiplications runs on one thread. It takes 20 to 40 us; two threads are not faster, and may wait for each other.
+# The gradient of the kernels always uses PyTorch's number of threads, because its sum over images depends in the last bits on that number.
 SHARED_FROM = 1_000_000
 
 _entered: dict[tuple[Geometry, np.dtype], dict[int, Record]] = {}  # records that programs call, by number of threads
-_threads = [0]  # chosen; 0: as many as OpenMP would use by itself
+_threads = [0]  # set by the program; 0: OpenMP's default
 _lock = threading.Lock()
 
 
 def key_of(geometry: Geometry, dtype: np.dtype) -> np.ndarray:
-    """All that describes a computation, as the numbers by which the handler finds its record."""
+    """Describes a computation completely by numbers. The handler finds its record by them."""
     kind, shapes = _KINDS[geometry.result], (geometry.x, geometry.w, geometry.y)
     steps = (geometry.stride, geometry.before, geometry.dilation)
     numbers = [kind, _DTYPES[dtype.name], geometry.groups, len(geometry.stride)]
@@ -53,7 +53,7 @@ def key_of(geometry: Geometry, dtype: np.dtype) -> np.ndarray:
 
 
 def record_of(geometry: Geometry, dtype: np.dtype) -> Record | None:
-    """The record of a computation; None where oneDNN is not there, or does not implement it."""
+    """Returns the record of a computation, or None if oneDNN is not installed or does not implement it."""
     if library() is None or dtype.name not in _DTYPES or 0 in (*geometry.x, *geometry.w, *geometry.y):
         return None
     return _prepared(geometry, dtype, _threads[0])
@@ -70,7 +70,7 @@ def _prepared(geometry: Geometry, dtype: np.dtype, threads: int) -> Record | Non
 
 
 def enter(geometry: Geometry, dtype: np.dtype) -> bool:
-    """Lets programs call a computation, from now on; False where that cannot be."""
+    """Makes a computation callable by programs. Returns False if oneDNN cannot compute it or the table is full."""
     onednn, record = library(), record_of(geometry, dtype)
     if onednn is None or record is None:
         return False
@@ -84,14 +84,14 @@ def enter(geometry: Geometry, dtype: np.dtype) -> bool:
 
 
 def compute(record: Record, operands: Sequence[np.ndarray], result: np.ndarray) -> None:
-    """Computes a record over arrays whose elements lie in order."""
+    """Computes a record from contiguous arrays."""
     onednn = library()
     assert onednn is not None
     onednn.run(record, [array.ctypes.data for array in (*operands, result)])
 
 
 def set_threads(number: int) -> None:
-    """Lets everything, also what programs call, be computed by so many threads."""
+    """Sets the number of threads of all computations, those that programs call included."""
     with _lock:
         _threads[0] = number
         onednn = library() if _entered else None
@@ -103,7 +103,7 @@ def set_threads(number: int) -> None:
 
 
 class _Preparation:
-    """The making of one record: oneDNN says which layouts it wants, and operands that lie otherwise are reordered."""
+    """Makes one record: oneDNN chooses the layouts, and operands in other layouts are reordered first."""
 
     def __init__(self, onednn: Library, geometry: Geometry, dtype: np.dtype, threads: int) -> None:
         self.library, self.geometry, self.dtype = onednn, geometry, _DTYPES[dtype.name]
@@ -115,7 +115,7 @@ class _Preparation:
         before = onednn.openmp.omp_get_max_threads()
         is_small = geometry.result != "w" and geometry.products < SHARED_FROM
         self.record.threads = 1 if is_small else threads or before
-        # Descriptions are made for the number of threads that OpenMP would use where they are made.
+        # oneDNN makes a description for the number of threads that OpenMP would use in the calling thread.
         onednn.openmp.omp_set_num_threads(self.record.threads)
         try:
             self._fill()
@@ -129,7 +129,9 @@ class _Preparation:
         description = self._description()
         names = (*geometry.operands, geometry.result)
         arguments: list[tuple[int, c_void_p]] = []
-        into: list[tuple[c_void_p, c_void_p, c_void_p, c_void_p]] = []  # layouts and memory objects, from and to
+        into: list[
+            tuple[c_void_p, c_void_p, c_void_p, c_void_p]
+        ] = []  # the layouts and the memory objects, both from and to
         out_of: list[tuple[c_void_p, c_void_p, c_void_p, c_void_p]] = []
         for place, name in enumerate(names):
             plain = self._layout(self._sizes(name), strided=True)
@@ -152,7 +154,7 @@ class _Preparation:
             self._reorder(*reorder)
 
     def _description(self) -> c_void_p:
-        """The convolution, in whatever layouts are fastest."""
+        """Describes the convolution. oneDNN chooses the fastest layouts."""
         geometry, call, engine = self.geometry, self.library.call, self.library.engine
         x, w, y = (self._layout(self._sizes(name)) for name in "xwy")
         numbers = [_numbers(n) for n in (
@@ -188,7 +190,7 @@ class _Preparation:
         return backward
 
     def _sizes(self, name: str) -> tuple[int, ...]:
-        """The shape as oneDNN counts it: weights of groups have a dimension for them."""
+        """Returns the shape in oneDNN's convention: weights of several groups have one more dimension, for the groups."""
         geometry, shape = self.geometry, self.geometry.shape(name)
         grouped = name == "w" and geometry.groups > 1
         return (geometry.groups, shape[0] // geometry.groups, *shape[1:]) if grouped else shape

@@ -1,4 +1,4 @@
-"""torch.nn.attention: which of PyTorch's kernels attention may use, causal masks, and attention with a function for the scores."""
+"""torch.nn.attention: the choice among PyTorch's kernels, causal masks, and attention with a function of the scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(IntEnum):
-    """PyTorch's kernels for ``scaled_dot_product_attention``. Here there is only one, which the compiler makes.
+    """PyTorch's kernels for ``scaled_dot_product_attention``. torchlike has only one, which the compiler generates.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.attention.SDPBackend.html
     """

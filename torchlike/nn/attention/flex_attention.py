@@ -11,7 +11,7 @@ from ..._core.dtypes import bool_
 from ..._core.tensor import Tensor
 from ...utils._pytree import tree_flatten as tree_flatten, tree_unflatten as tree_unflatten
 
-_DEFAULT_SPARSE_BLOCK_SIZE = 128  # the size of a block where none is given
+_DEFAULT_SPARSE_BLOCK_SIZE = 128  # the default size of a block
 
 __all__ = ["BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks"]
 
@@ -69,9 +69,9 @@ class BlockMask:
     """A mask for ``flex_attention``, made by ``create_block_mask``: its function and its values.
 
     Args:
-        dense: (B, H, Q_LEN, KV_LEN), True where a query may look.
+        dense: (B, H, Q_LEN, KV_LEN), True where a query may attend to a key.
         mask_mod: the function.
-        block: sizes of blocks, as PyTorch counts them; XLA computes without blocks.
+        block: the sizes of blocks, as in PyTorch. XLA computes without blocks.
     """
 
     def __init__(self, dense: Tensor, mask_mod: Mask, block: tuple[int, int]) -> None:
@@ -84,7 +84,7 @@ class BlockMask:
         return self.dense
 
     def sparsity(self) -> float:
-        """Per cent of the pairs that are left out."""
+        """Returns the percentage of pairs that are masked out."""
         return 100 * (1 - self.dense.float().mean().item())
 
     def __repr__(self) -> str:
@@ -105,8 +105,8 @@ def create_block_mask(
 
     Args:
         mask_mod: takes the numbers of batch, head, query and key as tensors that broadcast, returns a boolean tensor.
-        B, H: how many batches and heads it tells apart; None means that it does not.
-        BLOCK_SIZE, _compile: how PyTorch goes about it; the numbers do not depend on them.
+        B, H: the numbers of batches and heads for which the mask differs; None: it is the same for all.
+        BLOCK_SIZE, _compile: options of PyTorch's implementation. They do not change the result.
 
     Source: https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html
     """
@@ -125,7 +125,7 @@ def flex_attention(
     return_lse: bool = False,
     kernel_options: object = None,
 ) -> Any:
-    """``softmax(score_mod(scale * query @ key.T)) @ value``, with 0 for a query that may look nowhere.
+    """``softmax(score_mod(scale * query @ key.T)) @ value``, with 0 for a query that may attend to no key.
 
     Args:
         query: (B, Hq, L, E). key: (B, Hkv, S, E). value: (B, Hkv, S, Ev).
@@ -136,7 +136,7 @@ def flex_attention(
         scale: default 1 / sqrt(E).
         enable_gqa: heads of queries share heads of keys and values.
         return_lse: the logarithms of the sums of ``exp(scores)`` as well, (B, Hq, L).
-        kernel_options: of PyTorch's kernels; the numbers do not depend on them.
+        kernel_options: options of PyTorch's kernels. They do not change the result.
 
     >>> x = torch.ones(1, 1, 2, 3)
     >>> torch.nn.attention.flex_attention.flex_attention(x, x, x, lambda score, b, h, q, k: score - (q - k).abs())
@@ -144,7 +144,7 @@ def flex_attention(
               [1., 1., 1.]]]])
 
     Raises:
-        ValueError: shapes that do not go together. NotImplementedError: tensors of other than four dimensions.
+        ValueError: the shapes are inconsistent. NotImplementedError: a tensor does not have four dimensions.
 
     Source: https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html
     """

@@ -17,7 +17,7 @@ from ._pooling import *
 from ._unpooling import *
 from ._vision import *
 
-# Every function says its public address, which is here. The two operators have another name where they are declared.
+# The public address of each function is this module. The two operators have other names where they are declared.
 for _name, _function in list(globals().items()):
     if _isfunction(_function) and (
         _function.__module__.startswith(f"{__name__}.") or _name in ("grouped_mm", "linear")

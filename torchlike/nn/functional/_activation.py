@@ -1,4 +1,4 @@
-"""Activations that check or draw something besides what their declaration does; softmax and related functions."""
+"""Activations with checks or random numbers in addition to their declaration; softmax and related functions."""
 
 from __future__ import annotations
 

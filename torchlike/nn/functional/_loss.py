@@ -38,7 +38,7 @@ def cross_entropy(
         target: class numbers of shape (N), () or (N, d1, ...); or probabilities of the input's shape.
         weight: shape (C), of each class.
         ignore_index: targets with this number do not count.
-        label_smoothing: which part of the target is spread over all classes.
+        label_smoothing: the share of the target that is spread over all classes.
 
     >>> F.cross_entropy(torch.tensor([[0.0, 0.0]]), torch.tensor([1]))
     tensor(0.6931)
@@ -296,10 +296,11 @@ def gaussian_nll_loss(
         if tuple(input.shape[:-1]) == tuple(var.shape):
             var = var.unsqueeze(-1)
         elif input.dim() != var.dim() or [v for n, v in zip(input.shape, var.shape, strict=True) if n != v] != [1]:
-            raise ValueError("var is of incorrect size")  # one dimension, at most, may be shared
+            raise ValueError("var is of incorrect size")  # ``var`` may broadcast along one dimension at most
     _loss.check_reduction(reduction)
     bounded = var.clone()
-    bounded = bounded + (bounded.clamp_min(eps) - bounded).detach()  # the bound has no gradient of its own
+    # PyTorch bounds the variance outside of the graph, so the gradient is that of the variance without the bound.
+    bounded = bounded + (bounded.clamp_min(eps) - bounded).detach()
     loss = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
@@ -321,9 +322,9 @@ def ctc_loss(
         log_probs: shape (T, N, C) or (T, C): logarithms of probabilities, as ``log_softmax`` gives them.
         targets: shape (N, S), or all targets one after the other in one dimension.
         input_lengths, target_lengths: of each sequence: tensors of shape (N), or numbers.
-        blank: the label that stands for none.
+        blank: the label of "no symbol".
         reduction: "mean" divides each loss by its target's length first.
-        zero_infinity: whether the loss of what cannot be spelled is 0.
+        zero_infinity: whether the loss is 0 where no alignment exists.
 
     Source: Graves et al., "Connectionist temporal classification" (2006).
     """

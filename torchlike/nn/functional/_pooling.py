@@ -1,4 +1,4 @@
-"""Pooling by maximum, mean and p-norm, with windows of one size or of sizes that follow from the output's."""
+"""Pooling by maximum, mean and p-norm, with windows of a fixed size or of sizes that follow from the output's size."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def max_unpool1d(
 
     Args:
         indices: the positions that ``max_pool1d`` returned with ``return_indices=True``.
-        output_size: the size before pooling, since several sizes are pooled to the same size.
+        output_size: the size before pooling, which the pooled size does not determine.
 
     >>> pooled, at = F.max_pool1d(torch.tensor([[[1.0, 3.0, 2.0, 0.0]]]), 2, return_indices=True)
     >>> F.max_unpool1d(pooled, at, 2)

@@ -30,7 +30,7 @@ _MODES = {"linear": ("linear", 3), "bilinear": ("linear", 4), "trilinear": ("lin
 
 
 def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None, mode: str) -> tuple[Any, Any]:
-    """The size of the result's images, and the scale factors that positions are computed by (None: the sizes decide)."""
+    """Returns the sizes of the result's images, and the scale factors for computing positions (None: use the sizes)."""
     count = input.dim() - 2
     lengths = list(input.shape[2:])
     if size is not None and scale_factor is not None:
@@ -87,17 +87,17 @@ def interpolate(
     """Images (N, C, W), (N, C, H, W) or (N, C, D, H, W) made larger or smaller.
 
     Args:
-        size: of the result's images, or ``scale_factor``: how many times as large they become.
+        size: the size of the result's images; or ``scale_factor``, the ratio of the sizes.
         mode: "nearest", "nearest-exact", "area"; "linear" (3-D input), "bilinear", "bicubic", "lanczos" (4-D), "trilinear" (5-D).
         align_corners: whether the centres of the corner pixels stay where they are, or their outer edges do.
-        recompute_scale_factor: whether positions follow the resulting sizes and not ``scale_factor``.
+        recompute_scale_factor: compute positions from the resulting sizes and not from ``scale_factor``.
         antialias: widen the filter where images become smaller ("bilinear", "bicubic", "lanczos").
 
     >>> F.interpolate(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
 
     Raises:
-        ValueError: arguments that do not go together. NotImplementedError: a mode that is unknown, or not for this rank.
+        ValueError: the arguments are inconsistent. NotImplementedError: a mode that is unknown, or not for this rank.
     """
     rank = input.dim()
     if mode in _WITHOUT_CORNERS:
@@ -175,7 +175,7 @@ def grid_sample(
     Args:
         grid: shape (N, H', W', 2) or (N, D', H', W', 3).
         mode: "bilinear", "nearest" or "bicubic" (images alone).
-        padding_mode: what is outside: "zeros", the "border", or the image's "reflection".
+        padding_mode: the values outside of the image: "zeros", the "border", or the image's "reflection".
         align_corners: whether -1 and 1 are the centres of the corner pixels, or their outer edges.
 
     >>> grid = torch.tensor([[[[-1.0, 0.0], [0.0, 0.0]]]])  # (N, H, W, 2): x and y from -1 to 1

@@ -16,7 +16,7 @@ def _sliding(values: Tensor, before: int, after: int) -> Tensor:
     """For each channel c of (N, C, H, W), the sum of the channels c - before to c + after."""
     channels = values.shape[1]
     padded: Tensor = F.pad(values, (0, 0, 0, 0, max(before, 0), max(after, 0)))
-    first = max(-before, 0)  # the window begins after c
+    first = max(-before, 0)  # with a negative ``before`` the window begins after c
     total = padded[:, first : first + channels]
     for shift in range(1, before + after + 1):
         total = total + padded[:, first + shift : first + shift + channels]
@@ -26,7 +26,7 @@ def _sliding(values: Tensor, before: int, after: int) -> Tensor:
 class CrossMapLRN2d(Function):
     """``x * scale ** -beta``, where ``scale`` is ``k`` and squares of neighbouring channels.
 
-    It returns PyTorch's numbers, even where they look wrong: the first channel never leaves the window, and the window of the backward
+    It returns PyTorch's numbers, even where they look wrong: the window always includes the first channel, and the window of the backward
     pass is not the transpose of the forward's.
     """
 
@@ -34,7 +34,7 @@ class CrossMapLRN2d(Function):
     def forward(ctx: FunctionCtx, input: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
         squares, reach = input * input, (size - 1) // 2
         total = _sliding(squares, reach, reach)
-        # the channels whose window should no longer have the first one
+        # the channels whose window should not include the first channel
         stays: Tensor = F.pad(squares[:, :1].expand(-1, max(input.shape[1] - reach - 1, 0), -1, -1),
                            (0, 0, 0, 0, min(reach + 1, input.shape[1]), 0))  # fmt: skip
         scale = k + alpha / size * (total + stays)

@@ -30,7 +30,7 @@ def call_with_hooks(module: Any, /, *args: object, **kwargs: object) -> Any:
         _attach_plain_backward_hooks(module, args, result)
         return result
     except Exception:
-        # Hooks with ``always_call`` run all the same, with None if there is no result. Then the error is raised again.
+        # After an error, hooks with ``always_call`` still run, with None if there is no result. Then the error is raised again.
         for number, hook, with_kwargs, always in _forward_hooks_of_call(module):
             if always and number not in hooks_run:
                 hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)

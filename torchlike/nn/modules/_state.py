@@ -57,7 +57,7 @@ class Stateful:
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> OrderedDict[str, Any]:
-        """The module's parameters and persistent buffers by name, submodules' with their path before it.
+        """Returns the module's parameters and persistent buffers by name. Names of submodules' tensors begin with the path.
 
         Args:
             destination: the dictionary to fill (default: a new one).
@@ -134,14 +134,14 @@ class Stateful:
         """Copies tensors from a ``state_dict`` into this module's parameters and buffers.
 
         Args:
-            strict: every name must be on both sides.
+            strict: the names in ``state_dict`` and in the module must be the same.
             assign: use the tensors of ``state_dict`` themselves, with their dtype and device, instead of copying.
 
         Returns:
             The missing names and the unexpected names.
 
         Raises:
-            RuntimeError: names or shapes do not fit; the message lists all that do not. What fits is loaded all the same.
+            RuntimeError: names or shapes do not match; the message lists all of them. Tensors that match are loaded nevertheless.
 
         >>> model = torch.nn.Linear(2, 1)
         >>> model.load_state_dict(torch.nn.Linear(2, 1).state_dict())
@@ -257,7 +257,7 @@ def _load(
     local = {} if metadata is None else metadata.get(prefix[:-1], {})
     if assign:
         local["assign_to_params_buffers"] = True
-    # strict=True here, so that the lists are complete: load_state_dict decides at the end, and returns them if it is not strict.
+    # strict=True here makes the lists complete. load_state_dict decides at the end: without ``strict`` it returns them.
     module._load_from_state_dict(state_dict, prefix, local, True, missing, unexpected, errors)
     for name, child in module._modules.items():
         if child is not None:
@@ -281,7 +281,8 @@ def _load_tensor(module: object, name: str, own: Any, key: str, loaded: object, 
             f"received {type(loaded)}"
         )
     if loaded.shape != own.shape:
-        if own.dim() == 0 and tuple(loaded.shape) == (1,):  # PyTorch before version 0.4 wrote scalars so
+        # PyTorch before version 0.4 wrote scalars as vectors of one element.
+        if own.dim() == 0 and tuple(loaded.shape) == (1,):
             loaded = loaded[0]  # pyright: ignore[reportIndexIssue]
         else:
             return (

@@ -10,11 +10,11 @@ from .. import functional as F
 from ..init import constant_
 from ..parameter import Parameter, unfilled
 from .module import Module
-from .multihead import MultiheadAttention as MultiheadAttention  # where PyTorch has it, and its pickles look for it
+from .multihead import MultiheadAttention as MultiheadAttention  # PyTorch's pickles refer to the class by this place
 
 
 class _InPlace(Module):
-    """An activation whose only choice is to overwrite its input."""
+    """An activation whose only argument is ``inplace``."""
 
     inplace: bool
 
@@ -241,7 +241,7 @@ class PReLU(Module):
 
     Args:
         num_parameters: 1, or the size of the input's second dimension.
-        init: what the slopes start from.
+        init: the initial value of the slopes.
 
     >>> nn.PReLU(init=0.25)(torch.tensor([-1.0, 0.0, 2.0])).detach()
     tensor([-0.2500,  0.0000,  2.0000])
@@ -259,7 +259,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Sets the slopes to what they start from."""
+        """Sets the slopes to their initial value."""
         constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     Args:
         in_features: size of the input's last dimension.
-        n_classes: how many classes there are.
+        n_classes: the number of classes.
         cutoffs: the class numbers at which a new cluster begins.
         div_value: the factor by which each cluster's projection is smaller than the one before.
         head_bias: whether the head has a bias.
@@ -39,7 +39,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     of their negatives.
 
     Raises:
-        RuntimeError: shapes that do not go together, targets that are no class.
+        RuntimeError: the shapes are inconsistent, or a target is no class.
 
     >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(16, 20, [5, 10])
     >>> layer(torch.ones(3, 16), torch.tensor([1, 7, 19])).output.shape
@@ -120,7 +120,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return _ASMoutput(output if rank else output.squeeze(), loss)
 
     def _check(self, targets: Tensor) -> None:
-        """Raises for targets that are no class, if their values are known already. Otherwise the look-up below reports them later."""
+        """Raises for targets that are no class, if their values are on the host. Otherwise the look-up below reports them when it runs."""
         if targets.numel() and isinstance(targets._value().array, np.ndarray):
             low, high = targets.min().item(), targets.max().item()
             if low < 0 or high >= self.n_classes:
@@ -131,8 +131,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def _target_log_probabilities(self, rows: object, targets: Tensor) -> Tensor:
         """The log-probability of each row's target.
 
-        Each row is computed for each cluster, and masked where it belongs to another one. So no shape depends on the targets, and
-        all training steps are the same program.
+        Each row is computed for every cluster, and masked where it belongs to another one. So no shape depends on the targets, and all
+        training steps are one program.
         """
         cluster_of = np.searchsorted(np.array(self.cutoffs[:-1]), np.arange(self.n_classes), side="right")
         cluster = tensor(cluster_of, device=targets.device)[targets]

@@ -148,13 +148,13 @@ class BatchNorm1d(_BatchNorm):
 class BatchNorm2d(_BatchNorm):
     """``(x - mean) / sqrt(var + eps) weight + bias`` for each channel of (N, C, H, W).
 
-    While training, mean and variance are the batch's, and running ones are kept; in evaluation those are used.
+    In training, mean and variance are the batch's, and update the running statistics; evaluation uses the running statistics.
 
     Args:
         num_features: C.
-        momentum: how much a batch counts in the running statistics; None: the mean of all batches.
-        affine: whether there are weight and bias; ``bias=False`` leaves out the second.
-        track_running_stats: whether running statistics are kept; without them the batch's are always used.
+        momentum: the weight of a batch in the running statistics; None: they are the mean of all batches.
+        affine: whether there are weight and bias; ``bias=False`` leaves out the bias.
+        track_running_stats: whether running statistics are kept; if not, the batch's are always used.
 
     >>> torch.nn.BatchNorm2d(100)(torch.ones(20, 100, 35, 45)).shape
     torch.Size([20, 100, 35, 45])
@@ -182,7 +182,7 @@ class SyncBatchNorm(_BatchNorm):
     """Batch normalisation over (N, C, ...) with statistics of all processes together; in a single one it is ``BatchNorm``.
 
     Args:
-        process_group: which processes; by default all.
+        process_group: the processes (default: all).
 
     >>> torch.nn.SyncBatchNorm.convert_sync_batchnorm(torch.nn.BatchNorm1d(3))
     SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
@@ -238,7 +238,7 @@ class SyncBatchNorm(_BatchNorm):
         return normal.to(input.dtype)
 
     def _statistics(self, input: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean and variance of each channel over all processes, and how many elements they are of.
+        """Returns mean and variance of each channel over all processes, and the number of elements.
 
         Each process sends its own mean, and the sum of squares around it: sums of squares around zero would lose digits.
         """
@@ -257,7 +257,7 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: object = None) -> Module:
-        """The module with every batch normalisation in it made a ``SyncBatchNorm`` of the same parameters."""
+        """Replaces every batch normalisation in a module by a ``SyncBatchNorm`` with the same parameters. Returns the module."""
         converted = module
         if isinstance(module, _BatchNorm):
             converted = cls(

@@ -151,7 +151,7 @@ class Sequential(Module):
 
 
 def _position(index: SupportsIndex, size: int) -> int:
-    """The position that an index of a list means: a negative one counts from the end."""
+    """Returns the position for an index of a list. A negative index counts from the end."""
     number = operator.index(index)
     if not -size <= number < size:
         raise IndexError(f"index {number} is out of range")
@@ -454,7 +454,7 @@ class ParameterDict(Module):
         return ParameterDict(OrderedDict((k, self[k]) for k in self._keys))
 
     def setdefault(self, key: str, default: object = None) -> Any:
-        """The value of a key, which is set to ``default`` if it is missing."""
+        """Returns the value of a key. A missing key is set to ``default`` first."""
         if key not in self:
             self[key] = default
         return self[key]

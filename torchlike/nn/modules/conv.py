@@ -270,7 +270,7 @@ class _ConvTransposeNd(_ConvNd):
         return function(input, self.weight, self.bias, self.stride, self.padding, padding, self.groups, self.dilation)
 
     def _padding_for(self, input: Tensor, output_size: list[int]) -> tuple[int, ...]:
-        """The output padding that leads to ``output_size``."""
+        """Returns the output padding with which the output has ``output_size``."""
         n = self._dimensions
         lead = input.dim() - n
         if len(output_size) == lead + n:

@@ -16,15 +16,15 @@ __all__ = ["Flax"]
 class Flax(Module):
     """An NNX module, or a linen module in ``nnx.bridge.ToNNX``, as a PyTorch module.
 
-    Its ``nnx.Param`` become parameters, its other variables (running statistics, counts of random streams) buffers, all under the names
-    of their paths. It is called with tensors and gives tensors; it trains, saves and moves like any other module. A flax module that is
-    assigned to an attribute of a module, or put into a container, becomes one of these by itself.
+    Its ``nnx.Param`` become parameters, and its other variables (running statistics, counts of random streams) become buffers; their paths
+    are the names. It takes and returns tensors, and trains, saves and moves like any other module. A flax module that is assigned to an
+    attribute of a module, or put into a container, is wrapped automatically.
 
     Args:
         module: the flax module; its arrays are copied.
 
     Raises:
-        TypeError: it is no NNX module. ValueError: it has no variables yet.
+        TypeError: the module is no NNX module. ValueError: it has no variables yet.
 
     >>> from flax import nnx
     >>> model = torch.nn.Sequential(nnx.Linear(3, 2, rngs=nnx.Rngs(0)), torch.nn.ReLU())
@@ -35,7 +35,7 @@ class Flax(Module):
     """
 
     def __init__(self, module: object) -> None:
-        from .._foreign_module import Skeleton  # here, since it imports flax
+        from .._foreign_module import Skeleton  # imported here, because it imports flax
 
         super().__init__()
         skeleton, tensors = Skeleton.of(module)

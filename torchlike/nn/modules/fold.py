@@ -11,11 +11,11 @@ __all__ = ["Fold", "Unfold"]
 
 
 class Fold(Module):
-    """Sums columns into images, each where its block lies: (N, C kernel, blocks) gives (N, C, *output_size).
+    """Adds columns to images, each at the position of its block: (N, C kernel, blocks) gives (N, C, *output_size).
 
     Args:
-        output_size: of the images.
-        kernel_size, dilation, padding, stride: of the blocks, one number or one for each dimension.
+        output_size: the size of the images.
+        kernel_size, dilation, padding, stride: those of the blocks; one number, or one for each dimension.
 
     >>> torch.nn.Fold((4, 5), (2, 2))(torch.ones(1, 12, 12)).shape
     torch.Size([1, 3, 4, 5])
@@ -49,7 +49,7 @@ class Fold(Module):
 
 
 class Unfold(Module):
-    """Lays the sliding blocks of images out as columns: (N, C, H, W) gives (N, C kernel, blocks).
+    """Copies the sliding blocks of images into columns: (N, C, H, W) gives (N, C kernel, blocks).
 
     >>> torch.nn.Unfold((2, 3))(torch.ones(2, 5, 3, 4)).shape
     torch.Size([2, 30, 4])

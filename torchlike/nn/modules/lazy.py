@@ -1,4 +1,4 @@
-"""Layers that take the size of their input from the first input."""
+"""Layers that learn the size of their input from the first input."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["LazyModuleMixin"]
 
 
 class LazyModuleMixin:
-    """A layer whose parameters have no shape before the first call. Then it becomes an ordinary layer.
+    """A layer whose parameters have no shape before the first call, at which it becomes an ordinary layer.
 
     A class with this mixin assigns ``UninitializedParameter`` and ``UninitializedBuffer`` in ``__init__``, and defines
-    ``initialize_parameters``, which takes what ``forward`` takes and materialises them.
+    ``initialize_parameters``, which takes the arguments of ``forward`` and materialises them.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.modules.lazy.LazyModuleMixin.html
     """
@@ -47,7 +47,7 @@ class LazyModuleMixin:
         )
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        """Saves as every module does; what has no shape yet is saved as it is."""
+        """Saves like every module. Tensors without a shape are saved as they are."""
         persistent = [(n, b) for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set]
         for name, tensor in itertools.chain(self._parameters.items(), persistent):
             if tensor is not None:

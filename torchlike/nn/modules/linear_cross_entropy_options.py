@@ -23,10 +23,10 @@ class LinearCrossEntropyOptions:
     """Makes ``linear_cross_entropy`` compute the batch in chunks, so that all logits never exist at once.
 
     Args:
-        allow_retain_graph: PyTorch needs this for a second backward pass; here one is always possible.
+        allow_retain_graph: PyTorch needs this for a second backward pass, which torchlike always allows.
         batch_chunk_size: rows of a chunk; None: ``chunking_method`` decides.
         chunking_method: "auto", or "aspect_ratio:K": chunks whose logits have about ``K`` times as many elements as the input.
-        acc_policy: how exactly PyTorch adds up gradients; here always in the dtype of the input.
+        acc_policy: PyTorch's precision for adding gradients; torchlike always adds in the dtype of the input.
         acc_dtype: the dtype that gradients are added up in.
 
     >>> torch.nn.LinearCrossEntropyOptions(batch_chunk_size=2).batch_chunk_size

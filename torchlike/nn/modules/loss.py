@@ -23,7 +23,7 @@ __all__ = [
 
 
 def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction that the two old flags mean, if one of them is passed."""
+    """Returns the reduction that the two deprecated flags stand for, if one of them is passed."""
     if size_average is None and reduce is None:
         return reduction
     averages, reduces = size_average is not False, reduce is not False
@@ -567,7 +567,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     Args:
         in_features: size of the input's last dimension.
-        num_classes: how many classes there are.
+        num_classes: the number of classes.
         out_features: further dimensions of the loss: targets are (N, *out_features).
         bias: whether the layer has a bias.
         weight, reduction, label_smoothing: as for ``CrossEntropyLoss``.

@@ -63,7 +63,7 @@ _NO_MEMBERS = frozenset(
 
 
 class _Calls(threading.local):
-    depth = 0  # how many calls of modules are running with gradients off
+    depth = 0  # the depth of calls of modules that run with gradients off
 
 
 _calls = _Calls()
@@ -78,7 +78,7 @@ class Module(Stateful, GraphNode):
     """The base class of all layers and models.
 
     A subclass calls ``super().__init__()``, assigns parameters, buffers and other modules as attributes, and defines
-    ``forward``. It is a ``flax.nnx.Module`` as well: parameters show as ``nnx.Param``, buffers as ``nnx.Variable``.
+    ``forward``. It is also a ``flax.nnx.Module``, in which parameters are ``nnx.Param`` and buffers ``nnx.Variable``.
 
     >>> class Double(torch.nn.Module):
     ...     def __init__(self):
@@ -109,7 +109,7 @@ class Module(Stateful, GraphNode):
                 f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
             )
         cls = type(self)
-        if cls._known_to_flax is not cls:  # a user's __init_subclass__ that does not call super()
+        if cls._known_to_flax is not cls:  # the user's __init_subclass__ has not called super()
             flax.adapter.show(cls)
         attributes = self.__dict__
         attributes["training"] = True
@@ -238,7 +238,7 @@ class Module(Stateful, GraphNode):
                 replaced: Any = hook(self, name, param)
                 param = param if replaced is None else replaced
         if self._parameters.get(name) is not None:
-            self.__dict__.pop(SHOWN, None)  # otherwise the attribute would keep the old parameter alive
+            self.__dict__.pop(SHOWN, None)  # an ordinary attribute would keep the old parameter alive
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -464,7 +464,7 @@ class Module(Stateful, GraphNode):
                 parameter.data = new
                 if grad is not None:
                     grad.data = new_grad
-            else:  # what has no memory cannot become what has some: there is another parameter
+            else:  # ``data`` cannot move between the meta device and others, so the parameter is replaced
                 self._parameters[name] = moved = Parameter(new, parameter.requires_grad)
                 moved.grad = new_grad
         for name, buffer in self._buffers.items():
@@ -508,15 +508,15 @@ class Module(Stateful, GraphNode):
         return self.to("cuda" if device is None else devices.device(device))
 
     def xpu(self, device: DeviceLike | None = None) -> Self:
-        """Moves parameters and buffers to a device of the kind "xpu"; there is none, which the error says."""
+        """Raises an error: torchlike has no device of type "xpu"."""
         return self.to(devices.device("xpu"))
 
     def ipu(self, device: DeviceLike | None = None) -> Self:
-        """Moves parameters and buffers to a device of the kind "ipu"; there is none, which the error says."""
+        """Raises an error: torchlike has no device of type "ipu"."""
         return self.to(devices.device("ipu"))
 
     def mtia(self, device: DeviceLike | None = None) -> Self:
-        """Moves parameters and buffers to a device of the kind "mtia"; there is none, which the error says."""
+        """Raises an error: torchlike has no device of type "mtia"."""
         return self.to(devices.device("mtia"))
 
     def type(self, dst_type: object) -> Self:
@@ -546,7 +546,7 @@ class Module(Stateful, GraphNode):
         return self._apply(lambda t: t.new_empty(t.shape, device=where), recurse)
 
     def share_memory(self) -> Self:
-        """Moves all parameters and buffers to where other processes see them: ``Tensor.share_memory_``."""
+        """Moves all parameters and buffers to memory that processes share; see ``Tensor.share_memory_``."""
         return self._apply(lambda t: t.share_memory_())
 
     # ---- calling
@@ -576,7 +576,8 @@ class Module(Stateful, GraphNode):
         finally:
             _calls.depth = outer
             if not outer:
-                boundary()  # the end of a call without gradients is the end of a step: each round of an evaluation loop is one program
+                # A call without gradients ends a step here, so each iteration of an evaluation loop becomes one program.
+                boundary()
 
     # Libraries call these names to skip a ``__call__`` that a subclass defines.
     _call_impl = _wrapped_call_impl = __call__
@@ -632,7 +633,7 @@ class Module(Stateful, GraphNode):
         return HookHandle(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Callable[..., object]) -> HookHandle:
-        """Deprecated: calls ``hook`` with the gradients of the last operation of ``forward``, whatever its inputs are."""
+        """Deprecated: calls ``hook`` with the gradients of the last operation of ``forward``, which need not be the module's."""
         if self._is_full_backward_hook is True:
             raise RuntimeError(_BOTH_KINDS.format("a single Module"))
         self._is_full_backward_hook = False
@@ -672,7 +673,7 @@ connect(Module)
 
 
 def _forget(module: Module, name: str, *tables: str) -> None:
-    """Removes a name from the attributes and from the members of other kinds, before a member takes it."""
+    """Removes a name from the attributes and from the members of other kinds, before a member is registered under it."""
     attributes = module.__dict__
     attributes.pop(name, None)
     for table in tables:
@@ -732,7 +733,7 @@ def _put_buffer(module: Module, name: str, tensor: Tensor | None, persistent: bo
 
 
 def _wrapped_foreign_module(module: object) -> Module:
-    """A flax module wrapped into a module of ours."""
+    """Wraps a flax module into a torchlike module."""
     return wrappers[-1](module)
 
 
@@ -744,7 +745,7 @@ def _indent(text: str) -> str:
 
 
 def _where_to(args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[device | None, Dtype | None]:
-    """The device and the dtype in the arguments of ``Module.to``."""
+    """Returns the device and the dtype in the arguments of ``Module.to``."""
     first, second = (*args, None, None)[:2]
     first = kwargs.get("tensor", first)
     device, dtype, flags = kwargs.get("device"), kwargs.get("dtype"), list(args[1:])

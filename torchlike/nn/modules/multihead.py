@@ -20,11 +20,11 @@ class MultiheadAttention(Module):
 
     Args:
         embed_dim: E, features of queries and output; divided among the heads.
-        num_heads: how many heads.
-        dropout: probability with which a weight is dropped, while training.
+        num_heads: the number of heads.
+        dropout: the probability with which a weight is dropped in training.
         bias: whether the projections have biases.
-        add_bias_kv: whether one more key and value are learned, which all queries see.
-        add_zero_attn: whether one more key and value of zeros are seen.
+        add_bias_kv: whether an additional key and value are learned, to which all queries attend.
+        add_zero_attn: whether an additional key and value of zeros are appended.
         kdim, vdim: features of keys and values. Default: E.
         batch_first: tensors are (N, L, E) rather than (L, N, E).
 

@@ -35,7 +35,7 @@ class _AffineNorm(Module):
         """Sets weight to 1 and bias to 0."""
         if self.weight is not None:
             init.ones_(self.weight)
-        bias = getattr(self, "bias", None)  # RMSNorm has none
+        bias = getattr(self, "bias", None)  # RMSNorm has no bias
         if bias is not None:
             init.zeros_(bias)
 
@@ -89,7 +89,7 @@ class GroupNorm(_AffineNorm):
     """Normalises groups of channels of (N, C, ...) by their own mean and variance.
 
     Args:
-        num_groups: how many groups; divides ``num_channels``.
+        num_groups: the number of groups; it must divide ``num_channels``.
         num_channels: C.
         affine: whether there are weight and bias for each channel; ``bias=False`` leaves out the second.
 
@@ -190,7 +190,7 @@ class LocalResponseNorm(Module):
 class CrossMapLRN2d(Module):
     """``x / (k + alpha / size * sum of squares)^beta``, the sum over neighbouring channels of (N, C, H, W) and the first one.
 
-    In PyTorch too its sum always includes the first channel. ``LocalResponseNorm`` is the usual formula.
+    The sum always includes the first channel, as in PyTorch. ``LocalResponseNorm`` has the usual formula.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossMapLRN2d.html
     """

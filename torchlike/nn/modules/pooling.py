@@ -73,7 +73,7 @@ class MaxPool2d(_MaxPoolNd):
     Args:
         kernel_size: the size of a window: one number, or one for each of H and W.
         stride: the step between windows (default: their size).
-        padding: how far a window may reach over the border, filled with -infinity.
+        padding: how far windows extend beyond the border, which is filled with -infinity.
         dilation: steps between the elements of a window.
         return_indices: return the flat positions of the largest elements as well.
         ceil_mode: keep the last window even if only a part of it fits.

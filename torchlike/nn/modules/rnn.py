@@ -39,15 +39,15 @@ class RNNBase(Module):
         mode: "LSTM", "GRU", "RNN_TANH" or "RNN_RELU".
         input_size: F, features of a step's input.
         hidden_size: H, features of the state.
-        num_layers: layers, each reading the states of the one before.
+        num_layers: the number of layers. Each layer reads the states of the one before.
         bias: whether there are biases.
         batch_first: input and output are (B, T, features) rather than (T, B, features).
         dropout: probability of dropout between layers, while training.
         bidirectional: whether each layer also runs backwards; both outputs are concatenated.
-        proj_size: of LSTM: states are projected to so many features; 0 for none.
+        proj_size: for LSTM: the number of features to which states are projected; 0: no projection.
 
     Raises:
-        ValueError, TypeError: sizes that are not positive, a dropout that is no probability.
+        ValueError, TypeError: a size is not positive, or the dropout is no probability.
     """
 
     mode: str
@@ -133,7 +133,7 @@ class RNNBase(Module):
         return [getattr(self, name) for layer in self._all_weights for name in layer]
 
     def __getstate__(self) -> dict[str, object]:
-        # PyTorch's layer keeps these as attributes, and a pickle that it reads must have them.
+        # PyTorch's layers have these attributes, and require them in pickles.
         return super().__getstate__() | {
             "_flat_weights_names": self._flat_weights_names,
             "_flat_weights": self._flat_weights,
@@ -173,7 +173,7 @@ class RNNBase(Module):
     # ---- checks of a call
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
-        """Raises unless dtype and features of the input are those of the weights."""
+        """Raises an error unless the input has the dtype and the number of features of the weights."""
         weight = getattr(self, self._all_weights[0][0])
         if input.dtype is not weight.dtype and not modes.autocast:
             raise ValueError(
@@ -196,12 +196,12 @@ class RNNBase(Module):
     def check_hidden_size(
         self, hx: Tensor, expected_hidden_size: tuple[int, ...], msg: str = "Expected hidden size {}, got {}"
     ) -> None:
-        """Raises unless the state has the shape that is expected."""
+        """Raises an error unless the state has the expected shape."""
         if hx.size() != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
-        """Raises unless input and state fit the layer and each other."""
+        """Raises an error unless input and state match the layer and each other."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 

@@ -50,7 +50,7 @@ _get_activation_fn = _activation  # its name in PyTorch
 
 
 def _number(activation: object) -> int:
-    """PyTorch's number of an activation: 1 for relu, 2 for gelu, 0 for others."""
+    """Returns PyTorch's number for an activation: 1 for relu, 2 for gelu, 0 for others."""
     for number, (function, layer) in enumerate(((F.relu, ReLU), (F.gelu, GELU)), 1):
         if activation is function or isinstance(activation, layer):
             return number
@@ -76,9 +76,9 @@ class TransformerEncoderLayer(Module):
         dim_feedforward: features between the two linear layers.
         dropout: probability, at four places.
         activation: "relu", "gelu" or a function.
-        layer_norm_eps: of the normalisations.
+        layer_norm_eps: ``eps`` of the normalisations.
         batch_first: tensors are (N, L, E) rather than (L, N, E).
-        norm_first: normalise what each part reads, rather than the sum.
+        norm_first: normalise the input of each part instead of its output added to the input.
         bias: whether linear layers and normalisations have biases.
 
     >>> torch.nn.TransformerEncoderLayer(d_model=8, nhead=2)(torch.rand(5, 2, 8)).shape
@@ -250,7 +250,7 @@ class TransformerEncoder(Module):
         encoder_layer: copied ``num_layers`` times.
         norm: applied at the end.
         enable_nested_tensor: in inference, positions that are only padding come out as zeros.
-        mask_check: that only where the padding is at the end of each sequence.
+        mask_check: apply ``enable_nested_tensor`` only if the padding is at the end of each sequence.
 
     >>> layer = torch.nn.TransformerEncoderLayer(d_model=8, nhead=2, batch_first=True)
     >>> torch.nn.TransformerEncoder(layer, num_layers=2)(torch.rand(2, 5, 8)).shape
@@ -377,9 +377,9 @@ class Transformer(Module):
     """Encoder and decoder, both with a normalisation at the end.
 
     Args:
-        d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias: of the layers.
-        num_encoder_layers, num_decoder_layers: how many.
-        custom_encoder, custom_decoder: modules instead of ``TransformerEncoder`` and ``TransformerDecoder``.
+        d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias: as for the layers.
+        num_encoder_layers, num_decoder_layers: the numbers of layers.
+        custom_encoder, custom_decoder: modules that replace ``TransformerEncoder`` and ``TransformerDecoder``.
 
     >>> model = torch.nn.Transformer(d_model=8, nhead=2, num_encoder_layers=1, num_decoder_layers=1, batch_first=True)
     >>> model(torch.rand(2, 5, 8), torch.rand(2, 4, 8)).shape

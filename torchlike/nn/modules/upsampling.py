@@ -16,10 +16,10 @@ class Upsample(Module):
     """Resizes (N, C, W), (N, C, H, W) or (N, C, D, H, W).
 
     Args:
-        size: of the result's images, or ``scale_factor``: how many times as large they become.
+        size: the size of the result's images; or ``scale_factor``, the ratio of the sizes.
         mode: "nearest", "linear" (3-D input), "bilinear", "bicubic" (4-D) or "trilinear" (5-D).
         align_corners: whether the centres of the corner pixels stay where they are, or their outer edges do.
-        recompute_scale_factor: whether positions follow the resulting sizes and not ``scale_factor``.
+        recompute_scale_factor: compute positions from the resulting sizes and not from ``scale_factor``.
 
     >>> torch.nn.Upsample(scale_factor=2)(torch.tensor([[[1.0, 2.0]]]))
     tensor([[[1., 1., 2., 2.]]])

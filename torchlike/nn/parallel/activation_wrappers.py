@@ -28,7 +28,7 @@ class CheckpointImpl(Enum):
 
 
 class ActivationWrapper(Module):
-    """A module under another's name: its state has the names of the module itself."""
+    """Wraps a module. Names in its state do not include the wrapper."""
 
     def __init__(self, mod: Module) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class ActivationWrapper(Module):
         return self._checkpoint_wrapped_module.__getitem__(key)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
 
     def named_parameters(self, *args: Any, **kwargs: object) -> Iterator[tuple[str, Any]]:
-        """Names without that of the wrapper, and parameters."""
+        """Yields parameters with their names, which do not include the wrapper."""
         for name, parameter in super().named_parameters(*args, **kwargs):
             yield name.replace(_CHECKPOINT_PREFIX, ""), parameter
 
@@ -75,7 +75,7 @@ class CheckpointWrapper(ActivationWrapper):
     """Calls a module through ``torch.utils.checkpoint.checkpoint``.
 
     Args:
-        checkpoint_fn: another function in its place, called as ``checkpoint_fn(module, *args, **kwargs)``.
+        checkpoint_fn: a function to use instead, called as ``checkpoint_fn(module, *args, **kwargs)``.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class CheckpointWrapper(ActivationWrapper):
 
 
 class OffloadWrapper(ActivationWrapper):
-    """Calls a module with what it saves for the backward pass in the host's memory."""
+    """Calls a module, and keeps the tensors that it saves for the backward pass in the host's memory."""
 
     def forward(self, *args: object, **kwargs: object) -> Any:
         with save_on_cpu(pin_memory=True):
@@ -117,12 +117,12 @@ def checkpoint_wrapper(
     checkpoint_fn: Callable[..., object] | None = None,
     **checkpoint_fn_kwargs: object,
 ) -> Module:
-    """The module, its activations computed a second time in the backward pass."""
+    """Wraps the module so that its activations are computed a second time in the backward pass."""
     return CheckpointWrapper(module, checkpoint_impl, checkpoint_fn, **checkpoint_fn_kwargs)
 
 
 def offload_wrapper(module: Module) -> Module:
-    """The module, what it saves for the backward pass in the host's memory."""
+    """Wraps the module so that the tensors it saves for the backward pass are kept in the host's memory."""
     return OffloadWrapper(module)
 
 
@@ -132,7 +132,7 @@ def apply_activation_checkpointing(
     check_fn: Callable[[Module], bool] = lambda _: True,
     auto_wrap_policy: Callable[..., bool] | None = None,
 ) -> None:
-    """Wraps the modules within a model that ``check_fn`` takes, the innermost first.
+    """Wraps the submodules for which ``check_fn`` returns True, innermost first.
 
     Raises:
         NotImplementedError: ``auto_wrap_policy`` was given.

@@ -11,9 +11,9 @@ __all__ = ["DataParallel"]
 
 
 class DataParallel(Module):
-    """Calls a module; its state has the names that PyTorch's has, each after "module.".
+    """Calls a module. Names in its state begin with "module.", as in PyTorch.
 
-    PyTorch splits each batch between GPUs in this way. Here the module runs on its own device.
+    PyTorch splits each batch between GPUs; here the module runs on its own device.
 
     Args:
         module: the module to call.

@@ -1,4 +1,4 @@
-"""DistributedDataParallel: a module under the name ``module``, whose gradients are the averages of all processes'."""
+"""DistributedDataParallel: wraps a module, and averages its gradients over all processes."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ _NOT_FINISHED = (
 class DistributedDataParallel(Module):
     """Calls a module on this process's part of a batch; ``backward`` averages gradients over all processes.
 
-    The parameters and buffers of process 0 are given to all when it is made. After a backward pass gradients are flattened into buckets
-    of one dtype, and each bucket is reduced at once. Its state has the names that PyTorch's has, each after "module.".
+    When it is made, all processes receive the parameters and buffers of process 0. After a backward pass, gradients are flattened into
+    buckets of one dtype, and each bucket is reduced in one exchange. Names in its state begin with "module.", as in PyTorch.
 
     Args:
         module: the module to call.
         device_ids: at most one device; None on the CPU.
-        broadcast_buffers: whether each forward pass begins with the buffers of process 0 (the default). False: nor when it is made.
+        broadcast_buffers: whether all processes receive the buffers of process 0 when it is made and before each forward pass.
         forward_sync_buffers: the same for forward passes alone.
-        init_sync: whether parameters and buffers of process 0 are given to all.
-        process_group: which processes; by default all.
+        init_sync: whether all processes receive the parameters and buffers of process 0 when it is made.
+        process_group: the processes (default: all).
         bucket_cap_mb: the size of a bucket, by default 25 MB.
         find_unused_parameters: whether parameters may be without a gradient in some processes.
         gradient_as_bucket_view: changes nothing here: XLA decides where gradients lie.
         static_graph: whether the same parameters are used in each step.
 
     Raises:
-        ValueError: no process group. RuntimeError: a module without parameters that require a gradient, or other parameters than in
-            another process. NotImplementedError: several devices.
+        ValueError: there is no process group. RuntimeError: no parameter of the module requires a gradient, or the parameters differ
+            between processes. NotImplementedError: several devices.
 
     >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
     >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2, bias=False))
@@ -200,18 +200,18 @@ class DistributedDataParallel(Module):
             after_backward.callbacks.append(callback)
 
     def _untouched(self) -> list[int]:
-        """The numbers of the parameters that got no gradient since the forward pass."""
+        """Returns the numbers of the parameters whose gradient has not changed since the forward pass."""
         return [n for n, p in enumerate(self._synchronised) if _mark(p) == self._before[n]]
 
     def _reduce_if_complete(self) -> bool:
-        """Reduces the gradients after a backward pass, if it was the one of this module; whether it is done."""
+        """Reduces the gradients after a backward pass if it was one through this module. Returns whether it has done so."""
         untouched = self._untouched()
         if len(untouched) == len(self._synchronised):
-            return False  # the pass of something else
+            return False  # the backward pass did not go through this module
         if self.find_unused_parameters and not self.static_graph:
             self._reduce_with_unused(set(untouched))
         elif untouched and not self.static_graph:
-            return False  # another pass may bring the others
+            return False  # a later backward pass may compute the other gradients
         else:
             remaining = set(untouched)
             self._reduce([p for n, p in enumerate(self._synchronised) if n not in remaining])
@@ -219,7 +219,7 @@ class DistributedDataParallel(Module):
         return True
 
     def _reduce_with_unused(self, untouched: set[int]) -> None:
-        """A parameter without a gradient in this process adds nothing. A parameter without a gradient in any process keeps None."""
+        """Reduces gradients where parameters lack some. A missing gradient counts as zero; if all processes lack one, it stays None."""
         engine = self.process_group.engine
         assert engine is not None
         flags = np.array([n not in untouched for n in range(len(self._synchronised))], np.int32)
@@ -271,7 +271,7 @@ class DistributedDataParallel(Module):
 
 
 def _mark(parameter: Any) -> tuple[int, int] | None:
-    """Tells a gradient from what it is after something was added to it."""
+    """Returns an identity and version of the gradient, which change when something is added to it."""
     grad = grad_of(parameter)
     return None if grad is None else (id(storage_of(grad)), version_of(grad))
 

@@ -16,7 +16,7 @@ def parallel_apply(
     kwargs_tup: Sequence[Mapping[str, object]] | None = None,
     devices: Sequence[object] | None = None,
 ) -> list[Any]:
-    """Calls each module with its input, one after the other. Their operations are only recorded here and run on their devices later."""
+    """Calls each module with its input, one after the other. The calls only record operations, which run on their devices later."""
     if len(modules) != len(inputs):
         raise AssertionError(f"The number of modules {len(modules)} is not equal to the number of inputs {len(inputs)}")
     keywords = kwargs_tup or [{} for _ in modules]

@@ -1,4 +1,4 @@
-"""Copies a module to several devices. The copies share parameters with it, so gradients come back."""
+"""Copies a module to several devices. Gradients flow from the copies back to its parameters."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["replicate"]
 
 
 def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Any]:
-    """A copy of the module for each device. Its parameters are copies of the module's, and no leaves.
+    """Copies the module to each device. The parameters of the copies are not leaves: they are computed from the module's.
 
     Args:
-        detach: copies through which no gradients come back.
+        detach: make copies through which no gradients flow back.
     """
     return [_copy(network, device_(device), detach, {}) for device in devices]
 
@@ -35,7 +35,7 @@ def _copy(module: Module, where: device_, detach: bool, replicas: dict[Module, A
         if parameter is None:
             continue
         copy_of_parameter = parameter.detach() if detach else parameter.view_as(parameter)  # pyright: ignore[reportAttributeAccessIssue]
-        # As an attribute, since a parameter would have to be a leaf.
+        # Set as a plain attribute, since a parameter would have to be a leaf.
         del replica._parameters[name]
         object.__setattr__(replica, name, copy_of_parameter.to(where))
     for name, buffer in module._buffers.items():

@@ -17,7 +17,7 @@ def _device(target: Any) -> device_:
 
 
 def scatter(inputs: object, target_gpus: Sequence[object], dim: int = 0) -> Any:
-    """Splits each tensor in ``inputs`` along a dimension, a part for each device; what is no tensor goes to all.
+    """Splits each tensor in ``inputs`` along a dimension into a part for each device. Other objects go to all devices.
 
     >>> torch.nn.parallel.scatter(torch.arange(4), ["cpu", "cpu"])
     (tensor([0, 1]), tensor([2, 3]))
@@ -44,7 +44,7 @@ def scatter(inputs: object, target_gpus: Sequence[object], dim: int = 0) -> Any:
 def scatter_kwargs(
     inputs: tuple[object, ...], kwargs: Mapping[str, object] | None, target_gpus: Sequence[object], dim: int = 0
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """``scatter`` of the arguments of a call, as many calls as the longer of both gives."""
+    """Splits positional and keyword arguments like ``scatter``. The shorter result is padded with empty arguments."""
     positional = scatter(inputs, target_gpus, dim) if inputs else []
     keywords = scatter(kwargs, target_gpus, dim) if kwargs else []
     count = max(len(positional), len(keywords))

@@ -12,7 +12,7 @@ __all__ = ["as_matrix", "iterate", "norm_except", "spectral_dim", "weight_of"]
 
 
 def norm_except(v: Tensor, dim: int | None) -> Tensor:
-    """The norm over all dimensions except ``dim``, which stays; over all of them for None or -1."""
+    """Returns the norm over all dimensions except ``dim``, or over all for None or -1."""
     if dim is None or dim == -1:
         return v.norm(2)
     return v.norm(2, [d for d in range(v.dim()) if d != dim], keepdim=True) if v.dim() > 1 else v.abs()

@@ -61,7 +61,7 @@ class _Orthogonal(Module):
         return Q.mT if is_wide else Q
 
     def _reflections(self, X: Tensor) -> Tensor:
-        """A product of reflections, whose vectors stand below the diagonal, with the diagonal's signs."""
+        """Returns the product of the reflections whose vectors are below the diagonal, with columns signed like the diagonal."""
         A = X.tril(diagonal=-1)
         tau = 2.0 / (1.0 + (A * A).sum(dim=-2))
         return linalg_householder_product(A, tau) * _diagonal(X).int().unsqueeze(-2)
@@ -97,7 +97,7 @@ class _Orthogonal(Module):
             else:
                 self.base = Q.clone() if _is_orthogonal(Q) else _nearby(Q)
             zeros = zeros_like(original)
-            _diagonal(zeros).fill_(-1.0)  # the map takes this matrix to the first columns of the unit matrix
+            _diagonal(zeros).fill_(-1.0)  # the map turns this matrix into the first columns of the identity
             return zeros
         if self.orthogonal_map != "householder":
             raise NotImplementedError(
@@ -105,7 +105,7 @@ class _Orthogonal(Module):
                 "use_trivialization=False."
             )
         packed, tau = geqrf(Q)
-        # tau is 0 where geqrf used no reflection for a column, whose sign it kept.
+        # tau is 0 for a column that geqrf did not reflect; the column keeps its sign.
         signs = _diagonal(packed).sign() * ones_like(tau).masked_fill(tau == 0, -1.0)
         packed = packed.clone()
         _diagonal(packed).copy_(signs)

@@ -11,7 +11,7 @@ from ...ops.creation.from_data import tensor
 from ...ops.shape.joining import stack
 
 _tensor_or_tensors = Tensor | Iterable[Tensor]
-_no_grad = no_grad()  # both under PyTorch's names, which libraries take from here
+_no_grad = no_grad()  # PyTorch has both names here, and libraries import them
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -59,7 +59,7 @@ def clip_grads_with_norm_(
     factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     for parameter in _as_list(parameters):
         if parameter.grad is not None:
-            # Multiplied even if the factor is 1: to read the factor, the program would have to wait for the device.
+            # Multiplies even if the factor is 1, because reading the factor would wait for the device.
             parameter.grad.mul_(factor)
 
 

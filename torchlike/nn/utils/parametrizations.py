@@ -17,7 +17,7 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _WeightNorm(Module):
-    """From size and direction to a weight, and back."""
+    """Computes a weight from its size and its direction, and the reverse."""
 
     def __init__(self, dim: int | None = 0) -> None:
         super().__init__()

@@ -82,7 +82,7 @@ class ParametrizationList(ModuleList):
                     f"original.device: {original.device}\nright_inverse(original).device: {new.device}"
                 )
             with no_grad():
-                original.data = new  # the same object, since an optimizer may hold it
+                original.data = new  # keeps the same object, because an optimizer may hold it
             _register(self, "original", original)
         else:
             for i, tensor in enumerate(new):
@@ -153,7 +153,7 @@ def _register(module: Module, name: str, tensor: Tensor) -> None:
 
 
 def _parametrized_class(module: Module) -> type:
-    """A class for this module alone, so that a property on it does not appear on other modules of the class."""
+    """Returns a class for this module alone, so that its properties do not appear on other modules of the original class."""
     cls = type(module)
 
     def refuse(self: object) -> Any:

@@ -70,7 +70,7 @@ class BasePruningMethod(ABC):
             raise AssertionError(
                 f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a PruningContainer."
             )
-        for key, _ in old:  # as PyTorch: where the arguments are refused, what was there before is gone too
+        for key, _ in old:  # As in PyTorch, an error in the arguments also removes the earlier pruning.
             del module._forward_pre_hooks[key]
         method = cls(*args, **kwargs)
         method._tensor_name = name
@@ -90,7 +90,7 @@ class BasePruningMethod(ABC):
                 mask = hook.compute_mask(scores.detach(), getattr(module, name + "_mask"))
                 module._buffers[name + "_mask"] = mask
             else:
-                module.register_parameter(name + "_orig", original)  # refuses what is no parameter
+                module.register_parameter(name + "_orig", original)  # raises for a name that is no parameter
                 del module._parameters[name]
                 try:
                     mask = method.compute_mask(scores, ones_like(original))
@@ -388,7 +388,7 @@ def global_unstructured(
     Args:
         parameters: pairs of a module and a name.
         pruning_method: an unstructured pruning class.
-        importance_scores: from such pairs to tensors that decide instead of the parameters' elements.
+        importance_scores: a mapping from such pairs to tensors that decide instead of the parameters' elements.
         kwargs: arguments of the method's constructor.
     """
     if not isinstance(parameters, Iterable):

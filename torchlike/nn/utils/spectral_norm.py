@@ -112,7 +112,7 @@ class SpectralNormLoadStateDictPreHook:
             return
         key = prefix + name
         if all(key + suffix in state_dict for suffix in ("_orig", "_u", "_v")) and key not in state_dict:
-            return  # it is complete, although the mark is missing
+            return  # both vectors are there, although the version is missing
         lacking = [key + suffix for suffix in ("_orig", "", "_u") if key + suffix not in state_dict]
         if lacking:
             missing_keys.extend(lacking if strict else ())
@@ -120,7 +120,7 @@ class SpectralNormLoadStateDictPreHook:
         original, u = state_dict[key + "_orig"], state_dict[key + "_u"]
         largest = (original / state_dict.pop(key)).mean()
         matrix = as_matrix(original, self.fn.dim)
-        # The pseudo-inverse, since matrix.T @ matrix has no inverse if the matrix is wide: rounding errors would decide.
+        # matrix.T @ matrix is singular for a wide matrix, so its inverse would consist of rounding errors. Use the pseudo-inverse.
         v = pinverse(matrix).mv(u)
         state_dict[key + "_v"] = v * (largest / u.dot(matrix.mv(v)))
 

@@ -46,15 +46,15 @@ def call_with(
     """Calls a module with other tensors as its parameters and buffers, and restores its own afterwards.
 
     Args:
-        tensors: by the names of ``named_parameters`` and ``named_buffers``. What the call puts in their places (running
-            statistics) is in this dictionary afterwards.
-        args: the arguments of the call; if it is no tuple, it is the only argument.
-        tie_weights: whether a tensor that the module has in several places is replaced in all.
+        tensors: the tensors by the names of ``named_parameters`` and ``named_buffers``. Tensors that the call assigns in their
+            places (running statistics) are in this dictionary afterwards.
+        args: a tuple of the arguments of the call, or the only argument.
+        tie_weights: whether a tensor that the module has in several places is replaced in all of them.
         strict: whether ``tensors`` must have all names, and no others.
 
     Raises:
         TypeError: a value is not a tensor.
-        RuntimeError: ``strict``, and names are missing or unknown.
+        RuntimeError: names are missing or unknown, and ``strict`` is set.
     """
     positional = () if args is None else args if isinstance(args, tuple) else (args,)
     with _replaced(module, tensors, tie_weights, strict):

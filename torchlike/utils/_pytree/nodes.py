@@ -46,7 +46,7 @@ SUPPORTED_SERIALIZED_TYPES: dict[type[object], _SerializeNodeDef] = {}
 SERIALIZED_TYPE_TO_PYTHON_TYPE: dict[str, type[object]] = {}
 CONSTANT_NODES: set[type] = set()
 
-_namedtuple_kind: Any = namedtuple  # PyTorch takes the function as the kind of every named tuple
+_namedtuple_kind: Any = namedtuple  # PyTorch registers all named tuples under this function
 BUILTIN_TYPES: frozenset[type] = frozenset({tuple, list, dict, _namedtuple_kind, OrderedDict, defaultdict, deque})
 STANDARD_DICT_TYPES: frozenset[type] = frozenset({dict, OrderedDict, defaultdict})
 
@@ -67,11 +67,11 @@ def register_pytree_node(
     """Makes objects of a class nodes of trees.
 
     Args:
-        flatten_fn: gives an object's children, and whatever else is needed to build it again (the context).
+        flatten_fn: returns an object's children, and the other data that is needed to rebuild it (the context).
         unflatten_fn: builds an object from children and context.
-        serialized_type_name: what stands for the class in ``treespec_dumps``.
-        to_dumpable_context: makes of a context what JSON can hold; ``from_dumpable_context`` goes the other way.
-        flatten_with_keys_fn: as ``flatten_fn``, each child in a pair with its key.
+        serialized_type_name: the name of the class in ``treespec_dumps``.
+        to_dumpable_context: converts a context to values that JSON can represent; ``from_dumpable_context`` converts back.
+        flatten_with_keys_fn: like ``flatten_fn``, but each child is in a pair with its key.
 
     Raises:
         ValueError: the class is registered already, or one of the functions for contexts is missing.
@@ -145,7 +145,7 @@ def _deregister_pytree_node(cls: type[object]) -> None:
 
 
 def _register_namedtuple(cls: type[object], *, serialized_type_name: str) -> None:
-    """Gives a class of named tuples a name for ``treespec_dumps``. As nodes of trees they are known without."""
+    """Registers a name for a class of named tuples in ``treespec_dumps``. Named tuples are nodes of trees without registration."""
     with _NODE_REGISTRY_LOCK:
         SUPPORTED_SERIALIZED_TYPES[cls] = _SerializeNodeDef(cls, serialized_type_name, None, None)
         SERIALIZED_TYPE_TO_PYTHON_TYPE[serialized_type_name] = cls
@@ -161,11 +161,11 @@ def register_dataclass(
     """Makes objects of a dataclass nodes of trees, their fields the children.
 
     Args:
-        field_names: the fields, where the class is not a dataclass; else all that its ``__init__`` takes.
-        drop_field_names: fields that are left out, and take their defaults when an object is built again.
+        field_names: the fields, required if the class is not a dataclass (default: all fields that its ``__init__`` takes).
+        drop_field_names: fields that are left out. They have their defaults in rebuilt objects.
 
     Raises:
-        ValueError: the fields named are not those of the class, or the class is registered already.
+        ValueError: the names are not those of the class's fields, or the class is registered already.
     """
     names = _fields_of(cls, field_names, set(drop_field_names or ()))
 
@@ -187,7 +187,7 @@ def register_dataclass(
 
     def flatten_with_keys(obj: object) -> tuple[list[tuple[KeyEntry, object]], object]:
         values, context = flatten(obj)
-        assert isinstance(context, list)  # present, absent
+        assert isinstance(context, list)  # the names of the present and of the absent fields
         return _attributes(context[0], values), context
 
     _private_register_pytree_node(
@@ -230,7 +230,7 @@ class ConstantNode(NamedTuple("ConstantNode", [("value", Any)])):
 
 
 def register_constant(cls: type[object]) -> None:
-    """Makes objects of a class parts of a tree's structure: they have no leaves, and two trees are alike if they are equal.
+    """Makes objects of a class parts of a tree's structure: they have no leaves. Trees have one structure if their constants are equal.
 
     Raises:
         TypeError: the class does not say which of its objects are equal.
@@ -296,12 +296,12 @@ def is_structseq_class(cls: type) -> bool:
     """Whether a class is one of C's named tuples, as ``time.struct_time``; those that operations return count as such."""
     if not (isinstance(cls, type) and issubclass(cls, tuple) and cls is not tuple):
         return False
-    if cls.__module__ == "torchlike.return_types":  # Python classes here, structures of C in PyTorch
+    if cls.__module__ == "torchlike.return_types":  # Python classes in torchlike, structures of C in PyTorch
         return True
     return (
         cls.__bases__ == (tuple,)
         and all(type(getattr(cls, name, None)) is int for name in ("n_fields", "n_sequence_fields", "n_unnamed_fields"))
-        and not cls.__flags__ & (1 << 10)  # nobody can derive from it
+        and not cls.__flags__ & (1 << 10)  # the class must not be subclassable
     )
 
 
@@ -329,7 +329,7 @@ def _get_node_type(tree: object) -> Any:
 
 
 def _register_result(kind: type[object]) -> None:
-    """Makes what an operation returns a node, at first sight: there are many kinds, and a program sees few."""
+    """Registers the class of an operation's result as a node at its first use, because there are many classes and a program uses few."""
     _private_register_pytree_node(
         kind,
         lambda result: (list(result), None),

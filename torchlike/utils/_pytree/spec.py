@@ -66,7 +66,7 @@ class TreeSpec:
             context = tuple(self._context)
         elif kind is None or kind in BUILTIN_TYPES or kind in CONSTANT_NODES:
             context = self._context
-        else:  # of a class of the user's, whose context may be of any kind
+        else:  # the class may be a user's, whose context may have any type
             context = None
         return hash((kind, context, tuple(self._children)))
 
@@ -101,10 +101,10 @@ class TreeSpec:
         return self._children[index]
 
     def flatten_up_to(self, tree: object) -> list[object]:
-        """The parts of ``tree`` at the places where this structure has leaves.
+        """Returns the parts of ``tree`` where this structure has leaves.
 
         Raises:
-            ValueError: the tree does not begin as this structure does.
+            ValueError: the top of the tree does not have this structure.
         """
         subtrees: list[object] = []
         self._collect(tree, subtrees)
@@ -157,10 +157,10 @@ class TreeSpec:
         return children
 
     def unflatten(self, leaves: Iterable[object]) -> PyTree:
-        """The tree with these leaves.
+        """Returns the tree with these leaves.
 
         Raises:
-            ValueError: there are more or fewer leaves than places.
+            ValueError: the number of leaves is wrong.
         """
         leaves = leaves if isinstance(leaves, (list, tuple)) else list(leaves)
         if len(leaves) != self.num_leaves:
@@ -177,7 +177,7 @@ class TreeSpec:
         return SUPPORTED_NODES[self.type].unflatten_fn(children, self._context)
 
     def _spread(self, tree: object, is_leaf: IsLeaf) -> list[Any] | None:
-        """The leaves of a tree that may end earlier than this structure: a leaf there stands for all below. None if it does not fit."""
+        """Returns a leaf of a shallower tree for each leaf of this structure, repeated for all leaves below it. None if it does not fit."""
         kind = _get_node_type(tree)
         if kind not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(tree)):
             return [tree] * self.num_leaves

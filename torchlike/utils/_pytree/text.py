@@ -44,7 +44,7 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
     """A structure as text, which PyTorch reads as well.
 
     Raises:
-        TypeError: it is no structure, or a context has no form in JSON. NotImplementedError: a class has no name for this.
+        TypeError: the argument is no structure, or JSON cannot represent a context. NotImplementedError: a class has no registered name.
     """
     if not isinstance(treespec, TreeSpec):
         raise TypeError(f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}.")

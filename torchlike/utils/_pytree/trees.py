@@ -1,4 +1,4 @@
-"""Functions over trees: taking leaves out, putting them back, and mapping functions over them."""
+"""Functions over trees: they return leaves, rebuild trees from leaves, and map functions over leaves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TypeAny: TypeAlias = type | tuple[type, ...] | types.UnionType
 
 
 def tree_is_leaf(tree: object, is_leaf: IsLeaf = None) -> bool:
-    """Whether an object is a leaf: it is of no kind of nodes, or ``is_leaf`` says so."""
+    """Whether an object is a leaf: its class is not registered as a node, or ``is_leaf`` returns True."""
     return (is_leaf is not None and is_leaf(tree)) or _get_node_type(tree) not in SUPPORTED_NODES
 
 
@@ -34,7 +34,7 @@ def _is_leaf(tree: object, is_leaf: IsLeaf = None) -> bool:
 
 
 def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
-    """The leaves of a tree in order, and how they hang together.
+    """Returns the leaves of a tree in order, and its structure.
 
     >>> from torchlike.utils._pytree import tree_flatten
     >>> tree_flatten({"a": 1, "b": (2, 3)})
@@ -68,7 +68,7 @@ def _check_spec(treespec: object) -> None:
 
 
 def tree_iter(tree: object, is_leaf: IsLeaf = None) -> Iterable[Any]:
-    """Goes over the leaves of a tree in order."""
+    """Iterates over the leaves of a tree in order."""
     node = None if is_leaf is not None and is_leaf(tree) else SUPPORTED_NODES.get(_get_node_type(tree))
     if node is None:
         yield tree
@@ -93,7 +93,7 @@ def arg_tree_leaves(*args: object, **kwargs: object) -> list[Any]:
 
 
 def tree_map(func: Callable[..., object], tree: object, *rests: object, is_leaf: IsLeaf = None) -> PyTree:
-    """The tree with ``func(leaf, *what stands there in the other trees)`` in place of each leaf.
+    """Replaces each leaf by ``func`` of it and of the corresponding parts of the other trees.
 
     >>> from torchlike.utils._pytree import tree_map
     >>> tree_map(lambda x, y: x + y, [1, (2, 3)], [10, (20, 30)])
@@ -104,7 +104,7 @@ def tree_map(func: Callable[..., object], tree: object, *rests: object, is_leaf:
 
 
 def tree_map_(func: Callable[..., object], tree: object, *rests: object, is_leaf: IsLeaf = None) -> PyTree:
-    """Calls ``func`` as ``tree_map`` does, for what it does to the leaves; returns the tree itself."""
+    """Calls ``func`` like ``tree_map``, for its side effects on the leaves. Returns the tree itself."""
     leaves, spec = tree_flatten(tree, is_leaf)
     for _ in map(func, leaves, *[spec.flatten_up_to(other_tree) for other_tree in rests]):
         pass
@@ -112,7 +112,7 @@ def tree_map_(func: Callable[..., object], tree: object, *rests: object, is_leaf
 
 
 def map_only(type_or_types_or_pred: TypeAny | Callable[..., bool], /) -> MapOnlyFn:
-    """Makes a function leave alone what is not of these types, or what the predicate refuses."""
+    """Wraps a function so that it returns objects of other types, or objects that do not satisfy the predicate, unchanged."""
     chosen = type_or_types_or_pred
     if isinstance(chosen, (type, tuple, types.UnionType)):
         matches = lambda x: isinstance(x, chosen)  # noqa: E731
@@ -174,7 +174,7 @@ def tree_any_only(type_or_types: TypeAny, /, pred: Callable[..., object], tree: 
 
 
 def _broadcast_to_and_flatten(tree: object, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[object] | None:
-    """The leaves of a tree that may end earlier than the structure, one for each leaf of it; None if it does not fit."""
+    """Returns one leaf of a tree, which may be shallower, for each leaf of the structure; None if it does not fit."""
     _check_spec(treespec)
     return treespec._spread(tree, is_leaf)
 

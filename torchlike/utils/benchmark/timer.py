@@ -1,4 +1,4 @@
-"""Timer: measures how long a statement takes, including the computation of what it records."""
+"""Timer: measures the time of a statement, including the computation of the operations that it records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Language(enum.Enum):
 
 
 def timer() -> float:
-    """The time in seconds, once all that was recorded has been computed, on whatever device."""
+    """Computes all recorded operations on all devices, and returns the time in seconds."""
     import jax
 
     from ...engine import flush
@@ -41,9 +41,9 @@ class Timer:
     A statement that computes tensors is measured until they are computed, although the operations themselves only record.
 
     Args:
-        stmt: what is measured; ``setup`` runs before, and ``globals`` are the names that both see.
+        stmt: the statement to measure; ``setup`` runs before it, and ``globals`` are the names for both.
         label: with ``sub_label``, ``description`` and ``env``, where the result stands in tables of ``Compare``.
-        num_threads: how many threads operations may use.
+        num_threads: the number of threads that operations may use.
 
     >>> from torchlike.utils.benchmark import Timer
     >>> Timer("x + x", globals={"x": torch.ones(10)}).timeit(10).number_per_run
@@ -90,13 +90,13 @@ class Timer:
         self._task_spec = TaskSpec(stmt, setup, global_setup, label, sub_label, description, env, num_threads)
 
     def _timeit(self, number: int) -> float:
-        return max(self._timer.timeit(number), 1e-9)  # a clock that has not moved must not divide by 0
+        return max(self._timer.timeit(number), 1e-9)  # the clock may not have advanced; avoid a division by 0
 
     def _measured(self, number: int, times: list[float]) -> Measurement:
         return Measurement(number_per_run=number, raw_times=times, task_spec=self._task_spec)
 
     def timeit(self, number: int = 1000000) -> Measurement:
-        """The time of so many runs, after a hundredth of them to warm up."""
+        """Measures the time of ``number`` runs, after a hundredth as many runs to warm up."""
         with set_torch_threads(self._task_spec.num_threads):
             self._timeit(max(int(number // 100), 2))
             return self._measured(number, [self._timeit(number)])

@@ -9,7 +9,7 @@ __all__ = ["between", "permutation", "randint", "seed", "uniform", "weighted"]
 
 
 def _source(generator: Generator | None) -> Generator:
-    """The generator to draw from. In a worker, the default generator means the worker's own, even if it is passed by name."""
+    """Returns the generator to draw from. In a worker the default generator stands for the worker's own, even if it is passed."""
     return current_generator() if generator is None or generator is default_generator else generator
 
 

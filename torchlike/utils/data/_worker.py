@@ -22,12 +22,12 @@ from ._fetch import IterableFetcher, MapFetcher
 from .dataset import Dataset
 from .worker_info import Here, WorkerInfo, WorkerRandom, here
 
-CHECK_SECONDS = 5.0  # seconds: between checks whether the other side is alive, and until a worker has to have ended
+CHECK_SECONDS = 5.0  # seconds between checks whether the other side is alive; seconds in which a worker has to end
 LAST_SECONDS = 0.1  # seconds in which the results of an ended process have to arrive
 
 
 class Caught:
-    """An exception on its way from a worker to the program, with the text of its traceback."""
+    """An exception that a worker sends to the program, with the text of its traceback."""
 
     def __init__(self, error: BaseException, where: str) -> None:
         self.kind: Any = type(error)
@@ -42,7 +42,7 @@ class Caught:
             # An exception with a `message` gets it by keyword, since other arguments may come before it.
             error = self.kind(message=self.text) if hasattr(self.kind, "message") else self.kind(self.text)
         except Exception:
-            raise RuntimeError(self.text) from None  # its constructor needs other arguments
+            raise RuntimeError(self.text) from None  # the constructor of the exception needs other arguments
         raise error
 
 
@@ -127,7 +127,7 @@ def process_worker(plan: Plan, tasks: Any, results: Any, stop_event: Any) -> Non
     Here.info = WorkerInfo(plan.worker, plan.count, seed, plan.dataset)
 
     def send(task: Task, data: object) -> None:
-        # Pickled here and not by the queue: that pickles in a thread of its own, which would only print the error, and the program would
+        # Pickled here and not by the queue, which pickles in a separate thread. That thread only prints an error, and the program would
         # wait for ever.
         try:
             packed = _packed(data)
@@ -152,7 +152,7 @@ def process_worker(plan: Plan, tasks: Any, results: Any, stop_event: Any) -> Non
 
 
 def unpacked(data: bytes) -> Any:
-    """The object that a worker process has packed."""
+    """Returns the object that a worker process has packed."""
     return pickle.loads(data)
 
 
@@ -190,7 +190,7 @@ def _own_copy(dataset: object) -> Any:
 
 
 def _loop(plan: Plan, dataset: object, receive: Callable[[], Any], send: Callable[..., None], stop_event: Any) -> None:
-    """Makes batches until it is told to stop. It sends exceptions in place of a batch, and raises none."""
+    """Makes batches until a message tells it to stop. It sends exceptions instead of raising them."""
     make = IterableFetcher if plan.iterable else MapFetcher
     failure = fetcher = None
 

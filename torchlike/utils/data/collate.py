@@ -14,7 +14,7 @@ from ._host import host_array
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
-NOT_NUMBERS = re.compile("[SaUO]")  # NumPy's kinds for strings and objects
+NOT_NUMBERS = re.compile("[SaUO]")  # NumPy's kinds of dtypes for strings and objects
 UNKNOWN = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
 CollateMap = dict[type | tuple[type, ...], Callable[..., object]]
@@ -106,7 +106,8 @@ def _mapping_like(model: Mapping[object, object], parts: Mapping[object, object]
     """A mapping of ``model``'s type if that can be created, else a dict."""
     try:
         if isinstance(model, MutableMapping):
-            result = copy.copy(model)  # a copy has what a constructor does not take, such as a default factory
+            # A copy keeps attributes that a constructor does not take, such as a default factory.
+            result = copy.copy(model)
             result.update(parts)
             return result
         return type(model)(parts)  # pyright: ignore[reportCallIssue]
@@ -134,7 +135,7 @@ def _stack_tensors(batch: Sequence[Tensor], *, collate_fn_map: CollateMap | None
 
 
 def _stack_on_host(batch: Sequence[Tensor]) -> np.ndarray | None:
-    """The samples as one new array, if all of them are on the host and have the same shape; else None.
+    """Stacks the samples into one new array if all of them are on the host and have the same shape; else returns None.
 
     One copy in NumPy costs far less than recording a stack of 64 inputs, and the batch reaches the device as one piece.
     """

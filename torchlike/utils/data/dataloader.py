@@ -63,22 +63,22 @@ class DataLoader(Generic[T_co]):
 
     Arguments:
         dataset: something with ``__getitem__`` and ``__len__``, or an IterableDataset.
-        batch_size: samples a batch; None hands out single samples, converted to tensors.
+        batch_size: samples per batch; None returns single samples, converted to tensors.
         shuffle: a new random order each epoch.
         sampler: the order of the samples, instead of ``shuffle``.
         batch_sampler: the indices of each batch, instead of ``batch_size``, ``shuffle``, ``sampler`` and ``drop_last``.
-        num_workers: how many workers fetch; 0 fetches when a batch is asked for.
+        num_workers: the number of workers; 0: this thread fetches a batch when the program requests it.
         collate_fn: makes a batch from a list of samples (default: ``default_collate``).
         pin_memory: accepted; the host memory of batches needs no pinning here.
         drop_last: leaves out a last, smaller batch.
-        timeout: how many seconds to wait for a worker's batch; 0 waits as long as it takes.
+        timeout: the seconds to wait for a worker's batch; 0: without a limit.
         worker_init_fn: called in each worker with its number, before the first sample.
         multiprocessing_context: ``"spawn"``, ``"forkserver"`` or such a context, for processes instead of threads.
         generator: the generator of all seeds (default: the default generator).
         prefetch_factor: the number of batches that each worker makes in advance (default: 2).
-        persistent_workers: keeps the workers from epoch to epoch.
-        pin_memory_device: accepted as PyTorch accepts it.
-        in_order: False hands out whichever worker's batch comes first.
+        persistent_workers: keep the workers for the next epoch.
+        pin_memory_device: accepted without an effect.
+        in_order: False returns the batch that is finished first, whichever worker made it.
 
     Raises:
         ValueError: for options that contradict each other, in PyTorch's words.
@@ -218,9 +218,8 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
-        length = self._IterableDataset_len_called = len(
-            self.dataset
-        )  # kept, because a dataset with more samples gets a warning
+        # The length is kept, because a dataset that yields more samples causes a warning.
+        length = self._IterableDataset_len_called = len(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
@@ -239,7 +238,7 @@ class DataLoader(Generic[T_co]):
 
 
 def _refuse_orders(shuffle: object, sampler: object, batch_sampler: object) -> None:
-    """Raises for options about the order, which an iterable dataset decides by itself."""
+    """Raises an error for options about the order, because an iterable dataset determines it."""
     options = [("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)]
     for name, value in options:
         if value is None:
@@ -298,7 +297,7 @@ class _BaseDataLoaderIter:
         return len(self._index_sampler)
 
     def __next__(self) -> Any:
-        engine.boundary()  # a boundary: the step so far can run while the next batch is read
+        engine.boundary()  # ends the step here, so that it can run while the next batch is read
         data = self._next_data()
         engine.boundary()  # run what the dataset has recorded, so that it is not part of the next step
         self._num_yielded += 1
@@ -362,7 +361,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Sends tasks to the workers in turn, and returns their batches in order.
 
-    At most ``prefetch_factor`` tasks a worker are out or waiting to be handed on; each batch handed on sends a task.
+    For each worker at most ``prefetch_factor`` tasks are unfinished or have batches that wait. Each batch that is returned sends a task.
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -390,7 +389,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             ],
             loader.multiprocessing_context,
         )
-        # At the program's end too, where a thread would be stopped in the middle of a batch.
+        # Runs at the end of the program too, which would otherwise stop a thread in the middle of a batch.
         self._stop = weakref.finalize(self, self._crew.stop)
         self._epoch = -1
         self._begin()
@@ -472,7 +471,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         return data
 
     def _receive(self) -> tuple[int, Any]:
-        """The next result of this epoch."""
+        """Returns the next result of this epoch."""
         deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
         while True:
             epoch, number, data = self._wait(deadline)

@@ -34,7 +34,7 @@ class Dataset(Generic[T_co]):
     It may give ``__getitems__(indices)`` too, which returns the list of samples of one batch.
 
     Raises:
-        NotImplementedError: when a sample is asked for and the subclass has no ``__getitem__``.
+        NotImplementedError: if a sample is read and the subclass has no ``__getitem__``.
 
     Example:
         >>> class Squares(torch.utils.data.Dataset):
@@ -57,8 +57,8 @@ class Dataset(Generic[T_co]):
     def _collated(self, indices: Sequence[int]) -> Any:
         """The batch that ``default_collate`` would make of these samples, or None if it has to be called.
 
-        The DataLoader asks here first. A subclass that knows its samples as one array answers, unless somebody changed
-        how its samples are made.
+        The DataLoader calls this first. A subclass whose samples are rows of one array returns a batch, unless another class overrides how
+        samples are made.
         """
         return None
 
@@ -235,7 +235,7 @@ class ChainDataset(IterableDataset[Any]):
     """Several iterable datasets one after the other.
 
     Raises:
-        AssertionError: on meeting a member that is no IterableDataset.
+        AssertionError: during iteration, if a member is no IterableDataset.
 
     Source: https://pytorch.org/docs/stable/data.html#torch.utils.data.ChainDataset
     """

@@ -25,15 +25,15 @@ class DistributedSampler(Sampler[int]):
     """Every ``num_replicas``-th index, beginning with ``rank``; shuffled alike in all processes.
 
     Arguments:
-        dataset: what is sampled; only its length is used.
-        num_replicas: how many processes share the dataset; default: as many as the process group has.
-        rank: which of them this one is; default: as the process group says.
+        dataset: the dataset; only its length is used.
+        num_replicas: the number of processes that share the dataset (default: the size of the process group).
+        rank: the number of this process (default: its rank in the process group).
         shuffle: whether each epoch has an order of its own; call ``set_epoch`` before each.
         seed: the same in all processes.
         drop_last: whether the remaining samples are left out; otherwise the first samples are repeated to fill up.
 
     Raises:
-        ValueError: for a rank out of range, or one left out where there is no process group.
+        ValueError: the rank is out of range, or an argument is left out and there is no process group.
 
     Example:
         >>> list(torch.utils.data.DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))

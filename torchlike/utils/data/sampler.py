@@ -60,7 +60,7 @@ class RandomSampler(Sampler[int]):
     Without ``generator``, each epoch draws one seed from the default generator and shuffles with that.
 
     Arguments:
-        data_source: what is sampled; only its length is used.
+        data_source: the dataset; only its length is used.
         replacement: whether an index may come again.
         num_samples: the number of indices in an epoch (default: the length of ``data_source``).
 
@@ -138,8 +138,8 @@ class WeightedRandomSampler(Sampler[int]):
     """Indices drawn with their own probabilities.
 
     Arguments:
-        weights: one number an index; they need not add up to 1.
-        num_samples: how many are drawn.
+        weights: one number for each index; they need not add up to 1.
+        num_samples: the number of indices to draw.
         replacement: whether an index may come again.
 
     Raises:
@@ -187,8 +187,8 @@ class BatchSampler(Sampler[list[int]]):
     """Groups the indices of another sampler into lists.
 
     Arguments:
-        sampler: gives the indices, one by one.
-        batch_size: how many make a batch.
+        sampler: yields the indices one by one.
+        batch_size: the number of indices in a batch.
         drop_last: whether a last, smaller batch is left out.
 
     Example:

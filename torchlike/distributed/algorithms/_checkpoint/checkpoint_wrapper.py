@@ -1,4 +1,4 @@
-"""The address in PyTorch of the modules that compute activations a second time: see ``nn/parallel/activation_wrappers.py``."""
+"""PyTorch's address of the modules that compute activations a second time; ``nn/parallel/activation_wrappers.py`` defines them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    # By name: modules are in a layer above this one.
+    # Imported by name, because modules are in a layer above this one.
     wrappers = import_module(f"{__name__.partition('.')[0]}.nn.parallel.activation_wrappers")
     if name.startswith("__") or not hasattr(wrappers, name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

@@ -1,4 +1,4 @@
-"""torch.distributed.tensor.parallel: cuts the layers of a module over the devices of a mesh, following a plan."""
+"""torch.distributed.tensor.parallel: splits the layers of a module over the devices of a mesh, as a plan describes."""
 
 from ...._missing import explain_missing
 from ._loss import loss_parallel as loss_parallel

@@ -10,9 +10,9 @@ __all__ = ["loss_parallel"]
 
 @contextmanager
 def loss_parallel() -> Iterator[None]:
-    """A context for ``cross_entropy`` of logits that are cut along their classes.
+    """A context for ``cross_entropy`` of logits that are split along their classes.
 
-    The loss is the same outside of it: XLA always computes it from the pieces.
+    It changes nothing: XLA computes the loss from the pieces outside of the context, too.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.loss_parallel
     """

@@ -20,16 +20,16 @@ def parallelize_module(
     *,
     src_data_rank: int | None = 0,
 ) -> Any:
-    """Cuts the layers of a module over a mesh, in place, as a plan says. Returns the module.
+    """Splits the layers of a module over a mesh, in place, as a plan describes. Returns the module.
 
     Parameters that the plan does not name are copied to each device, since one process computes with all of them.
 
     Args:
         device_mesh: a mesh of one dimension, or a slice of one.
-        parallelize_plan: the style of the module; or styles by the names of submodules, in which ``*`` and ``?`` stand for others.
+        parallelize_plan: the style of the module; or styles by the names of submodules, in which ``*`` and ``?`` are wildcards.
 
     Raises:
-        TypeError: the plan is something else. NotImplementedError: a style does not know a module.
+        TypeError: the plan is neither a style nor a dict. NotImplementedError: a style does not support a module.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.parallelize_module
     """

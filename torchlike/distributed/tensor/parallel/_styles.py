@@ -1,4 +1,4 @@
-"""Parallel styles: how the weights of a layer are cut over a mesh, and in which layouts its inputs and outputs are."""
+"""Parallel styles: how the weights of a layer are split over a mesh, and the layouts of its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ParallelStyle(ABC):
 
 
 def laid_out(value: object, placement: Placement | None, mesh: DeviceMesh) -> Any:
-    """A tensor in this layout along the axis of the mesh. Along other axes it stays as it is."""
+    """Returns a tensor with this placement along the axis of the mesh. Its layout along other axes does not change."""
     if placement is None or not isinstance(value, Tensor):
         return value
     if isinstance(placement, Partial):
@@ -49,7 +49,7 @@ def laid_out(value: object, placement: Placement | None, mesh: DeviceMesh) -> An
     if len(grid.mesh.axis_names) == 1:
         return redistribute(value, where(mesh, [normal]))
     if not isinstance(normal, Shard) or value.shape[normal.dim] % mesh.size():
-        return value  # XLA knows better than to say how it lies along the other axes
+        return value  # a hint would have to name its layout along the other axes, which XLA chooses better
     entries: list[Any] = [jax.sharding.PartitionSpec.UNCONSTRAINED] * value.dim()
     entries[normal.dim] = grid.axes[0]
     return hinted(value, Hint(grid.mesh, tuple(entries)))
@@ -87,7 +87,7 @@ def _hook_output(module: Any, placement: Placement, mesh: DeviceMesh) -> None:
 
 
 class _WeightParallel(ParallelStyle):
-    """The base of the two styles that cut the weight of a layer."""
+    """The base of the two styles that split the weight of a layer."""
 
     _default_layouts: tuple[Placement, Placement]  # of the input and of the output
 
@@ -104,7 +104,7 @@ class _WeightParallel(ParallelStyle):
 
 
 class ColwiseParallel(_WeightParallel):
-    """Cuts the outputs of a linear layer, or the columns of an embedding's table.
+    """Splits the outputs of a linear layer, or the columns of an embedding's table.
 
     Args:
         input_layouts: how the input lies; by default each device has all of it.
@@ -130,7 +130,7 @@ class ColwiseParallel(_WeightParallel):
 
 
 class RowwiseParallel(_WeightParallel):
-    """Cuts the inputs of a linear layer, or the rows of an embedding's table. Devices add up what they compute.
+    """Splits the inputs of a linear layer, or the rows of an embedding's table. The results of the devices are added.
 
     Args:
         input_layouts: how the input lies; by default it is cut along its last dimension.
@@ -157,7 +157,7 @@ class RowwiseParallel(_WeightParallel):
 
 
 class SequenceParallel(ParallelStyle):
-    """Cuts the input of a normalisation or of dropout along the sequence. Each device has all parameters.
+    """Splits the input of a normalisation or of dropout along the sequence. Each device has all parameters.
 
     Args:
         sequence_dim: which dimension of the input counts the elements of the sequence.

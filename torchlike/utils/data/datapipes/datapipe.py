@@ -12,7 +12,7 @@ __all__ = ["IterDataPipe", "functional_datapipe"]
 
 
 class IterDataPipe(IterableDataset):
-    """An iterable dataset that others take their samples from. Pipes with a functional name are methods of every pipe.
+    """An iterable dataset from which other pipes take samples. Pipes with a functional name are methods of every pipe.
 
     Source: https://docs.pytorch.org/data/main/torchdata.datapipes.iter.html
     """
@@ -35,7 +35,7 @@ class IterDataPipe(IterableDataset):
         return type(self).__qualname__
 
     def reset(self) -> None:
-        """Called before the pipe is gone through again. A subclass defines it."""
+        """Called before a new iteration of the pipe. A subclass defines it."""
 
 
 class functional_datapipe:

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class IterableWrapper(IterDataPipe):
-    """A pipe of the elements of an iterable, copied first so that each round begins with the same.
+    """A pipe of the elements of an iterable. It is copied first, so that each iteration yields the same elements.
 
     >>> from torchlike.utils.data.datapipes.iter import IterableWrapper
     >>> list(IterableWrapper(range(3)).map(lambda x: x + 1))
@@ -159,7 +159,7 @@ class Filter(IterDataPipe):
 
 @functional_datapipe("batch")
 class Batcher(IterDataPipe):
-    """Lists of so many samples; the last may be shorter, or is dropped."""
+    """Lists of ``batch_size`` samples. The last may be shorter, or is dropped."""
 
     def __init__(self, datapipe: Iterable[object], batch_size: int, drop_last: bool = False) -> None:
         if batch_size <= 0:
