@@ -1,7 +1,7 @@
 """How the API pages group names: as PyTorch's documentation does, in its order and under its headings.
 
 A group is a heading and words: a name, a pattern of names (`*_pool*`), or a file (`.conv`: the last part of a module's name). A name
-belongs to the first group with a word for it.
+belongs to the first group that lists it, by itself or by a pattern, and otherwise to the first group that lists its file.
 """
 
 GROUPS: dict[str, dict[str, str]] = {
@@ -31,9 +31,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "Convolution layers": ".conv .fold",
         "Pooling layers": ".pooling",
         "Padding layers": ".padding",
-        "Activations": "MultiheadAttention ReLU* ELU Hard* LeakyReLU LogSigmoid PReLU RReLU SELU CELU GELU Sigmoid SiLU Mish Softplus "
-        "Softshrink Softsign Tanh* Threshold GLU",
-        "Activations over a dimension": "Softm* LogSoftmax Adaptive*",
+        "Activations": "MultiheadAttention .activation",
+        "Activations over a dimension": "Softm* LogSoftmax .adaptive",
         "Normalization layers": ".batchnorm .instancenorm .normalization",
         "Recurrent layers": ".rnn",
         "Transformer layers": ".transformer",

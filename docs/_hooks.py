@@ -45,9 +45,16 @@ def groups(namespace: str) -> list[str]:
 
 
 def heading_of(namespace: str, name: str, module: str) -> str:
-    """The heading under which a name stands. A name that no group has is an error, so that none is put at the end unseen."""
-    for heading, words in GROUPS[namespace].items():
-        if any(module.endswith(word) if word.startswith(".") else fnmatchcase(name, word) for word in words.split()):
+    """The heading of the group that lists the name, or else of the group that lists its file.
+
+    A name that no group has is an error, so that none is put at the end unseen.
+    """
+    words = [(word, heading) for heading, words in GROUPS[namespace].items() for word in words.split()]
+    for word, heading in words:
+        if not word.startswith(".") and fnmatchcase(name, word):
+            return heading
+    for word, heading in words:
+        if word.startswith(".") and module.endswith(word):
             return heading
     raise LookupError(f"docs/_groups.py has no group of {namespace} for {name}, which is in {module}")
 

@@ -98,8 +98,11 @@ assert torch.equal(torch.nn.LogClip()(x), expected)
 assert torch.nn.LogClip(inplace=True)(x) is x and torch.equal(x, expected)
 assert repr(torch.nn.LogClip(2.0)) == "LogClip(limit=2.0)"
 assert "torch.nn.functional.logclip (inplace=)" in describe("logclip")
+groups = runpy.run_path("docs/_hooks.py")["groups"]
 for namespace, name in (("torchlike.nn.functional", "logclip"), ("torchlike.nn", "LogClip")):
-    assert name in runpy.run_path("docs/_hooks.py")["names_in"](namespace), name
+    shown = groups(namespace)
+    entry = next(i for i, line in enumerate(shown) if line.endswith(f".{name}") or line.startswith(f"### {name}"))
+    assert [line for line in shown[:entry] if line.startswith("## ")][-1] == "## Activations", name
 assert main(["--stubs"]) == 0
 stub = open("torchlike/nn/functional/_derived.pyi").read()
 assert "def logclip(input: Tensor, limit: _float = 1.0, inplace: _bool = False) -> Tensor: ..." in stub
