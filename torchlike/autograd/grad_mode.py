@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from .._core.modes import modes
+from ..dispatch.type_names import type_name
 
 __all__ = [
     "enable_grad",
@@ -145,7 +146,7 @@ class set_grad_enabled(_Switch):
     def __init__(self, mode: bool) -> None:
         super().__init__()
         if not isinstance(mode, bool):
-            raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
+            raise TypeError(f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type_name(mode)}")
         self.mode = self.grad = mode
         self._outer = modes.grad_enabled
         modes.grad_enabled = mode

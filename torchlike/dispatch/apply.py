@@ -18,10 +18,10 @@ from ..engine.aval import Aval, Meshed
 from ..engine.interpreter import Traces
 from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
-from .lowering import TENSOR, Lowered, check_arguments, lower, not_bool
+from .arguments import misfit, misfit_error
+from .lowering import TENSOR, Lowered, check_arguments, lower, public
 from .opdef import INDICES, NUMBER, OPERAND, Category, DtypeRule, Form, Op, Promote, Saves
 from .pullback import NO_RULE_YET, MissingRule, Rule, rule_for
-from .type_names import type_name
 
 _new = object.__new__
 _NUMBERS = (float, int, bool, complex)
@@ -357,20 +357,23 @@ def _plain(dispatcher: Dispatcher, args: tuple[object, ...]) -> tuple[Any, ...]:
     def plain(arg: object, role: int) -> Any:
         if isinstance(arg, Tensor):
             return arg if role <= 1 else arg.item()
-        if isinstance(arg, np.bool_) and role in (OPERAND, NUMBER):
-            return float(arg)  # PyTorch takes NumPy's bool so where a number is expected
         if isinstance(arg, np.generic):
             # As an operand NumPy's True is 1.0 to PyTorch, and not Python's True.
-            return float(arg) if role <= 1 and isinstance(arg, np.bool_) else arg.item()
+            number = float(arg) if isinstance(arg, np.bool_) else arg.item()
+            if isinstance(number, np.generic):  # of a long double this is the same again
+                number = complex(number) if isinstance(number, np.complexfloating) else float(number)
+            return number
         if isinstance(arg, (list, tuple)):
             new = [plain(a, role) for a in arg]
-            return arg if not _holds_unseen(arg) and all(a is b for a, b in zip(new, arg, strict=True)) else new
+            if not _holds_unseen(arg) and all(a is b for a, b in zip(new, arg, strict=True)):
+                return arg
+            return tuple(new) if isinstance(arg, tuple) else new
         return arg
 
     op = dispatcher.op
-    for i, (arg, wanted) in enumerate(zip(args, op.parameters.annotations, strict=True)):
-        if wanted == "bool" and isinstance(arg, np.bool_):
-            raise not_bool(op, i, type_name(arg))
+    for i, (arg, annotation) in enumerate(zip(args, op.parameters.annotations, strict=True)):
+        if isinstance(arg, (np.generic, np.ndarray, list, tuple)) and (words := misfit(annotation, arg)) is not None:
+            raise misfit_error(public(op.name), op.parameters.names[i], i + 1, words)
     return tuple(plain(a, r) for a, r in zip(args, op.roles, strict=True))
 
 

@@ -130,16 +130,99 @@ def check_call(name: str, function: Callable[..., object], args: tuple[object, .
             raise TypeError(f"{name}(): argument '{parameter}'{place} must be Tensor, not {kind}") from None
 
 
-def refuse_numpy_flags(
-    name: str, function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
-) -> None:
-    """Raises PyTorch's error if a flag of a plain function is NumPy's bool, which Python takes for one."""
-    parameters = Parameters(function)
-    annotations = dict(zip(parameters.names, parameters.annotations, strict=False))
-    for i, (parameter, value) in enumerate([*zip(parameters.names, args, strict=False), *kwargs.items()]):
-        if isinstance(value, np.bool_) and annotations.get(parameter) == "bool":
-            place = "" if parameter in kwargs else f" (position {i + (parameters.names[0] != 'self')})"
-            raise TypeError(f"{name}(): argument '{parameter}'{place} must be bool, not {type_name(value)}")
+# ---- numbers of other types than a parameter takes
+
+_SIZES = {"Dims", "Sequence[int]", "IntOrInts", "Pair", "tuple[int, ...]"}  # annotations of one or several ints
+_NUMBERS = {"int", "float", "complex", *_SIZES}
+_NUMPY_SCALARS = frozenset(kind for kind in np.sctypeDict.values() if issubclass(kind, (np.number, np.bool_)))
+
+
+def misfit(annotation: object, value: object) -> str | None:
+    """What PyTorch says about a value that a parameter of this annotation does not take; None if it does, or if that is seen later.
+
+    For sizes, dimensions and flags PyTorch takes only ints and bools: neither floats for ints, nor the one for the other, nor NumPy's
+    bool. It does take NumPy's ints.
+    """
+    kind, *others = str(annotation).split(" | ")
+    if kind not in ("bool", "int") and kind not in _SIZES:
+        return None
+    if value is None:
+        return None if "None" in others or kind != "bool" else "must be bool, not NoneType"
+    if isinstance(value, (int, float, complex, np.number, np.bool_)):
+        if kind == "bool":
+            fits = isinstance(value, bool) or "np.bool_" in others  # so PyTorch's function is written in Python
+        else:
+            fits = (isinstance(value, (int, np.integer)) and not isinstance(value, bool)) or others not in (
+                [],
+                ["None"],
+            )
+        wanted = "tuple of ints" if kind in _SIZES else kind
+        return None if fits else f"must be {wanted}, not {type_name(value)}"
+    if kind not in _SIZES:
+        return None
+    if isinstance(value, np.ndarray):
+        return "must be tuple of ints, not numpy.ndarray"
+    for i, element in enumerate(value) if isinstance(value, (list, tuple)) else ():
+        if i == 0 and isinstance(element, (bool, float, np.bool_, np.inexact)):
+            return f"must be tuple of ints, but found element of type {type_name(element)} at pos 0"
+        if isinstance(element, (float, np.inexact)):
+            return f'failed to unpack the object at pos {i + 1} with error "type must be tuple of ints,but got {type_name(element)}"'
+    return None
+
+
+def misfit_error(name: str, parameter: str, position: int | None, words: str) -> TypeError:
+    """The error for what ``misfit`` says. ``position``: of the argument, if it was given by position."""
+    place = "" if position is None or words.startswith("failed") else f" (position {position})"
+    return TypeError(f"{name}(): argument '{parameter}'{place} {words}")
+
+
+def check_value(name: str, parameter: str, position: int | None, annotation: str, value: object) -> None:
+    """Raises PyTorch's error unless a parameter of this annotation takes the value."""
+    words = misfit(annotation, value)
+    if words is not None:
+        raise misfit_error(name, parameter, position, words)
+
+
+class NumbersOf:
+    """The parameters of a plain function that take numbers: what is given for them is checked, and NumPy's numbers become Python's."""
+
+    __slots__ = ("name", "suspicious", "names", "annotations")
+
+    def __init__(self, name: str, function: Callable[..., object]) -> None:
+        parameters = Parameters(function)
+        self.name, self.names = name, parameters.names
+        self.annotations = dict(zip(parameters.names, map(str, parameters.annotations), strict=True))
+        kinds = {part for annotation in self.annotations.values() for part in annotation.split(" | ")}
+        # The types of arguments that make a closer look necessary: most calls have none.
+        self.suspicious: frozenset[type] = frozenset()
+        if kinds & {"bool", *_NUMBERS}:
+            unseen = {np.ndarray} if kinds & _SIZES else set[type]()
+            self.suspicious = _NUMPY_SCALARS | unseen
+
+    def checked(
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[tuple[object, ...], dict[str, object]]:
+        """The arguments with Python's numbers.
+
+        Raises:
+            TypeError: PyTorch does not take one of them.
+        """
+        before = self.names[0] != "self"
+        by_position = [
+            self._checked(parameter, value, i + before)
+            for i, (parameter, value) in enumerate(zip(self.names, args, strict=False))
+        ]
+        by_name = {parameter: self._checked(parameter, value, None) for parameter, value in kwargs.items()}
+        return (*by_position, *args[len(by_position) :]), by_name
+
+    def _checked(self, parameter: str, value: object, position: int | None) -> object:
+        annotation = self.annotations.get(parameter, "")
+        words = misfit(annotation, value)
+        if words is not None:
+            raise misfit_error(self.name, parameter, position, words)
+        if isinstance(value, np.number) and not _NUMBERS.isdisjoint(annotation.split(" | ")):
+            return value.item()
+        return value
 
 
 _KINDS = {
@@ -162,5 +245,5 @@ def _is_int(value: object) -> bool:
     return (
         (isinstance(value, int) and not isinstance(value, bool))
         or (isinstance(value, Tensor) and value.dim() == 0)
-        or (hasattr(value, "__index__") and not isinstance(value, (bool, Tensor)))
+        or (hasattr(value, "__index__") and not isinstance(value, (bool, Tensor, np.ndarray)))
     )

@@ -9,8 +9,6 @@ from functools import update_wrapper
 from inspect import Parameter
 from typing import Any
 
-import numpy as np
-
 from .._core import dtypes, overridable
 from .._core.devices import accelerator
 from .._core.modes import modes
@@ -18,7 +16,7 @@ from .._core.python_functions import FORWARDED_TO_METHOD, PYTHON
 from .._core.tensor import Tensor
 from .._core.torch_function import overloaded_arguments
 from .apply import Dispatcher, apply
-from .arguments import Parameters, check_call, missing, refuse_numpy_flags
+from .arguments import NumbersOf, Parameters, check_call, missing
 from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_writable, into, watch_in_place, write
 from .opdef import Composite, Form, Op, Promote, declarations
@@ -130,11 +128,12 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
         function = _asking_for_pinned(function, name)
 
     rules, casts, reads = composite.autocast, bool(composite.autocast), reading(composite)
-    has_flags = "bool" in function.__annotations__.values()
+    numbers = NumbersOf(name, function)
+    suspicious = numbers.suspicious
 
     def plain(*args: object, **kwargs: Any) -> Any:
-        if has_flags and np.bool_ in {*map(type, args), *map(type, kwargs.values())}:  # Python takes them for bools
-            refuse_numpy_flags(name, function, args, kwargs)
+        if suspicious and not suspicious.isdisjoint([*map(type, args), *map(type, kwargs.values())]):
+            args, kwargs = numbers.checked(args, kwargs)
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 return cast_call(rules, function, args, kwargs)
@@ -148,8 +147,8 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
     def with_out(*args: object, out: Tensor | None = None, **kwargs: object) -> Any:
         if reads is not Reading.ANYWHERE and out is not None:
             refuse_overlap_with_out(reads, out, (*args, *kwargs.values()))
-        if has_flags and np.bool_ in {*map(type, args), *map(type, kwargs.values())}:
-            refuse_numpy_flags(name, function, args, kwargs)
+        if suspicious and not suspicious.isdisjoint([*map(type, args), *map(type, kwargs.values())]):
+            args, kwargs = numbers.checked(args, kwargs)
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 if out is None:

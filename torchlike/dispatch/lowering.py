@@ -14,6 +14,7 @@ from ..engine.interpreter import Traced, Traces
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
 from ..numerics.numbers import number_for
+from .arguments import misfit, misfit_error
 from .computation import TENSOR as TENSOR, Computation, Sized, convert as convert, count_tensors
 from .opdef import OPERAND, Category, Op, Promote
 from .type_names import type_name
@@ -45,12 +46,6 @@ class Lowered(Kernel):
         self.sized = sized
 
 
-def not_bool(op: Op, number: int, kind: str) -> TypeError:
-    """PyTorch's error for a flag that is not a bool."""
-    name = op.parameters.names[number]
-    return TypeError(f"{_public(op.name)}(): argument '{name}' (position {number + 1}) must be bool, not {kind}")
-
-
 def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Traces) -> Lowered:
     """Makes the kernel of ``op`` for a call.
 
@@ -59,11 +54,8 @@ def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Tra
         avals: the avals of the tensors in order, and after them those of the numbers that are inputs of the program (``DynamicNumber``).
         traces: the op's traces that hold for other sizes too.
     """
-    parameters, roles = op.parameters, op.roles
+    roles = op.roles
     check_arguments(op, args)
-    for i, (arg, annotation) in enumerate(zip(args, parameters.annotations, strict=True)):
-        if annotation == "bool" and (arg.__class__ is int or isinstance(arg, np.bool_)):
-            raise not_bool(op, i, type_name(arg))
     rule, check = op.dtype_rule, op.check
     if op.validation.call is not None:
         op.validation.call(*_dtypes_and_values(args, avals))
@@ -209,13 +201,22 @@ def check_arguments(op: Op, args: tuple[object, ...]) -> None:
         elif annotation in ("int", "float") and (arg is None or isinstance(arg, (str, list, tuple))):
             kind = annotation
         else:
-            continue
-        raise TypeError(
-            f"{_public(op.name)}(): argument '{parameters.names[i]}' (position {i + 1}) must be {kind}, not {type_name(arg)}"
-        )
+            words = misfit(annotation, arg)
+            if words is None:
+                if isinstance(arg, np.generic) or _holds_numpys_numbers(arg):
+                    raise TypeError(
+                        "a number of NumPy's"
+                    )  # ``apply`` gives it as Python's then: equal keys mean equal arguments
+                continue
+            raise misfit_error(public(op.name), parameters.names[i], i + 1, words)
+        raise misfit_error(public(op.name), parameters.names[i], i + 1, f"must be {kind}, not {type_name(arg)}")
 
 
-def _public(name: str) -> str:
+def _holds_numpys_numbers(arg: object) -> bool:
+    return isinstance(arg, (list, tuple)) and any(isinstance(element, np.generic) for element in arg)
+
+
+def public(name: str) -> str:
     """The name that users see. Some ops begin with an underscore, since a function of the public name calls them."""
     return name.lstrip("_")
 

@@ -9,6 +9,7 @@ from typing import Any
 from ..._core import dtypes
 from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
+from ...dispatch.arguments import check_value
 from ...dispatch.options import is_integer
 from ...ops.nn import grid as _grid, sliding as _sliding
 from ...ops.nn.upsample import upsample as _upsample
@@ -120,6 +121,8 @@ def interpolate(
         if mode in _MODES:
             kind, expected_rank = _MODES[mode]
             if rank == expected_rank:
+                check_value("interpolate", "align_corners", None, "bool | None", align_corners)
+                check_value("interpolate", "antialias", None, "bool", antialias)
                 return _upsample(input, lengths_out, scales, kind, bool(align_corners), bool(antialias))
             if kind == "linear":
                 raise NotImplementedError(f"Got {rank}D input, but {mode} mode needs {expected_rank}D input")

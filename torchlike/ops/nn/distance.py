@@ -109,7 +109,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     autocast=Autocast.FLOAT32,
 )
 def multi_margin_loss(
-    input: Array, target: Indices, weight: Array | None, p: int, margin: float, reduction: str
+    input: Array, target: Indices, weight: Array | None, p: int | float, margin: float, reduction: str
 ) -> Array:
     """``mean over classes of max(0, margin - x[target] + x[class]) ** p``, the target class left out."""
     if p not in (1, 2):

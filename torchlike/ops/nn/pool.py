@@ -15,6 +15,7 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
+from ...dispatch.arguments import check_value
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.exact_math import exact_quotient
@@ -296,7 +297,11 @@ def adaptive_max_pool(input: Array, output_size: Sequence[int], shown: str) -> t
 # ---- the functions behind nn.functional
 
 
+_POSITIONS = {"kernel_size": 2, "stride": 3, "padding": 4, "dilation": 5}
+
+
 def _per_dimension(name: str, argument: str, value: Any, count: int, expectation: str) -> Steps:
+    check_value(name, argument, _POSITIONS[argument], "IntOrInts", value)
     values = (value,) if is_integer(value) else tuple(value)
     if len(values) not in (1, count):
         words = {1: "one int", 2: "a tuple of two ints", 3: "a tuple of three ints"}[count]
@@ -370,11 +375,12 @@ def pooled_by_max(
     """``max_pool1d`` and related ops: values and positions."""
     name = f"max_pool{count}d"
     kernel = _per_dimension(name, "kernel_size", kernel_size, count, "either be a single int")
-    steps = kernel if stride is None or stride == [] or stride == () else _per_dimension(
+    steps = kernel if stride is None or (isinstance(stride, (list, tuple)) and not stride) else _per_dimension(
         name, "stride", stride, count, "either be omitted, a single int")  # fmt: skip
     pads = _per_dimension(name, "padding", padding, count, "either be a single int")
     dilations = _per_dimension(name, "dilation", dilation, count, "be either a single int")
     _check_input(name, input, count, list(getattr(input, "shape", ())))
+    check_value(name, "ceil_mode", 6, "bool", ceil_mode)
     _check_window(name, input, kernel, steps, pads, dilations, ceil_mode)
     shown = "SqueezeBackward1" if count == 1 else f"MaxPool{count}DWithIndicesBackward0"
     return max_pool(input, kernel, steps, pads, dilations, bool(ceil_mode), shown)
@@ -393,7 +399,7 @@ def pooled_by_mean(
     """``avg_pool1d`` and related ops."""
     name = f"avg_pool{count}d"
     kernel = _per_dimension(name, "kernel_size", kernel_size, count, "either be a single int")
-    steps = kernel if stride is None or stride == [] or stride == () else _per_dimension(
+    steps = kernel if stride is None or (isinstance(stride, (list, tuple)) and not stride) else _per_dimension(
         name, "stride", stride, count, "either be omitted, a single int")  # fmt: skip
     pads = _per_dimension(name, "padding", padding, count, "either be a single int")
     if not isinstance(input, Tensor):
@@ -405,6 +411,8 @@ def pooled_by_mean(
         )
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
+    check_value(name, "ceil_mode", 5, "bool", ceil_mode)
+    check_value(name, "count_include_pad", 6, "bool", count_include_pad)
     _check_window("max_pool2d", input, kernel, steps, pads, (1,) * count, ceil_mode)
     if input.dtype.category != dtypes.FLOAT and input.dtype is not dtypes.int64:
         raise NotImplementedError(f"\"avg_pool2d\" not implemented for '{input.dtype.scalar_name}'")

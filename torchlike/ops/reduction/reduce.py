@@ -17,6 +17,7 @@ from ..._core import dtypes
 from ..._core.annotations import Dtype, IntOrInts
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
+from ...dispatch.arguments import check_value
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
 from ...dispatch.overlap import Reading
@@ -560,6 +561,8 @@ def _spread(
     wrong = next((k for k in named if k not in ("unbiased", "keepdim", "correction")), None)
     if wrong is not None or len(args) > 2:
         raise TypeError(f"{name}() got an unexpected keyword argument '{wrong}'")
+    for flag in ("unbiased", "keepdim"):
+        check_value(name, flag, None, "bool", named.get(flag, False))
     correction = named.get("correction")
     if correction is None:
         correction = 1 if named.get("unbiased", True) else 0

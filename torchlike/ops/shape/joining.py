@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch.options import is_integer
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.windows import FULL, TAKE, read_slices
@@ -333,8 +334,8 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
     size = input.shape[dim]
     if isinstance(indices_or_sections, Tensor):
         indices_or_sections = indices_or_sections.tolist()
-    if isinstance(indices_or_sections, int):
-        count = indices_or_sections
+    if is_integer(indices_or_sections):
+        count = int(indices_or_sections)
         if count <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {count}")
         least, more = divmod(size, count)
