@@ -45,6 +45,17 @@ def plain(input: Array, dim: int = 0) -> Array:
         ({"forms": Form.FUNCTIONAL | Form.INPLACE_ARGUMENT}, ValueError, "forms has FUNCTIONAL and INPLACE_ARGUMENT, which are two"),
         ({"autocast": {"gpu": Autocast.LOWER}}, ValueError, "op '_never': unknown device in autocast 'gpu': there are cpu, cuda"),
         ({"autocast": {"cpu": "lower"}}, TypeError, "a rule of autocast must be an Autocast or a function, not 'lower'"),
+        ({"view": "yes"}, TypeError, "op '_never': view must be bool, not 'yes'"),
+        ({"several": 1}, TypeError, "op '_never': several must be bool, not 1"),
+        ({"used_once": None}, TypeError, "op '_never': used_once must be bool, not None"),
+        ({"differentiable": 3}, TypeError, "op '_never': differentiable must be bool or str, not 3"),
+        ({"backward": 3}, TypeError, "op '_never': backward must be str or None or a function, not 3"),
+        ({"refuse": 3}, TypeError, "op '_never': refuse must be str or None or a function, not 3"),
+        ({"constant_results": 1}, TypeError, "op '_never': constant_results must be tuple, not 1"),
+        ({"constant_results": ("indices",)}, TypeError, "op '_never': each of constant_results must be int, not 'indices'"),
+        ({"overlap": "anywhere"}, TypeError, "op '_never': overlap must be Reading or None, not 'anywhere'"),
+        ({"scatter_into_base": 3}, TypeError, "op '_never': scatter_into_base must be None or a function, not 3"),
+        ({"samples": [3]}, TypeError, "op '_never': each of samples must be Sample, not 3"),
         ({"differentiabel": False}, TypeError, "unexpected keyword argument 'differentiabel'"),
     ],
 )  # fmt: skip
@@ -80,6 +91,10 @@ def test_an_annotation_that_says_nothing_is_refused(compute, annotation):
 def test_a_composite_is_looked_at_too():
     with pytest.raises(TypeError, match="'_never': forms must be of Form .*, not 'function'"):
         composite(name="_never", forms="function")(plain)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="'_never': overlap must be Reading or None, not 'anywhere'"):
+        composite(name="_never", forms=Form.NONE, overlap="anywhere")(plain)
+    with pytest.raises(TypeError, match="'_never': method must be None or a function, not 3"):
+        composite(name="_never", forms=Form.NONE, method=3)(plain)
     assert "_never" not in COMPOSITES
 
 

@@ -157,6 +157,15 @@ def _check_type(what: str, value: object, kind: type) -> None:
         raise TypeError(f"{what} must be of {kind.__name__}{members}, not {value!r}")
 
 
+def _check_one_of(what: str, value: object, *kinds: type, function: bool = False) -> None:
+    """Raises unless the value is of one of these types, or, with ``function``, can be called."""
+    if not isinstance(value, kinds) and not (function and callable(value)):
+        names = " or ".join(
+            ["None" if kind is type(None) else kind.__name__ for kind in kinds] + ["a function"] * function
+        )
+        raise TypeError(f"{what} must be {names}, not {value!r}")
+
+
 def _check_forms(forms: Form) -> None:
     _check_type("forms", forms, Form)
     if Form.FUNCTIONAL in forms and Form.INPLACE_ARGUMENT in forms:
@@ -294,6 +303,19 @@ class Op:
                 _check_type("check", self.check, ValueCheck)
             _check_type("validation", self.validation, Validation)
             check_autocast(self.autocast)
+            _check_one_of("refuse", rule.refuse, str, type(None), function=True)
+            _check_one_of("samples", self.samples, tuple)
+            for sample in self.samples:
+                _check_one_of("each of samples", sample, Sample)
+            _check_one_of("backward", self.backward, str, type(None), function=True)
+            _check_one_of("differentiable", self.differentiable, bool, str)
+            for what, flag in (("used_once", self.used_once), ("view", self.view), ("several", self.several)):
+                _check_one_of(what, flag, bool)
+            _check_one_of("constant_results", self.constant_results, tuple)
+            for number in self.constant_results:
+                _check_one_of("each of constant_results", number, int)
+            _check_one_of("overlap", self.overlap, Reading, type(None))
+            _check_one_of("scatter_into_base", self.scatter_into_base, type(None), function=True)
             roles = tuple(map(role_of, parameters.names, parameters.annotations))
         except (TypeError, ValueError) as error:
             error.args = (f"op {self.name!r}: {error}",)
@@ -330,6 +352,8 @@ class Composite:
             _check_forms(self.forms)
             _check_type("validation", self.validation, Validation)
             check_autocast(self.autocast)
+            _check_one_of("method", self.method, type(None), function=True)
+            _check_one_of("overlap", self.overlap, Reading, type(None))
         except (TypeError, ValueError) as error:
             error.args = (f"{self.name!r}: {error}",)
             raise
