@@ -15,7 +15,7 @@ from ..engine.aval import META, Aval
 from ..engine.value import Value
 from . import operator, packet_of
 from .derivatives import Call, filled, reads_itself
-from .expansions import EXPANSIONS, HIDDEN, PROPERTIES, operator_name
+from .expansions import EXPANSIONS, HIDDEN, PROPERTIES, WHOLE, operator_name
 from .seen_backward import remember
 from .signatures import Signature, choose
 
@@ -48,6 +48,8 @@ def call_public(route: Route, args: Args, kwargs: Kwargs) -> Any:
             return route.original(*args, **kwargs)
     name = operator_name(route.space, route.name)
     composed = EXPANSIONS.get(name)
+    if route.name in WHOLE and dispatch_state.stack and getattr(dispatch_state.stack[-1], "sees_whole", False):
+        name, composed = route.name, None
     if composed is not None:
         return composed(*args, **kwargs)
     chosen = choose(name, args, kwargs)

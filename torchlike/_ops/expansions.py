@@ -20,7 +20,7 @@ from ..dispatch.bindings import FUNCTIONS
 from ..ops.nn.attention import FLASH, backward_name
 from . import operator as op
 
-__all__ = ["EXPANSIONS", "HIDDEN", "PROPERTIES", "operator_name"]
+__all__ = ["EXPANSIONS", "HIDDEN", "PROPERTIES", "WHOLE", "operator_name"]
 
 Made = Callable[..., Any]
 Lengths: TypeAlias = "int | Sequence[int]"
@@ -37,6 +37,9 @@ HIDDEN = frozenset(
     dim_order storage_type resolve_conj resolve_neg broadcast_shapes
     """.split()  # noqa: SIM905
 )
+
+# Functions that a mode with ``sees_whole`` sees by their own names, as PyTorch's export does.
+WHOLE = frozenset(("linear", "conv1d", "conv2d", "conv3d", "flatten", "matmul", "reshape", "chunk"))
 
 
 def operator_name(space: str, name: str) -> str:

@@ -1,11 +1,33 @@
-"""torch.export: raises errors, since torchlike does not make graphs of ATen operators."""
+"""torch.export: a module and example arguments become a graph of operators. Sizes are those of the arguments."""
 
 from __future__ import annotations
 
 import enum
-from typing import Any, NoReturn
+from typing import NoReturn
 
-__all__ = ["Dim", "ExportedProgram", "draft_export", "export", "load", "register_dataclass", "save", "unflatten"]
+from ._program import (
+    ArgumentSpec as ArgumentSpec,
+    ExportedProgram as ExportedProgram,
+    ExportGraphSignature as ExportGraphSignature,
+    InputKind as InputKind,
+    InputSpec as InputSpec,
+    OutputKind as OutputKind,
+    OutputSpec as OutputSpec,
+    draft_export as draft_export,
+    export as export,
+)
+
+__all__ = [
+    "Dim",
+    "ExportGraphSignature",
+    "ExportedProgram",
+    "draft_export",
+    "export",
+    "load",
+    "register_dataclass",
+    "save",
+    "unflatten",
+]
 
 
 class _Hint(enum.Enum):
@@ -32,30 +54,8 @@ class Dim:
         return f"Dim({self.__name__!r}, min={self.min}, max={self.max})"
 
 
-class ExportedProgram:
-    """The result of PyTorch's ``export``. torchlike makes none."""
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        _refuse("ExportedProgram")
-
-
 def _refuse(name: str) -> NoReturn:
-    raise NotImplementedError(
-        f"torchlike does not support torch.export.{name}: it has no graphs of ATen operators. torch.fx.symbolic_trace makes a graph of "
-        "PyTorch functions"
-    )
-
-
-def export(
-    mod: object, args: object, kwargs: object = None, *, dynamic_shapes: object = None, **options: object
-) -> NoReturn:
-    """Raises: torchlike has no graphs of ATen operators."""
-    _refuse("export")
-
-
-def draft_export(mod: object, args: object, kwargs: object = None, **options: object) -> NoReturn:
-    """Raises, as ``export``."""
-    _refuse("draft_export")
+    raise NotImplementedError(f"torchlike does not support torch.export.{name}")
 
 
 def save(ep: object, f: object, **options: object) -> NoReturn:
@@ -80,3 +80,16 @@ def register_dataclass(cls: object, *, serialized_type_name: str | None = None) 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
     """Several dimensions."""
     return tuple(Dim(name, min=min, max=max) for name in names)
+
+
+for _public in (
+    ExportGraphSignature,
+    ExportedProgram,
+    ArgumentSpec,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    export,
+):
+    _public.__module__ = __name__  # users find them here

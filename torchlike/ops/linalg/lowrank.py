@@ -1,11 +1,13 @@
-"""Singular value decompositions of low rank, by random projection."""
+"""Singular value decompositions of low rank, by random projection; a few eigenvalues of large symmetric matrices."""
 
 from __future__ import annotations
 
+from ..._core.layouts import strided
 from ..._core.tensor import Tensor
 from ...dispatch.register import Form, composite
 from ..creation.random import randn
-from .factorisations import linalg_qr, linalg_svd
+from .factorisations import linalg_cholesky, linalg_eigh, linalg_qr, linalg_svd
+from .solving import linalg_solve_triangular
 
 
 def _basis(A: Tensor, q: int, niter: int) -> Tensor:
@@ -69,3 +71,52 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     if niter < 0:
         raise ValueError(f"niter(={niter}) must be non-negative integer")
     return svd_lowrank(A, q, niter, A.mean(-2, keepdim=True) if center else None)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@composite(forms=Form.FUNCTION)
+def lobpcg(
+    A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: int | None = None, iK: Tensor | None = None,
+    niter: int | None = None, tol: float | None = None, largest: bool | None = None, method: str | None = None, tracker: object = None,
+    ortho_iparams: object = None, ortho_fparams: object = None, ortho_bparams: object = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The ``k`` largest or smallest eigenvalues of a symmetric matrix, and their eigenvectors: ``A v = e B v``.
+
+    PyTorch approaches them by iteration. Here they are those of a full decomposition, so that ``X``, ``n``, ``iK``, ``niter``, ``tol``,
+    ``method`` and the parameters of its orthogonalisation change nothing.
+
+    Args:
+        A: (..., m, m), dense or sparse.
+        k: how many; default: as many as ``X`` has columns, or one.
+        B: a positive definite matrix of the same size; default: the identity.
+        largest: the largest ones (the default), from the largest on, or the smallest ones, from the smallest on.
+
+    >>> torch.lobpcg(torch.diag(torch.tensor([1.0, 2.0, 3.0, 4.0])), k=1)[0]
+    tensor([4.])
+
+    Raises:
+        ValueError: ``A`` has less than three times as many rows as eigenvalues are asked for.
+        NotImplementedError: a ``tracker``, which would be called in each iteration.
+    """
+    if tracker is not None:
+        raise NotImplementedError("torchlike does not support lobpcg(tracker=...): it does not iterate")
+    if A.shape[-2] != A.shape[-1]:
+        raise AssertionError(tuple(A.shape))
+    rows = A.shape[-1]
+    columns = (1 if X is None else X.shape[-1]) if k is None else k
+    start = columns if n is None and X is None else X.shape[-1] if X is not None else n
+    if start is not None and rows < 3 * start:
+        raise ValueError(
+            f"LOBPCG algorithm is not applicable when the number of A rows (={rows}) is smaller than 3 x the number of requested "
+            f"eigenpairs (={start})"
+        )
+    dense = A.to_dense() if A.layout is not strided else A  # pyright: ignore[reportAttributeAccessIssue]
+    if B is None:
+        values, vectors = linalg_eigh(dense)
+    else:
+        L = linalg_cholesky(B.to_dense() if B.layout is not strided else B)  # pyright: ignore[reportAttributeAccessIssue]
+        half = linalg_solve_triangular(L, dense, upper=False)
+        values, vectors = linalg_eigh(linalg_solve_triangular(L, half.mH, upper=False))
+        vectors = linalg_solve_triangular(L.mH, vectors, upper=True)
+    if largest is False:
+        return values[..., :columns], vectors[..., :columns]
+    return values.flip(-1)[..., :columns], vectors.flip(-1)[..., :columns]
