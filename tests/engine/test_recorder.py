@@ -72,8 +72,8 @@ def test_values_nobody_holds_are_not_outputs():
         result = run()
         flush()
     own = recorder()
-    (node,) = [n for n in walk(own.root) if n.programs and n.kernel.out_avals[0].shape == shape]
-    (program,) = node.programs.values()
+    (node,) = [n for n in walk(own.root) if n.history and n.history.programs and n.kernel.out_avals[0].shape == shape]
+    (program,) = node.history.programs.values()
     assert len(program.live) == 1
     assert result[0].item() == 9.0
 

@@ -116,7 +116,8 @@ class ReplayedBackward:
 
     def replay(self, keep: bool) -> bool:
         """Makes all records at once if this pass was captured before: the leaves get their gradients, the graph is freed."""
-        replay = self.start.replays.get(self.key)
+        replays = self.start.replays
+        replay = None if replays is None else replays.get(self.key)
         if replay is None:
             return False
         values = recorder().replay(replay, (self.seed,))
@@ -171,9 +172,10 @@ class ReplayedBackward:
         if thread_recorder.segment is self.segment:
             replay = thread_recorder.capture(self.start, (self.seed,), [stored_value(g) for g in grads])
             if replay is not None:
-                if len(self.start.replays) >= MAX_KNOWN:
-                    self.start.replays.clear()
-                self.start.replays[self.key] = replay
+                replays = self.start.replays
+                if replays is None or len(replays) >= MAX_KNOWN:
+                    replays = self.start.replays = {}
+                replays[self.key] = replay
 
 
 def added(a: Value, b: Value) -> Value:

@@ -225,7 +225,8 @@ class Pullback(Operation):
         return self._kernel
 
     def known_kernel(self, static: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel | None:
-        return self._kernel
+        kernel = self._kernel
+        return kernel if kernel is not None and kernel.in_avals == avals else None
 
     def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         rule, count = self.rule, len(self.rule.saved)

@@ -66,6 +66,7 @@ class Kernel:
     ``(bad, value)`` of an index check, and ``make_error(value)`` builds the exception to raise if ``bad`` is not 0.
     ``convolutions``: how many it contains. ``spent``: seconds that its runs by NumPy have cost, see ``tiers.py``.
     ``runs_begun``: how many runs of known ops have begun with it in a path that was new up to there, see ``Recorder._ends_before``.
+    ``recorded``: what the recorder has found out of calls with it, see ``recorder.Call``.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
     ``on_mesh``: whether it runs on several devices of this process.
     ``group``: of a collective, the processes that run it together; ``call`` says in words what it is.
@@ -81,6 +82,7 @@ class Kernel:
         "convolutions",
         "spent",
         "runs_begun",
+        "recorded",
         "group",
         "call",
         "on_mesh",
@@ -138,6 +140,7 @@ class Kernel:
     def _finish(self, outs: Sequence[Any], placement: Placement | Sequence[Placement]) -> None:
         self.spent = 0.0
         self.runs_begun = 0
+        self.recorded: Any = None
         if self.make_error is not None:
             outs = outs[:-1]
         placements = [placement] * len(outs) if isinstance(placement, Placement) else placement

@@ -23,7 +23,7 @@ from .meshes import compile_over_mesh
 from .places import at_places
 from .report import COMPILING, observers, report, user_line, user_position
 from .tiers import Due, due, plan_to_use
-from .trace import Path, TraceNode, what_is_new
+from .trace import Path, PathHistory, TraceNode, what_is_new
 from .value import Value, put
 
 # Uses of a program with more outputs than needed, before a program for just these outputs is compiled.
@@ -232,47 +232,47 @@ def choose(
         replaced: pairs (position, position of the value whose place it takes) that matter where a check fails.
         hot: compile a path that is new, rather than wait for it to come again.
     """
-    path = node.path()
+    path, history = node.path(), node.history or node.begin_history()
     if node.group is not None and not live and not node.checked:
         return None  # only programs with outputs are run
     # Only those dead leaves matter whose memory an output can take over.
     donated = donations(path, live, dead)
     key = (live, donated, replaced)
-    program = node.programs.get(key)
+    program = history.programs.get(key)
     if program is not None:
         return program
-    if node.programs:
+    if history.programs:
         # A program with more outputs serves for a while, so that values that are alive by chance cost no compilation.
-        misses = node.misses[key] = node.misses.get(key, 0) + 1
+        misses = history.misses[key] = history.misses.get(key, 0) + 1
         if misses < SUPERSET_USES:
-            for (_, _, others), candidate in node.programs.items():
+            for (_, _, others), candidate in history.programs.items():
                 if set(live) <= set(candidate.live) and set(candidate.donated) <= set(dead) and others == replaced:
                     return candidate
-        if len(node.programs) >= MAX_PROGRAMS:
+        if len(history.programs) >= MAX_PROGRAMS:
             return None
     # A path without a program is counted as a whole, whatever is alive at its end.
-    tier = due(node, key if node.programs else None, hot)
+    tier = due(node, history, key if history.programs else None, hot)
     if tier is Due.NOTHING:
         return None
-    task = node.tasks.get(key)
+    task = history.tasks.get(key)
     if tier is Due.BEGIN:
-        if task is None and len(node.tasks) < MAX_TASKS:
-            task = node.tasks[key] = _task(node, path, key, reason)
+        if task is None and len(history.tasks) < MAX_TASKS:
+            task = history.tasks[key] = _task(node, history, path, key, reason)
             begin(task)
         return None
-    task = task or _task(node, path, key, reason)
+    task = task or _task(node, history, path, key, reason)
     program = task.result()
-    node.tasks.pop(key, None)
+    history.tasks.pop(key, None)
     report.compiles += 1
     report.reasons.append(task.reason)
-    node.programs[key] = program
-    _keep(node, key, program)
+    history.programs[key] = program
+    _keep(history, key, program)
     return program
 
 
-def _task(node: TraceNode, path: Path, key: tuple[Any, ...], reason: str) -> Task:
+def _task(node: TraceNode, history: PathHistory, path: Path, key: tuple[Any, ...], reason: str) -> Task:
     """The making of a program, and why it is made."""
-    why = what_is_new(node) if not node.programs else "other values are alive than before"
+    why = what_is_new(node) if not history.programs else "other values are alive than before"
     line = user_position()
 
     def make() -> Program:
@@ -284,24 +284,24 @@ def _task(node: TraceNode, path: Path, key: tuple[Any, ...], reason: str) -> Tas
     return Task(make, f"{node.depth} ops, ended because {reason}; {why}; at {user_line()}")
 
 
-_kept: list[tuple[weakref.ref[TraceNode], tuple[object, ...], weakref.ref[Program]]] = []
+_kept: list[tuple[weakref.ref[PathHistory], tuple[object, ...], weakref.ref[Program]]] = []
 
 
-def _keep(node: TraceNode, key: tuple[object, ...], program: Program) -> None:
+def _keep(history: PathHistory, key: tuple[object, ...], program: Program) -> None:
     """Registers a new program. If there are too many, the quarter that ran longest ago is dropped."""
     program.used = _next_use()
-    _kept.append((weakref.ref(node), key, weakref.ref(program)))
+    _kept.append((weakref.ref(history), key, weakref.ref(program)))
     if len(_kept) <= MAX_PROGRAMS_KEPT:
         return
     alive = [(entry, program_kept) for entry in _kept if (program_kept := entry[2]()) is not None]
     alive.sort(key=lambda pair: pair[1].used)
     excess = max(0, len(alive) - 3 * MAX_PROGRAMS_KEPT // 4)
     for (owner, known_as, _), _ in alive[:excess]:
-        node_of = owner()
-        if node_of is not None:
-            node_of.programs.pop(known_as, None)
-            node_of.decisions.clear()
-            node_of.misses.clear()
+        path_history = owner()
+        if path_history is not None:
+            path_history.programs.pop(known_as, None)
+            path_history.decisions.clear()
+            path_history.misses.clear()
     _kept[:] = [entry for entry, _ in alive[excess:]]
 
 

@@ -9,7 +9,7 @@ import weakref
 from bisect import insort
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from .trace import (
     HOST_DTYPES,
     MAX_OPS,
     DynamicNumber as DynamicNumber,
+    Numbers,
     Operation as Operation,
+    PathHistory,
     TraceNode,
 )
 from .value import Value
@@ -62,6 +64,46 @@ class Replay:
         self.leaves = leaves  # number among the inputs, position in the table, of those that were not in the table
         self.wanted = wanted  # number among the outputs, position in the table
         self.table = [_DEAD] * (end.count - start)  # since nothing ever held the values there
+
+
+class Call(NamedTuple):
+    """What the recorder has to know of a call with a kernel: it follows from the signature, so it is found out once for each kernel.
+
+    ``placement``: where a path must run in which it is recorded. ``form``: the call without its Python numbers, ``numbers``: these as
+    text, empty if there are none that may become inputs. ``dynamic``: a number of it is an input already.
+    """
+
+    placement: Placement
+    form: tuple[object, ...]
+    numbers: str
+    dynamic: bool
+
+    @classmethod
+    def of(cls, op: Operation, args: tuple[Any, ...], avals: tuple[Aval, ...], placement: Placement) -> Call:
+        where = op.numbers(args)
+        dynamic = any(arg.__class__ is DynamicNumber for arg in args)
+        if not where:
+            return cls(placement, (), "", dynamic)
+        return cls(
+            placement, (op, op.static(_without_numbers(args, where)), avals), repr([args[i] for i in where]), dynamic
+        )
+
+
+def _without_numbers(args: tuple[Any, ...], where: Sequence[int]) -> tuple[Any, ...]:
+    """The arguments with placeholders for the numbers at these places."""
+    general = list(args)
+    for i in where:
+        general[i] = DYNAMIC[type(args[i])]
+    return tuple(general)
+
+
+def _with_inputs(op: Operation, values: Any, args: tuple[Any, ...], placement: Placement) -> tuple[Any, Any, Any]:
+    """How to record a call with its numbers as inputs: the static arguments, the values and the arguments."""
+    where = op.numbers(args)
+    general = _without_numbers(args, where)
+    # Extends the caller's own list, from which the caller reads what the pullback needs.
+    values.extend(Value.on_host(np.asarray(args[i], HOST_DTYPES[type(args[i])]), placement) for i in where)
+    return op.static(general), values, general
 
 
 class _Nobody:
@@ -295,27 +337,29 @@ class Recorder:
         segment: Segment,
     ):
         """The node for a signature that is new here, or the result of ``record`` where the call is recorded in another way."""
-        if any(v.aval.placement is META for v in values):
-            segment.forget_unfinished()
-            return _look_only(op, static, values, args)
-        if any(v.traced for v in values):
-            segment.forget_unfinished()
-            return self._run_now(op, static, values, args)
-        placement = self._placement(values, args)
-        if placement is META:
-            segment.forget_unfinished()
-            return _look_only(op, static, values, args)
         cursor = segment.cursor
+        avals = tuple([v.aval for v in values])
+        kernel = op.known_kernel(static, avals)
+        call: Call | None = None if kernel is None else kernel.recorded
+        if call is None:
+            on_meta = any([v.aval.placement is META for v in values])
+            if not on_meta and any([v.traced for v in values]):
+                segment.forget_unfinished()
+                return self._run_now(op, static, values, args)
+            placement = META if on_meta else self._placement(values, args)
+            if placement is META:
+                segment.forget_unfinished()
+                return _look_only(op, static, values, args)
+            call = Call.of(op, args, avals, placement)
+        placement = call.placement
         if cursor.depth and placement is not cursor.placement:
             segment.forget_unfinished()
             self.flush("the device changed")
             return self.record(op, static, values, args)
-        dynamic = self._dynamic_numbers(op, values, args, key)
-        if dynamic is not None:
+        if call.numbers and self.varies(call.form, call.numbers, key[2:]):
             segment.forget_unfinished()
-            return self.record(op, *dynamic(values))
-        avals = tuple([v.aval for v in values])
-        if self._ends_before(op.known_kernel(static, avals), key, avals, segment):
+            return self.record(op, *_with_inputs(op, values, args, placement))
+        if self._ends_before(kernel, key, avals, segment):
             segment.forget_unfinished()
             self.flush("sizes vary from here on, or did so up to here")
             return self.record(op, static, values, args)
@@ -324,20 +368,24 @@ class Recorder:
             for position, reference in enumerate(segment.table[cursor.count :], cursor.count)
             if (value := reference()) is not None
         ])  # fmt: skip
-        if len(leaves) != sum(entry.__class__ is not int for entry in key[2:]):
+        positions = key[2:]
+        if len(leaves) != len([entry for entry in positions if entry.__class__ is not int]):
             # Another thread has run the segment meanwhile, and emptied its table.
             return self.record(op, static, values, args)
-        # From the key, not from the values: another thread may have met them since.
-        fresh = iter(leaves)
-        positions = tuple([entry if entry.__class__ is int else next(fresh)[0] for entry in key[2:]])
-        kernel = op.kernel(static, args, avals)
-        if self.segment is not segment or len(segment.table) != cursor.count + len(leaves):
-            # A value was read, or an op recorded, while the kernel was made: this segment was run, or left as it was.
-            return self.record(op, static, values, args)
+        if leaves:
+            # From the key, not from the values: another thread may have met them since.
+            fresh = iter(leaves)
+            positions = tuple([entry if entry.__class__ is int else next(fresh)[0] for entry in positions])
+        if kernel is None:
+            kernel = op.kernel(static, args, avals)
+            if self.segment is not segment or len(segment.table) != cursor.count + len(leaves):
+                # A value was read, or an op recorded, while the kernel was made: this segment was run, or left as it was.
+                return self.record(op, static, values, args)
+        kernel.recorded = call
         node = TraceNode(cursor, kernel, positions, leaves, placement, full=self.op_by_op)
         node.ends_step = op.ends_step
         node.in_run = cursor.in_run or (not cursor.depth and kernel.runs_begun >= DISTINCT_SIZES)
-        node.dynamic = cursor.dynamic or any(arg.__class__ is DynamicNumber for arg in args)
+        node.dynamic = cursor.dynamic or call.dynamic
         self.nodes += 1
         if self.nodes > self.room:
             self._prune()
@@ -382,27 +430,6 @@ class Recorder:
                 return value.aval.placement.home
         return values[0].aval.placement if values else Placement("cpu", 0)
 
-    def _dynamic_numbers(self, op: Any, values: Sequence[Value], args: tuple[Any, ...], key: tuple[object, ...]):
-        """Counts the different numbers of a site. Past the limit, returns how to record the call with numbers as inputs."""
-        where = op.numbers(args)
-        if not where:
-            return None
-        numbers = tuple(args[i] for i in where)
-        general = list(args)
-        for i in where:
-            general[i] = DYNAMIC[type(args[i])]
-        general_static = op.static(tuple(general))
-        if not self.varies((op, general_static, tuple(v.aval for v in values)), repr(numbers), key[2:]):
-            return None
-
-        def again(values: Any) -> tuple[Any, ...]:
-            # Extends the caller's own list, from which the caller reads what the pullback needs.
-            where_to = self._placement(values, args)
-            values.extend(Value.on_host(np.asarray(args[i], HOST_DTYPES[type(args[i])]), where_to) for i in where)
-            return general_static, values, tuple(general)
-
-        return again
-
     def varies(self, form: tuple[object, ...], value: object, inputs: tuple[object, ...] = ()) -> bool:
         """Whether calls of this form have another ``value`` each time, which then becomes an input of the program.
 
@@ -411,9 +438,20 @@ class Recorder:
         well: a loop in which several numbers vary settles at once, instead of one number after the other.
         """
         cursor, root = self._cursor(), self.root
-        here = cursor.sites.setdefault((form, inputs), set())
-        everywhere = root.sites.setdefault(form, set())
-        same_depth = root.sites.setdefault((form, cursor.depth), set())
+        if cursor.sites is None:
+            cursor.sites = {}
+        if root.sites is None:
+            root.sites = {}
+        numbers = root.sites.get(form)
+        if numbers is None:
+            numbers = root.sites[form] = Numbers()
+        here = cursor.sites.get((numbers, inputs))
+        if here is None:
+            here = cursor.sites[numbers, inputs] = set()
+        same_depth = numbers.by_depth.get(cursor.depth)
+        if same_depth is None:
+            same_depth = numbers.by_depth[cursor.depth] = set()
+        everywhere = numbers.everywhere
         for values, enough in ((here, DISTINCT_NUMBERS), (everywhere, DISTINCT_EVERYWHERE), (same_depth, 1)):
             if len(values) <= enough:
                 values.add(value)
@@ -464,17 +502,17 @@ class Recorder:
 
     def _prune(self) -> None:
         """Forgets the half of the tree that was run longest ago: a program that never repeats itself must not fill the memory."""
-        ends: list[TraceNode] = []
+        ends: list[tuple[TraceNode, PathHistory]] = []
         stack = [self.root]
         while stack:
             node = stack.pop()
             stack.extend(node.children.values())
-            if node.runs:
-                ends.append(node)
-        ends.sort(key=lambda node: (not node.programs, -node.used))  # what was compiled took long to make
+            if node.history is not None:
+                ends.append((node, node.history))
+        ends.sort(key=lambda end: (not end[1].programs, -end[1].used))  # what was compiled took long to make
         reachable = {self.root}
         cursor = self._cursor()
-        for end in [cursor, *ends]:
+        for end in [cursor, *[node for node, _ in ends]]:
             path = []
             above: TraceNode | None = end
             while above is not None and above not in reachable:
@@ -485,8 +523,8 @@ class Recorder:
             reachable.update(path)
         for node in reachable:
             node.children = {key: child for key, child in node.children.items() if child in reachable}
-            node.replays = {}
-        self.root.sites.clear()
+            node.replays = None
+        self.root.sites = None
         self.nodes = len(reachable)
 
     def set_op_by_op(self, on: bool) -> bool:

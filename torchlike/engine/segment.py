@@ -31,7 +31,7 @@ from .kernel import Kernel
 from .meshes import arrange, settle
 from .program import Decision, OpFailed, Program, choose, install, run_cold
 from .report import FAILED, OP_BY_OP, report
-from .trace import Path, Step, TraceNode
+from .trace import Path, PathHistory, Step, TraceNode
 from .value import Value, put
 
 Ref = weakref.ref[Value]
@@ -169,8 +169,9 @@ class Segment:
             alive = list(map(call, self.table))
             replaced = self._replaced_within(node) if self.replaced and node.checked else ()
             state = (tuple(map(type, alive)), replaced)
-            decision = node.decisions.get(state)
-            if self.void is not None or decision is None or not self._run_as_before(node, decision, alive):
+            history = node.history or node.begin_history()
+            decision = history.decisions.get(state)
+            if self.void is not None or decision is None or not self._run_as_before(node, history, decision, alive):
                 self._run_anew(node, alive, state, reason, hot or self.ends_step)
             self._drop_references()
         finally:
@@ -178,7 +179,9 @@ class Segment:
         if self.error is not None:
             raise self.error
 
-    def _run_as_before(self, node: TraceNode, decision: Decision, alive: list[Value | None]) -> bool:
+    def _run_as_before(
+        self, node: TraceNode, history: PathHistory, decision: Decision, alive: list[Value | None]
+    ) -> bool:
         """Runs the program that ran here before when the same values were alive; False where ``_run_anew`` has to decide."""
         if self.started:  # after an interrupt some values may have their arrays already
             return False
@@ -188,7 +191,7 @@ class Segment:
             pinned = self.pinned if threads.alone() else self._arrays_of_other_threads()
             if not pinned.isdisjoint(map(id, decision.taken(arrays))) or self._is_void(node, program):
                 return False
-            self._count(node)
+            self._count(node, history)
             self.started = True
             program.run(arrays, values, self.table)
         except Exception as error:
@@ -220,14 +223,15 @@ class Segment:
     ) -> None:
         recorder, first_time = self.recorder, not self.started
         assert recorder is not None
-        self._count(node)
+        history = node.history or node.begin_history()
+        self._count(node, history)
         try:
             arrays = self.leaf_arrays
             del arrays[node.leaves :]
             pinned = self.pinned if threads.alone() else self._arrays_of_other_threads()
             free = tuple([i for i in dead if id(arrays[i]) not in pinned])
             program = None
-            if not (node.cold_only or recorder.op_by_op):
+            if not (history.cold_only or recorder.op_by_op):
                 program = choose(node, live, free, state[1], reason, hot)
             if program is not None:
                 arrays = self._on_device(node)
@@ -245,7 +249,7 @@ class Segment:
                 by_position = dict(zip(live, values, strict=True))
                 targets = [by_position.get(p) or Value() for p in program.live]
             elif first_time and len(free) == len(dead):
-                node.remember(state, Decision(program))
+                history.remember(state, Decision(program))
             program.run(arrays, targets, self.table)
         except Exception as error:
             self._recover(node, path, live, values, error)
@@ -261,11 +265,11 @@ class Segment:
         return self.void is not None
 
     @staticmethod
-    def _count(node: TraceNode) -> None:
+    def _count(node: TraceNode, history: PathHistory) -> None:
         report.segments += 1
         report.ops += node.depth
-        node.runs += 1
-        node.used = report.segments
+        history.runs += 1
+        history.used = report.segments
 
     def _arrays_of_other_threads(self) -> set[int]:
         """``id`` of arrays that must not be donated, where other threads have recorded something.
@@ -373,8 +377,9 @@ class Segment:
                 reason = reason.error if isinstance(reason, OpFailed) else _in_our_words(reason, node)
                 first = first or OpFailed(number, reason)
         if first is None and not isinstance(error, Disagreement):
-            node.cold_only = True
-            node.decisions.clear()
+            history = node.history or node.begin_history()
+            history.cold_only = True
+            history.decisions.clear()
             report.reasons.append(f"{node.depth} ops, run op by op because {FAILED}: {error}")
         self._install_around(path, live, values, table, failed, first)
 

@@ -19,7 +19,7 @@ from enum import Enum
 from .aval import Meshed
 from .interpreter import Plan
 from .kernel import Kernel
-from .trace import Path, TraceNode
+from .trace import Path, PathHistory, TraceNode
 
 # `TORCHLIKE_COMPILE`: compile a path when that pays ("auto"), when it is first seen at the end of a step ("now"), or never ("never").
 # With "now", NumPy computes nothing: what is not compiled whole runs by executables of its ops.
@@ -106,7 +106,7 @@ class Due(Enum):
     SWITCH = 2  # run the program from now on
 
 
-def due(node: TraceNode, state: Hashable, ends_step: bool) -> Due:
+def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool) -> Due:
     """Counts one more run of a path, for a state of its values, and says what is due.
 
     Args:
@@ -117,12 +117,12 @@ def due(node: TraceNode, state: Hashable, ends_step: bool) -> Due:
     on_mesh = isinstance(node.placement, Meshed)
     # A path over several devices is a step of a long run, so its compilation is not weighed against its cost.
     if choice.mode == NOW or node.group is not None or on_mesh:
-        return Due.SWITCH if node.programs or node.runs >= 2 or ends_step else Due.NOTHING
-    path = node.path()
-    if node.run_seconds == 0.0:
-        node.run_seconds, node.compile_seconds = run_seconds(path), compile_seconds(path)
-    if len(node.spent) > MAX_STATES:
-        node.spent.clear()
-    spent = node.spent[state] = node.spent.get(state, 0.0) + node.run_seconds
-    price = node.compile_seconds
+        return Due.SWITCH if history.programs or history.runs >= 2 or ends_step else Due.NOTHING
+    if history.run_seconds == 0.0:
+        path = node.path()
+        history.run_seconds, history.compile_seconds = run_seconds(path), compile_seconds(path)
+    if len(history.spent) > MAX_STATES:
+        history.spent.clear()
+    spent = history.spent[state] = history.spent.get(state, 0.0) + history.run_seconds
+    price = history.compile_seconds
     return Due.SWITCH if spent > SWITCH_AT * price else Due.BEGIN if spent > BEGIN_AT * price else Due.NOTHING

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -41,6 +40,10 @@ class Operation:
         """The kernel that ``kernel`` would return, if it has been made."""
         return self.kernels.known((static, avals))
 
+    def static(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments that are not arrays, as ``Recorder.record`` takes them."""
+        raise NotImplementedError
+
     def numbers(self, args: tuple[object, ...]) -> list[int]:
         """Which of the arguments are Python numbers that may become inputs of the program."""
         return []
@@ -59,8 +62,7 @@ DYNAMIC = {kind: DynamicNumber(kind) for kind in (bool, int, float, complex)}
 HOST_DTYPES = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One op of a path: which kernel, and at which positions of the path's table its inputs and outputs stand."""
 
     kernel: Kernel
@@ -131,8 +133,52 @@ class Path:
         return operations[::-1]
 
 
+class PathHistory:
+    """What is known of a path that was run: the programs for it, and what its runs cost."""
+
+    __slots__ = (
+        "programs", "decisions", "misses", "tasks", "spent", "run_seconds", "compile_seconds", "runs", "used", "cold_only",
+        "__weakref__",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.used = 0  # when it was run last, in segments
+        self.cold_only = False  # whole, this path could not be compiled or run
+        # Compiled programs (see ``program.py``), by live outputs, donated leaves and replaced values
+        self.programs: dict[tuple[Any, ...], Any] = {}
+        # What was chosen (a ``Decision``), by the types of what the table holds (``Value`` where a value is alive, ``NoneType`` where it
+        # is not) and the replaced values
+        self.decisions: dict[tuple[Any, ...], Any] = {}
+        self.misses: dict[tuple[Any, ...], int] = {}
+        self.tasks: dict[tuple[Any, ...], Any] = {}  # programs that are being compiled, by the same
+        # What running the path op by op costs, what compiling it costs, and what its runs have cost so far by the state of its
+        # values: see ``tiers.py``.
+        self.run_seconds = self.compile_seconds = 0.0
+        self.spent: dict[Any, float] = {}
+
+    def remember(self, state: tuple[object, ...], decision: object) -> None:
+        """Keeps a decision for the next time that the values are in this state."""
+        if len(self.decisions) >= MAX_DECISIONS:
+            self.decisions.clear()
+        self.decisions[state] = decision
+
+
+class Numbers:
+    """The Python numbers that calls of one form had: in all places, and by the number of ops before."""
+
+    __slots__ = ("everywhere", "by_depth")
+
+    def __init__(self) -> None:
+        self.everywhere: set[Any] = set()
+        self.by_depth: dict[int, set[Any]] = {}
+
+
 class TraceNode:
-    """One recorded op, reached by one path of ops from the root."""
+    """One recorded op, reached by one path of ops from the root.
+
+    A program that never repeats itself makes a node for each op that it calls, so a node holds little before it is met again.
+    """
 
     __slots__ = (
         "parent",
@@ -152,16 +198,7 @@ class TraceNode:
         "ends_step",
         "dynamic",
         "in_run",
-        "runs",
-        "used",
-        "cold_only",
-        "programs",
-        "decisions",
-        "misses",
-        "tasks",
-        "spent",
-        "run_seconds",
-        "compile_seconds",
+        "history",
         "replays",
         "path_",
         "__weakref__",
@@ -182,51 +219,41 @@ class TraceNode:
         self.new_leaves = new_leaves  # (position, aval)
         self.placement = placement  # of the whole path: a segment runs on one device
         self.children: dict[tuple[Any, ...], TraceNode] = {}
-        self.sites: dict[tuple[Any, ...], set[Any]] = {}  # number-less key -> numbers seen; more than enough: dynamic
-        self.depth = 0 if parent is None else parent.depth + 1
-        # How long the table of a segment is that ends here, how many of its entries are inputs, and their size.
-        self.leaves = len(new_leaves) + (0 if parent is None else parent.leaves)
-        self.count = len(new_leaves) + (0 if parent is None else parent.count)
-        if kernel is not None:
-            self.count += len(kernel.out_avals)
-        before = 0 if parent is None else parent.leaf_bytes
-        self.leaf_bytes = before + sum(aval.nbytes for _, aval in new_leaves)
-        # Whether the recorder has to look at the segment after this op: see ``Recorder._at_full_node``.
-        self.full = full or self.depth >= MAX_OPS or before // WEIGHED_BYTES != self.leaf_bytes // WEIGHED_BYTES
+        # The Python numbers of calls that were recorded next, by what else there is to the call. At the root also those of all calls,
+        # by the form of the call (``Numbers``). See ``Recorder.varies``. None: there were none.
+        self.sites: dict[Any, Any] | None = None
         self.ends_step = False  # as the op says
         self.dynamic = False  # a Python number of this op, or of one before it, is an input
         self.in_run = False  # the path begins with an op before which others end: see ``Recorder._ends_before``
-        # Whether a step of the path has an index check, which must run even if nobody reads its result.
-        self.checked: bool = parent is not None and (
-            parent.checked or (kernel is not None and kernel.make_error is not None)
-        )
-        # The processes that run a collective of the path together: a path has those of one group only.
-        self.group: Group | None = kernel.group if kernel is not None and kernel.group is not None else None
-        if self.group is None and parent is not None:
-            self.group = parent.group
-        self.runs = 0
-        self.used = 0  # when a segment ended here last, in segments
-        self.cold_only = False  # whole, this path could not be compiled or run
-        # Compiled programs (see ``program.py``), by live outputs, donated leaves and replaced values
-        self.programs: dict[tuple[Any, ...], Any] = {}
-        # What was chosen (a ``Decision``), by the types of what the table holds (``Value`` where a value is alive, ``NoneType`` where it
-        # is not) and the replaced values
-        self.decisions: dict[tuple[Any, ...], Any] = {}
-        self.misses: dict[tuple[Any, ...], int] = {}
-        self.tasks: dict[tuple[Any, ...], Any] = {}  # programs that are being compiled, by the same
-        # What running the path op by op costs, what compiling it costs, and what its runs have cost so far by the state of its
-        # values: see ``tiers.py``.
-        self.run_seconds = self.compile_seconds = 0.0
-        self.spent: dict[Any, float] = {}
-        # Captured sequences of records that begin here (``Replay``), by a key of whoever captured them.
-        self.replays: dict[Any, Any] = {}
+        self.history: PathHistory | None = None  # None: no segment that ends here was run yet
+        # Captured sequences of records that begin here (``Replay``), by a key of whoever captured them. None: there are none.
+        self.replays: dict[Any, Any] | None = None
         self.path_: Path | None = None
+        # ``count``: how long the table of a segment is that ends here; ``leaves``: how many of its entries are inputs; ``leaf_bytes``:
+        # the size of those. ``checked``: whether a step of the path has an index check, which must run even if nobody reads its result.
+        # ``group``: the processes that run a collective of the path together: a path has those of one group only.
+        # ``full``: whether the recorder has to look at the segment after this op: see ``Recorder._at_full_node``.
+        if parent is None or kernel is None:
+            self.depth = self.count = self.leaves = self.leaf_bytes = 0
+            self.checked, self.full = False, full
+            self.group: Group | None = None
+            return
+        self.depth = parent.depth + 1
+        self.leaves, self.leaf_bytes = parent.leaves, parent.leaf_bytes
+        self.count = parent.count + len(kernel.out_avals)
+        if new_leaves:
+            self.leaves += len(new_leaves)
+            self.count += len(new_leaves)
+            self.leaf_bytes += sum([aval.nbytes for _, aval in new_leaves])
+            full = full or parent.leaf_bytes // WEIGHED_BYTES != self.leaf_bytes // WEIGHED_BYTES
+        self.full = full or self.depth >= MAX_OPS
+        self.checked = parent.checked or kernel.make_error is not None
+        self.group = parent.group if kernel.group is None else kernel.group
 
-    def remember(self, state: tuple[object, ...], decision: object) -> None:
-        """Keeps a decision for the next time that the values are in this state."""
-        if len(self.decisions) >= MAX_DECISIONS:
-            self.decisions.clear()
-        self.decisions[state] = decision
+    def begin_history(self) -> PathHistory:
+        """Called when a segment that ends here runs for the first time."""
+        self.history = PathHistory()
+        return self.history
 
     def path(self) -> Path:
         if self.path_ is None:
