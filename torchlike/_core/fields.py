@@ -20,7 +20,7 @@ from .views import View, ViewStep
 __all__ = [
     "backward_hooks_of", "count_write", "drop_grads", "grad_of", "in_graph", "inference_flag", "is_whole_storage", "leaf_alias",
     "move_to_storage", "node_of", "post_accumulate_hooks_of", "rebase", "requires_grad_flag", "root_of", "set_grad", "set_requires_grad",
-    "standing_in", "steps_of", "storage_of", "stored_value", "version_of", "view_record", "write_value",
+    "standing_in", "steps_of", "storage_of", "stored_value", "tensor_at", "version_of", "view_record", "write_value",
 ]  # fmt: skip
 
 storage_of: Callable[[Tensor], Storage] = attrgetter("_storage")
@@ -49,6 +49,15 @@ def steps_of(tensor: Tensor) -> tuple[ViewStep, ...]:
 def in_graph(tensor: Tensor) -> bool:
     """Whether a graph leads to or through a tensor."""
     return tensor._accumulator is not None or tensor._grad_fn is not None
+
+
+def tensor_at(storage: Storage, view: View, inference: bool) -> Tensor:
+    """A tensor at a place in a storage."""
+    tensor: Tensor = object.__new__(Tensor)  # without the constructor for users
+    tensor._storage, tensor._view = storage, view
+    if inference:
+        tensor._inference = True
+    return tensor
 
 
 def set_grad(tensor: Tensor, grad: Tensor | None) -> None:

@@ -61,9 +61,8 @@ class Storage:
     version: int = 0
     content_version: int = 0
     host: HostMemory | None = None
-    writes_by_index: int = (
-        0  # counts the first few writes of an element, a row or a window: see ``ops/indexing/on_host.py``
-    )
+    # Counts the first few writes of an element, a row or a window: see ``dispatch/on_host.py``.
+    writes_by_index: int = 0
     writer: Any = None  # the autograd node of the last in-place write, for error messages
 
     def __init__(self, value: Value) -> None:

@@ -658,7 +658,7 @@ class Tensor(TensorMethods):
     def __iter__(self) -> Iterator[Tensor]:
         if not self._aval.shape:
             raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))  # pyright: ignore[reportAttributeAccessIssue]  # bound by _bind.py
+        return iter(self._rows())  # pyright: ignore[reportAttributeAccessIssue]  # bound by _bind.py
 
     def __hash__(self) -> int:
         return id(self)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 
@@ -94,9 +95,18 @@ class View:
             self.value, self.content_version = value, storage.content_version
         return self.value
 
+    @property
+    def computes(self) -> bool:
+        """Whether a step shows other values than the elements in memory."""
+        return any(step.computes for step in self.steps)
+
+    def window(self, storage: Storage) -> np.ndarray:
+        """The view's elements in the memory of a storage whose value is a contiguous NumPy array."""
+        return self.geometry(storage).window(storage.value.array)
+
     def in_memory(self, host: HostMemory) -> bool:
         """Whether the view's elements can be read at the places in this memory that its geometry names."""
-        return host.counts_in(self.value.aval.dtype) and not any(step.computes for step in self.steps)
+        return host.counts_in(self.value.aval.dtype) and not self.computes
 
     def _read_on_host(self, memory: np.ndarray, storage: Storage) -> Value:
         """Reads only the view's own elements from memory that NumPy shares, since the storage may be a whole dataset."""
@@ -119,6 +129,78 @@ class View:
                 _geometries.clear()
             _geometries[key] = geometry
         return geometry
+
+
+# A step that is not made yet: what makes it, which elements of the parent it shows (a basic index), and the parent's shape.
+LaterStep = tuple[Callable[[Any, tuple[int, ...]], ViewStep], Any, tuple[int, ...]]
+
+
+class HostView(View):
+    """A view that was read from host memory at once. Most of these are dropped soon, so its steps are made when somebody asks for them.
+
+    Args:
+        before: the steps from the storage that are made already.
+        later: the steps after them.
+    """
+
+    __slots__ = ("_before", "_later", "_steps")
+
+    def __init__(
+        self,
+        before: tuple[ViewStep, ...],
+        later: tuple[LaterStep, ...],
+        value: Value,
+        storage: Storage,
+        base: object,
+        origin: int,
+    ) -> None:
+        View.__init__(self, (), value, storage.content_version, base, origin)
+        self._before, self._later = before, later
+        if origin != DEFAULT:
+            self.version = storage.version
+
+    @classmethod
+    def of(
+        cls, parent: View | None, step: LaterStep, value: Value, storage: Storage, base: object, origin: int
+    ) -> Self:
+        """A view one step further than the parent (None: the whole storage)."""
+        if parent is None:
+            return cls((), (step,), value, storage, base, origin)
+        if isinstance(parent, HostView):
+            return cls(parent._before, (*parent._later, step), value, storage, base, origin)
+        return cls(parent.steps, (step,), value, storage, base, origin)
+
+    @property
+    def steps(self) -> tuple[ViewStep, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if not self._steps:
+            self._steps = (*self._before, *[make(place, shape) for make, place, shape in self._later])
+        return self._steps
+
+    @steps.setter
+    def steps(self, steps: tuple[ViewStep, ...]) -> None:
+        self._steps = steps
+
+    @property
+    def computes(self) -> bool:
+        return any(step.computes for step in self._before)
+
+    def is_at(self, place: object, storage: Storage) -> bool:
+        """Whether these are the elements that this basic index selects from the whole storage."""
+        (_, own, shape), *others = self._later
+        if self._before or others:
+            return False
+        return own.__class__ is place.__class__ and own == place and shape == storage.value.aval.shape
+
+    def window(self, storage: Storage) -> np.ndarray:
+        (_, place, shape), *others = self._later
+        if self._before or others or shape != storage.value.aval.shape:
+            return View.window(self, storage)
+        return storage.value.array[with_dots(place)]
+
+
+def with_dots(index: Any) -> tuple[Any, ...]:
+    """A basic index, for which NumPy gives an array even of a single element."""
+    return (*index, ...) if index.__class__ is tuple else (index, ...)
 
 
 MAX_GEOMETRIES = 16_384  # when there are more, all are dropped and computed anew

@@ -23,6 +23,7 @@ from .apply import link
 from .computation import Sized
 from .lowering import Lowered
 from .moving import move, moved_value
+from .on_host import write_window_on_host
 from .opdef import STATIC, Saves
 from .pullback import MissingRule, rule_for
 
@@ -125,6 +126,8 @@ def write(tensor: Tensor, result: Tensor, keeps_history: bool = False, one_numbe
         storage.write(result._value())
         if result._requires_grad:
             _adopt_history(tensor, result)
+        return tensor
+    if write_window_on_host(tensor, result):
         return tensor
     if tensor._geometry.overlaps and not one_number:
         raise RuntimeError(

@@ -6,7 +6,7 @@ import itertools
 import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -216,6 +216,31 @@ class Decision:
         self.taken = at_places(program.donated)  # from the arrays of the leaves
 
 
+class OneOp:
+    """The decision for a path of one op, of which no program is made: the op runs by itself each time."""
+
+    __slots__ = ("live", "outputs", "_kernel", "_inputs", "_wanted")
+
+    def __init__(self, path: Path, live: tuple[int, ...]) -> None:
+        (step,) = path.steps
+        self.live = live
+        self.outputs = at_places(live)  # from the table
+        self._kernel = step.kernel
+        self._inputs = at_places([path.leaves.index(i) for i in step.inputs])
+        self._wanted = at_places([step.outputs.index(i) for i in live])
+
+    def run(self, arrays: Sequence[object]) -> Iterable[Any]:
+        """The arrays of the live outputs.
+
+        Raises:
+            OpFailed: an index is wrong.
+        """
+        with np.errstate(all="ignore"):
+            outs = run_alone(self._kernel, self._inputs(arrays))
+        check_outputs(self._kernel, outs, 0)
+        return map(owned, self._wanted(outs))
+
+
 def choose(
     node: TraceNode,
     live: tuple[int, ...],
@@ -381,6 +406,14 @@ def owned(array: object) -> Any:
     return array
 
 
+def check_outputs(kernel: Kernel, outs: Sequence[Any], number: int) -> None:
+    """Raises OpFailed if the index check among an op's outputs failed. ``number``: of the step."""
+    if kernel.make_error is not None:
+        failed = checks.first_failed(outs[-1], [kernel.make_error])
+        if failed is not None:
+            raise OpFailed(number, failed[1])
+
+
 def run_cold(path: Path, live: tuple[int, ...], arrays: Sequence[object]) -> list[Any]:
     """Runs a path op by op, each op by its own executable, dropping each value after its last use.
 
@@ -391,10 +424,7 @@ def run_cold(path: Path, live: tuple[int, ...], arrays: Sequence[object]) -> lis
         for number, step, unread in path.schedule(live):
             kernel = step.kernel
             outs = run_alone(kernel, [table[i] for i in step.inputs])
-            if kernel.make_error is not None:
-                failed = checks.first_failed(outs[-1], [kernel.make_error])
-                if failed is not None:
-                    raise OpFailed(number, failed[1])
+            check_outputs(kernel, outs, number)
             table.update(zip(step.outputs, outs, strict=False))
             for position in unread:
                 del table[position]

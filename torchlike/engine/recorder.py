@@ -342,8 +342,8 @@ class Recorder:
         kernel = op.known_kernel(static, avals)
         call: Call | None = None if kernel is None else kernel.recorded
         if call is None:
-            on_meta = any([v.aval.placement is META for v in values])
-            if not on_meta and any([v.traced for v in values]):
+            on_meta = any(v.aval.placement is META for v in values)
+            if not on_meta and any(v.traced for v in values):
                 segment.forget_unfinished()
                 return self._run_now(op, static, values, args)
             placement = META if on_meta else self._placement(values, args)

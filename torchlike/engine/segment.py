@@ -29,8 +29,9 @@ from .collective import Disagreement
 from .executable import out_of_memory
 from .kernel import Kernel
 from .meshes import arrange, settle
-from .program import Decision, OpFailed, Program, choose, install, run_cold
+from .program import Decision, OneOp, OpFailed, Program, choose, install, run_cold
 from .report import FAILED, OP_BY_OP, report
+from .tiers import runs_by_itself
 from .trace import Path, PathHistory, Step, TraceNode
 from .value import Value, put
 
@@ -180,11 +181,13 @@ class Segment:
             raise self.error
 
     def _run_as_before(
-        self, node: TraceNode, history: PathHistory, decision: Decision, alive: list[Value | None]
+        self, node: TraceNode, history: PathHistory, decision: Decision | OneOp, alive: list[Value | None]
     ) -> bool:
         """Runs the program that ran here before when the same values were alive; False where ``_run_anew`` has to decide."""
         if self.started:  # after an interrupt some values may have their arrays already
             return False
+        if isinstance(decision, OneOp):
+            return self._run_one(node, history, decision, alive)
         program, values = decision.program, decision.outputs(alive)
         try:
             arrays = self._on_device(node)
@@ -196,6 +199,22 @@ class Segment:
             program.run(arrays, values, self.table)
         except Exception as error:
             self._recover(node, node.path(), program.live, values, error)
+        return True
+
+    def _run_one(self, node: TraceNode, history: PathHistory, decision: OneOp, alive: list[Value | None]) -> bool:
+        """Runs the one op of the path by itself."""
+        values = decision.outputs(alive)
+        start = time.perf_counter()
+        try:
+            if self._is_void(node, None):
+                return False
+            self._count(node, history)
+            self.started = True
+            report.cold += 1
+            install(values, decision.run(self.leaf_arrays))
+        except Exception as error:
+            self._recover(node, node.path(), decision.live, values, error)
+        report.spend(OP_BY_OP, time.perf_counter() - start)
         return True
 
     def _run_anew(self, node: TraceNode, alive: list[Value | None], state: Any, reason: str, hot: bool) -> None:
@@ -243,6 +262,8 @@ class Segment:
                 start = time.perf_counter()
                 install(values, run_cold(path, live, arrays))
                 report.spend(OP_BY_OP, time.perf_counter() - start)
+                if node.depth == 1 and first_time and runs_by_itself(node):
+                    history.remember(state, OneOp(path, live))
                 return
             targets = values
             if program.live != live:  # it has more outputs than somebody holds now

@@ -106,17 +106,21 @@ class Due(Enum):
     SWITCH = 2  # run the program from now on
 
 
+def runs_by_itself(node: TraceNode) -> bool:
+    """Whether no program is ever made of a path, in the mode that it was recorded in."""
+    return choice.mode == NEVER or node.depth == 1  # one op has its own executable already
+
+
 def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool) -> Due:
     """Counts one more run of a path, for a state of its values, and says what is due.
 
     Args:
         ends_step: a step of a loop ends with it, so it will come again.
     """
-    if choice.mode == NEVER or node.depth == 1:  # one op has its own executable already
+    if runs_by_itself(node):
         return Due.NOTHING
-    on_mesh = isinstance(node.placement, Meshed)
     # A path over several devices is a step of a long run, so its compilation is not weighed against its cost.
-    if choice.mode == NOW or node.group is not None or on_mesh:
+    if choice.mode == NOW or node.group is not None or isinstance(node.placement, Meshed):
         return Due.SWITCH if history.programs or history.runs >= 2 or ends_step else Due.NOTHING
     if history.run_seconds == 0.0:
         path = node.path()

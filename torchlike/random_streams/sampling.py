@@ -237,6 +237,8 @@ def unit64(generator: Generator, count: int) -> np.ndarray:
 
 def as_dtype(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """The array in the dtype, rounded as in C++: half types by way of float32, integers by way of int64."""
+    if array.dtype is dtype:
+        return array
     with np.errstate(over="ignore", invalid="ignore"):  # beyond the dtype's range: infinity, and what C++ makes of it
         if dtype in HALVES:
             array = array.astype(np.float32, copy=False)

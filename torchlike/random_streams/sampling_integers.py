@@ -10,6 +10,7 @@
 Sources: as of `sampling`.
 """
 
+import functools
 import math
 import warnings
 
@@ -152,17 +153,22 @@ def _held_to(dtype: np.dtype, high: int) -> int:
     return below - 2 ** (abs(high - 1).bit_length() - _DIGITS[dtype.name]) if below >= high else high
 
 
-def _check_bounds(dtype: np.dtype, low: int, last: int) -> None:
-    if dtype.kind == "c":
-        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+@functools.cache
+def _name_and_range(dtype: np.dtype) -> tuple[str, float, float]:
+    """How C++ calls a dtype, and its least and largest number."""
     name = C_NAMES[dtype.name]
     if dtype in FLOATS:
         most = float(ml_dtypes.finfo(dtype).max)
-        least = -most
-    elif dtype == np.bool_:
-        least, most = 0, 1
-    else:
-        least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        return name, -most, most
+    if dtype == np.bool_:
+        return name, 0, 1
+    return name, int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+
+def _check_bounds(dtype: np.dtype, low: int, last: int) -> None:
+    if dtype.kind == "c":
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+    name, least, most = _name_and_range(dtype)
     bounds = {"from": low, "to - 1": last}
     for what, bound in bounds.items():
         if not least <= bound <= most:

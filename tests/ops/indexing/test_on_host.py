@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import torchlike as torch
-from torchlike.engine import compiling
-from torchlike.ops.indexing.on_host import RECORDED_WRITES, write_on_host
+from torchlike.dispatch.on_host import RECORDED_WRITES, write_on_host
+from torchlike.engine import compiling, flush
 
 
 def table(*shape: int, dtype: Any = torch.float32) -> Any:
@@ -147,3 +147,125 @@ def write_and_read(x: Any, wrong: Any) -> None:
     x[0] = 5
     x[1] = 6
     wrong.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(ENTRIES, min_size=1, max_size=3),
+            st.sampled_from(["+=", "*=", "-=", "of a part", "max"]),
+            st.integers(-3, 3),
+        ),
+        max_size=12,
+    )
+)
+def test_operations_in_place_on_views_are_those_of_numpy(steps):
+    ours, theirs = table(4, 4, 4, dtype=torch.float64), np.zeros((4, 4, 4))
+    whole = ours.view(2, 32)  # a view that was made before all writes
+    for number, (entries, operation, value) in enumerate(steps):
+        index = tuple(entries)
+        if operation == "+=":
+            ours[index] += number + value
+            theirs[index] += number + value
+        elif operation == "*=":
+            ours[index] *= value
+            theirs[index] *= value
+        elif operation == "-=":
+            ours[index] -= ours[index] * 2 + value
+            theirs[index] -= theirs[index] * 2 + value
+        elif operation == "of a part":
+            ours[index[:2]][..., -1:] += value
+            theirs[index[:2]][..., -1:] += value
+        else:
+            ours[index].clamp_(min=value)
+            theirs[index] = np.maximum(theirs[index], value)
+    np.testing.assert_array_equal(ours.numpy(), theirs)
+    np.testing.assert_array_equal(whole.numpy(), theirs.reshape(2, 32))
+
+
+def test_an_operation_on_a_view_changes_the_memory_itself(engine_mode):
+    if engine_mode != "interpreted":
+        pytest.skip("XLA holds the memory of its inputs for a while, so that the table moves")
+    x = table(50, 50)
+    for i in range(3):
+        x[i] += 1
+    version, address = x._version, x._storage.value.array.__array_interface__["data"]
+    for i in range(5):
+        x[i] += 2
+        x[:, i] *= 3
+    assert x._version == version + 20
+    assert x._storage.value.array.__array_interface__["data"] == address
+
+
+def test_what_was_read_before_keeps_its_value():
+    x = table(3, 3)
+    x[0] += 1
+    copy, pending, row = x.clone(), x * 2, x[0]
+    listed, weight = x.tolist(), torch.ones(3, requires_grad=True)
+    product = (weight * x[0].clone()).sum()
+    x[0] += 5
+    assert copy.tolist() == listed
+    assert pending[0].tolist() == [2, 2, 2]
+    assert row.tolist() == [6, 6, 6]
+    product.backward()
+    assert weight.grad.tolist() == [1, 1, 1]
+
+
+def test_a_graph_notices_the_change():
+    x, weight = table(3, 3), torch.ones(3, requires_grad=True)
+    product = (weight * x[0]).sum()
+    x[0] += 5
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.backward()
+
+
+def test_rows_are_views():
+    x = torch.arange(6.0).reshape(3, 2)
+    for row in x:
+        row += 1
+        row[0] *= 10
+    assert x.tolist() == [[10, 2], [30, 4], [50, 6]]
+    rows = list(x)
+    x.zero_()
+    assert [row.tolist() for row in rows] == [[0, 0]] * 3
+    x.requires_grad_()
+    (list(x)[1] * 3).sum().backward()
+    assert x.grad.tolist() == [[0, 0], [3, 3], [0, 0]]
+
+
+def test_a_view_of_a_view_knows_its_place():
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    inner = x[1][1:][0, 1::2]
+    assert (inner.tolist(), inner.storage_offset(), inner.stride()) == ([17, 19], 17, (2,))
+    inner.fill_(-1)
+    assert x[1, 1].tolist() == [16, -1, 18, -1]
+    x[1, 1] = 7
+    assert inner.tolist() == [7, 7]
+
+
+def test_true_in_an_index_is_not_one():
+    """The tuples (True, 0) and (1, 0) are equal, and select something else."""
+    x = torch.arange(6).reshape(3, 2)
+    view = x[1, 0]
+    x[True, 0] = view
+    assert x.tolist() == [[2, 2], [2, 3], [4, 5]]
+
+
+def test_a_step_is_not_cut_by_a_table_of_results(engine_mode):
+    """What a loop adds up in a table is part of its program as soon as the inputs come out of programs."""
+    if engine_mode == "eager":
+        pytest.skip("each operation runs by itself")
+    weight, totals = torch.ones(64, requires_grad=True), table(4)
+    with compiling("now"):
+        for i in range(12):
+            loss = (weight * weight).sum()
+            (grad,) = torch.autograd.grad(loss, weight)
+            totals[0] += loss.detach()
+            with torch.no_grad():
+                weight -= 0.1 * grad
+            flush()
+            if i == 7:
+                before = torch.explain()
+    now = torch.explain()
+    assert now.segments - before.segments == now.hot - before.hot == 4

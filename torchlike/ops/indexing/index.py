@@ -11,10 +11,13 @@ import numpy as np
 from jax import Array
 
 from ..._core import dtypes
-from ..._core.fields import storage_of, stored_value, view_record
+from ..._core.fields import requires_grad_flag, storage_of, stored_value, view_record
 from ..._core.meta import on_meta, refuse_meta
+from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_host
+from ..._core.views import HostView
 from ...dispatch.inplace import check_writable, write
+from ...dispatch.on_host import is_basic, read_on_host, write_on_host
 from ...dispatch.overlap import Reading, refuse_overlap
 from ...dispatch.register import Category, Form, Indices, Number, Promote, Sample, Saves, ValueCheck, composite, op
 from ...engine.aval import Aval
@@ -22,8 +25,7 @@ from ...numerics.numbers import number_for
 from ...numerics.scatter import add_at, set_at
 from ...numerics.windows import FULL, TAKE
 from ..shape.reshape import TENSOR_TYPES, common_shape
-from ..shape.slicing import window, wrap_index
-from .on_host import write_on_host
+from ..shape.slicing import index_step, slice_entry, window, wrap_index
 
 INDEX_DTYPES = frozenset({"int64", "int32", "uint8", "bool"})
 NOT_AN_INDEX = "tensors used as indices must be long, int, byte or bool tensors"
@@ -89,7 +91,7 @@ def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
             advanced_items.append(from_host(np.asarray(item)))
             advanced = True
         elif isinstance(item, slice):
-            entry, start = _slice(item, shape[dim])
+            entry, start = slice_entry(item, shape[dim])
             entries.append(entry)
             if entry != FULL:
                 starts.append(start)
@@ -159,24 +161,6 @@ def _integer(item: Any) -> int:
     return item if item.__class__ is int else int(item)
 
 
-def _slice(item: slice, size: int) -> tuple[object, int]:
-    for bound in (item.start, item.stop, item.step):
-        if bound is not None and not hasattr(bound, "__index__"):
-            raise TypeError("slice indices must be integers or None or have an __index__ method")
-    step = 1 if item.step is None else int(item.step)
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
-    if step < 0:
-        raise ValueError("step must be greater than zero")
-    start = 0 if item.start is None else int(item.start)
-    stop = size if item.stop is None else int(item.stop)
-    start = min(max(start + size if start < 0 else start, 0), size)
-    stop = min(max(stop + size if stop < 0 else stop, start), size)
-    if step == 1 and stop - start == size:
-        return FULL, 0
-    return (-(-(stop - start) // step), step), start
-
-
 def _only_mask(items: Sequence[object]) -> Tensor | None:
     """The mask, if it is all there is and stands in front."""
     first, *others = items
@@ -230,8 +214,21 @@ def check_mask(mask: Sequence[int], shape: Sequence[int], dim: int) -> None:
 @composite(forms=Form.METHOD, name="__getitem__")
 def getitem(self: Tensor, index: object) -> Tensor:
     """``x[index]``: a view for integers, slices, None and ...; a copy for masks and tensors of indices."""
+    on_host = read_on_host(self, (index,), index_step)
+    if on_host is not None:
+        return on_host[0]
     view, items = parse(self, index)
     return view if items is None else index_tensor(view, expand_masks(view.shape, items))
+
+
+@composite(forms=Form.METHOD, name="_rows")
+def rows(self: Tensor) -> Sequence[Tensor]:
+    """``x[0], x[1], ...``: views, read at once where the elements lie on the host."""
+    if self.__class__ is Tensor and not modes.any_slow_mode:
+        on_host = read_on_host(self, range(self.shape[0]), index_step, several=True)
+        if on_host:
+            return on_host
+    return self.unbind(0)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _out_of_range(input: Array | Tensor, indices: Any, *others: object) -> tuple[object, object]:
@@ -306,6 +303,10 @@ def setitem(self: Tensor, index: object, value: object) -> None:
         check_mask(tuple(index.shape), tuple(self.shape), 0)
         write(self, self.clone())  # pyright: ignore[reportAttributeAccessIssue]  # where the mask is true need not be known
         return
+    if isinstance(value, Tensor) and _is_there_already(self, index, value):
+        check_writable(self)
+        storage_of(self).write(stored_value(self))
+        return
     view, items = parse(self, index)
     if items is None:
         put(view, value)
@@ -313,6 +314,14 @@ def setitem(self: Tensor, index: object, value: object) -> None:
     if not isinstance(value, Tensor):
         value = scalar_like(view, value)
     put_indexed(view, items, value)
+
+
+def _is_there_already(tensor: Tensor, index: object, value: Tensor) -> bool:
+    """Whether a view that was read from host memory is the one that this index selects: `x[i] += 1` ends with storing what is there."""
+    view = view_record(value)
+    if not isinstance(view, HostView) or view.base is not tensor or requires_grad_flag(value):
+        return False
+    return is_basic(index) and view.is_at(index, storage_of(tensor))  # among tuples (True, 0) equals (1, 0)
 
 
 def _type_name(value: object) -> str:

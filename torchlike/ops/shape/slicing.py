@@ -87,6 +87,42 @@ def _window_on_host(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, 
     return view_of(input, step, window)
 
 
+def slice_entry(item: slice, size: int) -> tuple[Entry, int]:
+    """The entry of a slice along a dimension of this size, and its start."""
+    for bound in (item.start, item.stop, item.step):
+        if bound is not None and not hasattr(bound, "__index__"):
+            raise TypeError("slice indices must be integers or None or have an __index__ method")
+    step = 1 if item.step is None else int(item.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    start = 0 if item.start is None else int(item.start)
+    stop = size if item.stop is None else int(item.stop)
+    start = min(max(start + size if start < 0 else start, 0), size)
+    stop = min(max(stop + size if stop < 0 else stop, start), size)
+    if step == 1 and stop - start == size:
+        return FULL, 0
+    return (-(-(stop - start) // step), step), start
+
+
+def index_step(index: Any, shape: tuple[int, ...]) -> ViewStep:
+    """The step of ``x[index]`` for integers and slices that are known to be valid."""
+    entries: list[Entry] = []
+    starts: list[int] = []
+    for item, size in zip(index if index.__class__ is tuple else (index,), shape, strict=False):
+        if item.__class__ is int:
+            entries.append(TAKE)
+            starts.append(item + size if item < 0 else item)
+            continue
+        entry, start = slice_entry(item, size)
+        entries.append(entry)
+        if entry != FULL:
+            starts.append(start)
+    args = (TENSOR, tuple(entries), tuple(starts))
+    return ViewStep(DISPATCHER_OF["_slice"], static_of(args), args, 0)
+
+
 def wrap_index(index: int, dim: int, size: int) -> int:
     """An index as a non-negative one; IndexError in PyTorch's words where there is no such element."""
     if not -size <= index < size:

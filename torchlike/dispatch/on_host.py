@@ -1,0 +1,218 @@
+"""Writes elements, rows and windows straight into host memory, for tensors that a program uses as tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.fields import inference_flag, requires_grad_flag, storage_of, tensor_at, view_record
+from .._core.modes import modes
+from .._core.storage import Storage
+from .._core.tensor import Tensor
+from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, HostView, ViewStep, with_dots
+from ..engine import checks
+from ..engine.recorder import recorder
+from ..engine.value import Value
+from ..numerics.numbers import number_for
+
+# The first writes into a tensor are recorded like other ops: they may be part of a step that is compiled as a whole. A tensor that is
+# written to more often than this is a table. Its value is computed before the write, if it is pending.
+RECORDED_WRITES = 4
+# An operation on a view of a table is computed at once if no more than this is pending before.
+MAX_PENDING = 4 * RECORDED_WRITES
+
+
+def read_on_host(
+    tensor: Tensor,
+    places: Sequence[object],
+    make_step: Callable[[Any, tuple[int, ...]], ViewStep],
+    several: bool = False,
+) -> list[Tensor] | None:
+    """The views ``tensor[place]`` for basic indices, read at once from memory that lies on the host.
+
+    None where there is a history to record, the elements lie on a device, or a place is no basic index; also for a view of memory that
+    NumPy shares.
+
+    Args:
+        make_step: makes the step of the view for a place and the shape of the tensor.
+        several: they come from one call that returns several views.
+    """
+    if requires_grad_flag(tensor):
+        return None
+    storage, parent = storage_of(tensor), view_record(tensor)
+    host = storage.host
+    shared = host is not None and host.shared
+    if parent is None:
+        value, base, origin = storage.value, tensor, DEFAULT
+    elif shared:
+        return None
+    else:
+        value, base, origin = tensor._value(), tensor if parent.base is None else parent.base, parent.origin
+    memory = host.array if host is not None and shared else value.array
+    if memory.__class__ is not np.ndarray:
+        return None
+    if several:
+        origin = ONE_OF_SEVERAL
+    if not modes.grad_enabled:
+        origin = IN_INFERENCE if modes.inference else IN_NO_GRAD
+    placement = value.aval.placement
+    views = []
+    for place in places:
+        if not is_basic(place):
+            return None
+        try:
+            piece = memory[with_dots(place)]
+        except IndexError:  # reported in PyTorch's words where it is recorded
+            return None
+        window = Value.on_host(piece.copy() if shared else piece, placement)
+        view = HostView.of(parent, (make_step, place, value.aval.shape), window, storage, base, origin)
+        views.append(tensor_at(storage, view, inference_flag(tensor)))
+    return views
+
+
+def write_on_host(tensor: Tensor, index: object, value: object) -> bool:
+    """Whether ``tensor[index] = value`` was done here: by NumPy, in the memory of the tensor itself.
+
+    Values are immutable, so that may only be where nothing but the tensor's storage can reach the value, and nothing but the value
+    its array: the reference counts of both say so. A graph that saved the value, a program that is to read it, a view of the
+    array, each holds a reference.
+    """
+    storage = storage_of(tensor)
+    if (
+        storage.__class__ is not Storage
+        or view_record(tensor) is not None
+        or requires_grad_flag(tensor)
+        or inference_flag(tensor)
+        or storage.host is not None
+        or not is_basic(index)
+        or modes.any_slow_mode
+        or recorder().op_by_op
+    ):
+        return False
+    if storage.writes_by_index < RECORDED_WRITES:
+        storage.writes_by_index += 1
+        return False
+    number = None
+    if isinstance(value, Tensor):
+        source = _computed_array(value)
+        if source is None or storage_of(value) is storage or value.dtype is not tensor.dtype:
+            return False
+    else:
+        source = number = number_for(value, tensor.dtype, alone=True)
+    if not _make_owned(storage):
+        return False
+    # No write may happen after a wrong index. So while a check is pending, this write is recorded behind it.
+    if recorder().segment.cursor.checked:
+        return False
+    checks.raise_failed()
+    array = storage.value.array
+    try:
+        if number is None and array[index].shape != source.shape:
+            return False
+        storage.content_version += 1  # first, so that no view misses a write that is interrupted
+        array[index] = source
+    except (IndexError, OverflowError, TypeError, ValueError):  # reported in PyTorch's words where it is recorded
+        return False
+    storage.version += 1
+    return True
+
+
+def write_window_on_host(tensor: Tensor, result: Tensor) -> bool:
+    """Whether the result of an in-place operation (``table[i] += 1``) was written into a view here, in the memory of its storage.
+
+    The result is computed first, unless that would cut a step of a loop in two: if other operations are pending whose inputs come out
+    of a program.
+    """
+    storage, view = storage_of(tensor), view_record(tensor)
+    if (
+        view is None
+        or storage.__class__ is not Storage
+        or requires_grad_flag(tensor)
+        or requires_grad_flag(result)
+        or inference_flag(tensor)
+        or storage.host is not None
+        or modes.any_slow_mode
+        or recorder().op_by_op
+        or view.value.aval.dtype is not storage.value.aval.dtype
+        or result._aval is not view.value.aval
+        or view.computes
+        or (view.__class__ is not HostView and tensor._geometry.overlaps)
+    ):
+        return False
+    if storage.writes_by_index < RECORDED_WRITES:
+        storage.writes_by_index += 1
+        return False
+    segment = recorder().segment
+    cursor = segment.cursor
+    if (
+        cursor.depth > MAX_PENDING
+        or cursor.checked
+        or cursor.group is not None
+        or not all(array.__class__ is np.ndarray for array in segment.leaf_arrays)
+    ):
+        return False
+    value = result._value()
+    array = value.numpy()
+    view.value = value  # since the value that it had refers to the storage's memory
+    view.content_version = -1
+    if not _make_owned(storage) or not storage.value.array.flags.c_contiguous:
+        return False
+    storage.content_version += 1  # first, so that no view misses a write that is interrupted
+    np.copyto(view.window(storage), array)
+    storage.version += 1
+    view.content_version = storage.content_version
+    return True
+
+
+def is_basic(index: Any) -> bool:
+    """Whether NumPy and PyTorch read the index alike: integers, and slices that go forward."""
+    for item in index if index.__class__ is tuple else (index,):
+        kind = item.__class__
+        if kind is slice:
+            step = item.step
+            if (item.start.__class__ not in _ENDS or item.stop.__class__ not in _ENDS) or not (
+                step is None or (step.__class__ is int and step > 0)
+            ):
+                return False
+        elif kind is not int:
+            return False
+    return index.__class__ is not tuple or bool(index)
+
+
+_ENDS = (int, type(None))
+
+
+def _computed_array(tensor: Tensor) -> Any:
+    """The elements of a tensor that needs no gradient, if they lie on the host already."""
+    if requires_grad_flag(tensor):
+        return None
+    array = tensor._value().array
+    return array if array.__class__ is np.ndarray else None
+
+
+def _make_owned(storage: Storage) -> bool:
+    """Whether the storage's value is on the host, in writable memory that nothing else can reach. Brings it there if need be."""
+    value = storage.value
+    if value.traced or value.aval.placement.platform != "cpu" or value.aval.dtype.kind == "V":
+        return False
+    if value.finish().__class__ is not np.ndarray:
+        storage.value = Value.on_host(np.array(value.array), value.aval.placement)
+    del value
+    if _references(storage) != _OWNED:
+        # Something else holds the value and must keep it unchanged, so the storage continues with a copy.
+        storage.value = Value.on_host(storage.value.array.copy(), storage.value.aval.placement)
+    return _references(storage) == _OWNED
+
+
+def _references(storage: Storage) -> tuple[int, int, bool]:
+    """How many references there are to a storage's value and to its array, and whether the array may be written to."""
+    value = storage.value
+    array = value.array
+    return sys.getrefcount(value), sys.getrefcount(array), array.flags.owndata and array.flags.writeable
+
+
+# The reference counts of a value that nothing else holds. They are measured, since they depend on the version of Python.
+_OWNED = _references(Storage(Value.on_host(np.zeros(1))))
