@@ -154,10 +154,8 @@ class HostView(View):
         base: object,
         origin: int,
     ) -> None:
-        View.__init__(self, (), value, storage.content_version, base, origin)
+        View.__init__(self, (), value, storage.content_version, base, origin, storage.version)
         self._before, self._later = before, later
-        if origin != DEFAULT:
-            self.version = storage.version
 
     @classmethod
     def of(

@@ -132,6 +132,7 @@ def write_window_on_host(tensor: Tensor, result: Tensor) -> bool:
         or storage.__class__ is not Storage
         or requires_grad_flag(tensor)
         or requires_grad_flag(result)
+        or (modes.grad_enabled and view.base is not None and requires_grad_flag(view.base))
         or inference_flag(tensor)
         or storage.host is not None
         or modes.any_slow_mode
