@@ -18,7 +18,7 @@ from ..engine.aval import Aval, Meshed
 from ..engine.interpreter import Traces
 from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
-from .arguments import misfit, misfit_error
+from .arguments import NUMPY_NUMBERS, misfit, misfit_error
 from .lowering import TENSOR, Lowered, check_arguments, lower, public
 from .opdef import INDICES, NUMBER, OPERAND, Category, DtypeRule, Form, Op, Promote, Saves
 from .pullback import NO_RULE_YET, MissingRule, Rule, rule_for
@@ -150,6 +150,8 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
                     for i, tensor in enumerate(tensors):
                         if tensor._requires_grad:
                             mask |= 1 << i
+            elif kind in NUMPY_NUMBERS:
+                return apply(dispatcher, _plain(dispatcher, args))
             else:
                 static.append(arg)
     try:

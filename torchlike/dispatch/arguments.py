@@ -134,7 +134,7 @@ def check_call(name: str, function: Callable[..., object], args: tuple[object, .
 
 _SIZES = {"Dims", "Sequence[int]", "IntOrInts", "Pair", "tuple[int, ...]"}  # annotations of one or several ints
 _NUMBERS = {"int", "float", "complex", *_SIZES}
-_NUMPY_SCALARS = frozenset(kind for kind in np.sctypeDict.values() if issubclass(kind, (np.number, np.bool_)))
+NUMPY_NUMBERS = frozenset(kind for kind in np.sctypeDict.values() if issubclass(kind, (np.number, np.bool_)))
 
 
 def misfit(annotation: object, value: object) -> str | None:
@@ -197,7 +197,7 @@ class NumbersOf:
         self.suspicious: frozenset[type] = frozenset()
         if kinds & {"bool", *_NUMBERS}:
             unseen = {np.ndarray} if kinds & _SIZES else set[type]()
-            self.suspicious = _NUMPY_SCALARS | unseen
+            self.suspicious = NUMPY_NUMBERS | unseen
 
     def checked(
         self, args: tuple[object, ...], kwargs: dict[str, object]
