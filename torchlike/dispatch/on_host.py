@@ -40,8 +40,6 @@ def read_on_host(
         make_step: makes the step of the view for a place and the shape of the tensor.
         several: they come from one call that returns several views.
     """
-    if requires_grad_flag(tensor):
-        return None
     storage, parent = storage_of(tensor), view_record(tensor)
     host = storage.host
     shared = host is not None and host.shared
@@ -51,6 +49,8 @@ def read_on_host(
         return None
     else:
         value, base, origin = tensor._value(), tensor if parent.base is None else parent.base, parent.origin
+    if requires_grad_flag(tensor):  # of a view not before it was read: its base may have a history since
+        return None
     memory = host.array if host is not None and shared else value.array
     if memory.__class__ is not np.ndarray:
         return None
@@ -188,10 +188,8 @@ _ENDS = (int, type(None))
 
 def _computed_array(tensor: Tensor) -> Any:
     """The elements of a tensor that needs no gradient, if they lie on the host already."""
-    if requires_grad_flag(tensor):
-        return None
-    array = tensor._value().array
-    return array if array.__class__ is np.ndarray else None
+    array = tensor._value().array  # first, since reading a view may give it a history
+    return array if array.__class__ is np.ndarray and not requires_grad_flag(tensor) else None
 
 
 def _make_owned(storage: Storage) -> bool:

@@ -220,6 +220,16 @@ def test_a_graph_notices_the_change():
         product.backward()
 
 
+@pytest.mark.parametrize("read", [lambda view: view[0], lambda view: next(iter(view))])
+def test_an_element_of_a_view_has_the_history_that_its_base_got(read):
+    x, weight = torch.zeros(4), torch.ones(4, requires_grad=True)
+    view = x[0:3]
+    with torch.op_by_op():
+        x.add_(weight * 2)
+        read(view).backward()
+    assert weight.grad.tolist() == [2, 0, 0, 0]
+
+
 def test_rows_are_views():
     x = torch.arange(6.0).reshape(3, 2)
     for row in x:
