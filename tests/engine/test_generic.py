@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -162,6 +163,24 @@ def test_sizes_of_a_trace_that_failed_are_equal_to_nothing() -> None:
         np.testing.assert_array_equal(result, 2 * np.arange(size, dtype=np.float32))
     (variable,) = [size for size in sizes if type(size) is not int]
     assert not _equal_to_jax(variable, 6)
+
+
+@pytest.mark.parametrize(
+    "compute", [lambda x: x.flip(0) * 2, lambda x: torch.nn.functional.nll_loss(x, x.sum(-1).long())]
+)
+def test_a_trace_keeps_no_input_alive(compute: Callable[[Any], Any]) -> None:
+    """JAX leaves cycles of exceptions and frames behind, whether a size can be variable or not."""
+    gc.collect()
+    gc.disable()
+    try:
+        for size in range(2, 7):
+            x = torch.zeros(size, 3)
+            value = weakref.ref(x._value())
+            compute(x).sum().item()
+            del x
+            assert value() is None, size
+    finally:
+        gc.enable()
 
 
 def _equal_to_jax(size: Any, number: int) -> bool:

@@ -7,6 +7,7 @@ differently for a size that is not an ``int``.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Sequence
 
@@ -132,14 +133,22 @@ class Traces:
                 self._calls.pop(next(iter(self._calls)), None)
             variant, new = calls.variant_for(values)
             if variant is not None:
+                traced = None
                 try:
                     if new:
                         variant.generic = Generic(make, values, variant.places)
-                    return variant.trace(make, values)
+                    traced = variant.trace(make, values)
                 except Exception as reason:
                     # The function needs the actual number of a size, or its type. An error of the function itself is raised again below.
                     variant.generic = None
                     report.not_generic[f"{type(reason).__name__}: {str(reason)[:80]}"] += 1
+                if new:
+                    # JAX finds out by an exception that a size is no int, and each such exception is in a cycle with the frame that
+                    # caught it, which holds the frames of its callers and so the inputs of the op. If these lived until the garbage
+                    # collector runs by itself, they would be outputs of the program that is compiled next.
+                    gc.collect(1)
+                if traced is not None:
+                    return traced
             if len(calls.seen) >= MAX_SEEN:
                 del calls.seen[0]
             calls.seen.append(values)
