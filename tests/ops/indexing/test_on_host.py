@@ -272,6 +272,7 @@ def test_a_step_is_not_cut_by_a_table_of_results(engine_mode):
             loss = (weight * weight).sum()
             (grad,) = torch.autograd.grad(loss, weight)
             totals[0] += loss.detach()
+            assert grad is not None
             with torch.no_grad():
                 weight -= 0.1 * grad
             flush()
