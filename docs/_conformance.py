@@ -8,16 +8,17 @@ HERE = Path(__file__).parent
 PAGE, DATA = HERE / "conformance.md", HERE / "conformance.json"
 HEAD = """# Conformance
 
-PyTorch keeps a database of its operators (OpInfo), with samples of how each is called and of calls that must be refused. They were run
-on PyTorch {version} and on torchlike, on a CPU, and what came out compared: values, shapes, dtypes, gradients, exceptions. An operator
-counts as passed when **all** of the samples taken agree. Sparse layouts, internals and operators of other devices are left out.
+PyTorch keeps a database of its operators (OpInfo), with sample calls of each operator and calls that must raise an error. These samples
+were run with PyTorch {version} and with torchlike, on a CPU, and the results compared: values, shapes, dtypes, gradients, exceptions. An
+operator counts as passed if **all** of its samples that were run agree. Sparse layouts, PyTorch's internals and operators of other devices
+are left out.
 
-- **ops**: values, within a tolerance for the dtype; operators that do not take float32 are run with one that they take
+- **ops**: values, within a tolerance for the dtype; an operator that does not accept float32 is run with a dtype that it accepts
 - **grads**: gradients with respect to every input
-- **methods**: the same calls as methods, operators, in place and by other names
-- **errors**: calls that PyTorch refuses must be refused with the same type of exception
+- **methods**: the same calls as methods, as operators such as `+`, in place and by the operator's other names
+- **errors**: calls for which PyTorch raises an error must raise the same type of exception
 
-Written by `docs/_conformance.py` from `docs/conformance.json`; not to be edited.
+`docs/_conformance.py` writes this page from `docs/conformance.json`; do not edit it.
 
 | dtype | suite | samples of each operator | operators passed | of | share | samples passed | of |
 |---|---|---|--:|--:|--:|--:|--:|
@@ -25,13 +26,13 @@ Written by `docs/_conformance.py` from `docs/conformance.json`; not to be edited
 REST = """
 ## What differs
 
-Every operator of which a sample differs, and why.
+Every operator with a sample that differs, and the reason.
 
 """
 
 
 def load() -> dict[str, Any]:
-    """What was measured: ``results``, a row for each dtype and suite; ``remaining``, what differs; ``reasons``, by their names."""
+    """Reads the measurements: ``results`` has a row for each dtype and suite, ``remaining`` the differences, ``reasons`` why, by name."""
     return json.loads(DATA.read_text(encoding="utf-8"))
 
 

@@ -1,7 +1,7 @@
-"""Writes libraries.md: the libraries built on PyTorch that are run, and how each is installed without PyTorch.
+"""Writes libraries.md: the libraries built on PyTorch that are tested, and how to install each without PyTorch.
 
-python docs/_libraries.py             the page, from the programs in tests/libraries and what was recorded of the libraries
-python docs/_libraries.py --record    records what they need, in the environment of `make libraries`, and writes the page
+python docs/_libraries.py             writes the page, from the programs in tests/libraries and the recorded requirements
+python docs/_libraries.py --record    records the requirements, in the environment of `make libraries`, and writes the page
 """
 
 import ast
@@ -14,22 +14,22 @@ from pathlib import Path
 HERE = Path(__file__).parent
 PAGE, DATA = HERE / "libraries.md", HERE / "libraries.json"
 LIBRARIES = HERE.parent / "tests" / "libraries"
-# What torchlike brings, or stands in for.
+# What torchlike replaces or already requires.
 NOT_NEEDED = {"torch", "triton", "torchvision", "numpy", "jax", "jaxlib", "flax", "optax"}
 
 HEAD = """# Libraries
 
-Libraries built on PyTorch run unmodified: `python -m torchlike script.py`, `torchlike.alias()` or `%load_ext torchlike` makes
-`import torch` mean torchlike for them too. The {count} below are run, each in a program that uses it in earnest, and the numbers it
-prints are compared with those that PyTorch printed (`make libraries` does it again).
+Libraries built on PyTorch run unmodified: with `python -m torchlike script.py`, `torchlike.alias()` or `%load_ext torchlike`, their
+`import torch` means torchlike too. For each of the {count} libraries below, `make libraries` runs a program that uses it as its users do,
+and compares the numbers that the program prints with those that it printed with PyTorch.
 
-Written by `docs/_libraries.py`; not to be edited.
+`docs/_libraries.py` writes this page; do not edit it.
 
 ## Install one
 
-A library names PyTorch as a requirement, and `pip install` would fetch it. `--no-deps` leaves all requirements out; those that the library
-needs beside PyTorch are named below; those of them that build on PyTorch themselves (accelerate, transformers, gpytorch and others of this
-table) are installed in the same way. For example:
+A library requires PyTorch, so `pip install` would install it. With `--no-deps` pip installs no requirements at all. The last column of the
+table below names the requirements other than PyTorch; install them as usual, except those that require PyTorch themselves (accelerate,
+transformers, gpytorch and others of this table), which need `--no-deps` too. For example:
 
 ```
 pip install torchlike
@@ -38,8 +38,8 @@ pip install huggingface_hub pyyaml safetensors
 python -m torchlike train.py
 ```
 
-With many libraries it is easier to tell pip that PyTorch is there. A folder with this `pyproject.toml` is an empty package of its name;
-`pip install ./folder` comes first, and everything else as usual:
+If you need many libraries, it is easier to make pip believe that PyTorch is installed. A folder with this `pyproject.toml` is an empty
+package called `torch`. Run `pip install ./folder` first, and then install the libraries as usual:
 
 ```
 [build-system]
@@ -52,16 +52,16 @@ version = "2.13.0"
 bypass-selection = true
 ```
 
-## Those that are run
+## The libraries that are tested
 
-| library | version | what the program does | needs beside PyTorch |
+| library | version | what the program does | requirements other than PyTorch |
 |---|---|---|---|
 """
 
 TAIL = """
-A library that compiles code of its own against PyTorch (torchvision's operators, flash-attn, bitsandbytes, xformers) cannot load that part:
-`torch.ops.load_library` raises an OSError, and libraries that have a way in Python take it. torchlike brings torchvision's operators itself
-where torchvision is not installed.
+Some libraries compile code of their own against PyTorch (torchvision's operators, flash-attn, bitsandbytes, xformers). They cannot load
+that code: `torch.ops.load_library` raises an OSError, after which libraries that also have an implementation in Python use it. If
+torchvision is not installed, torchlike provides torchvision's operators.
 """
 
 
@@ -73,7 +73,7 @@ def versions() -> dict[str, str]:
 
 
 def programs() -> dict[str, list[str]]:
-    """What the programs do, by library as it calls itself in the first word of a program."""
+    """What the programs do, by library: a program's docstring begins with the library's name."""
     doings: dict[str, list[str]] = {}
     for path in sorted((LIBRARIES / "programs").glob("*.py")):
         library, _, doing = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition(": ")
@@ -88,7 +88,7 @@ def _key(name: str) -> str:
 
 
 def needs(name: str) -> list[str]:
-    """What a library requires beside PyTorch, without its extras."""
+    """The requirements of a library other than PyTorch, without its extras."""
     plain = [text for text in metadata.requires(name) or [] if ";" not in text or "extra" not in text.partition(";")[2]]
     names = {re.split(r"[ ;<>=!~\[(]", text)[0].lower().replace("_", "-") for text in plain}
     return sorted(names - NOT_NEEDED)

@@ -1,9 +1,9 @@
-"""A GPT over characters learns the Zen of Python by heart, and recites it.
+"""Trains a small GPT to predict the characters of the Zen of Python, and lets it generate text.
 
     python -m torchlike examples/char_gpt.py
     python examples/char_gpt.py                    with PyTorch itself
 
-Exits with an error unless it knows 90 % of the characters from those before them.
+Exits with an error unless it predicts 90 % of the characters from those before them.
 """
 
 import codecs
@@ -78,7 +78,7 @@ def main():
         if step % 100 == 0:
             print(f"step {step}: loss {loss.item():.4f}")
 
-    with torch.no_grad():  # every place of the text, seen from the characters before it
+    with torch.no_grad():  # predict each character of the text from the CONTEXT characters before it
         windows = data.unfold(0, CONTEXT + 1, 1)
         right = (model(windows[:, :-1])[:, -1].argmax(-1) == windows[:, -1]).float().mean().item()
     prompt = data[None, :CONTEXT]

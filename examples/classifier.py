@@ -1,9 +1,9 @@
-"""A classifier: a small network learns which of three spirals a point lies on.
+"""Trains a small network to classify points by which of three spirals they lie on.
 
     python -m torchlike examples/classifier.py
     python examples/classifier.py                  with PyTorch itself
 
-Exits with an error unless 97 % of points that it has not seen are right.
+Exits with an error unless it classifies 97 % of new points correctly.
 """
 
 import math

@@ -1,9 +1,9 @@
-"""A convolutional network tells drawn shapes apart: squares, discs, crosses and rings, anywhere in a noisy picture.
+"""Trains a convolutional network to recognize squares, discs, crosses and rings anywhere in a noisy picture.
 
     python -m torchlike examples/cnn.py
     python examples/cnn.py                         with PyTorch itself
 
-Exits with an error unless 95 % of pictures that it has not seen are right.
+Exits with an error unless it classifies 95 % of new pictures correctly.
 """
 
 import sys

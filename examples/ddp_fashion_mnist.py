@@ -2,8 +2,8 @@
 
     python -m torchlike.distributed.run --standalone --nproc-per-node 2 examples/ddp_fashion_mnist.py [--root DIR] [--epochs 3]
 
-The losses are those of one process with whole batches: try ``--nproc-per-node 1``. FashionMNIST is read from ``--root``; where it is not
-there, the small real sample that ships with torchlike is.
+The losses are the same as those of one process with whole batches: compare with ``--nproc-per-node 1``. FashionMNIST is read from
+``--root``. If it is not there, the small sample of it that is part of torchlike is used.
 """
 
 from __future__ import annotations

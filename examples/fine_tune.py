@@ -1,9 +1,9 @@
-"""Fine-tunes a network that was trained on other classes: its body stays frozen, a new last layer learns.
+"""Fine-tunes a network that was trained on other classes: it trains a new last layer and leaves all other layers frozen.
 
     python examples/fine_tune.py [--weights FILE, ADDRESS or DEFAULT] [--root DIR] [--device cpu] [--epochs 2] [--images 2000] [--seed 0]
 
-Without ``--weights`` a ResNet is first trained on the first five classes of FashionMNIST and saved. Then it is loaded, frozen, given
-a new last layer, and that layer is trained on the other five classes. ``--weights DEFAULT`` takes torchvision's, trained on ImageNet.
+Without ``--weights`` a ResNet is first trained on the first five classes of FashionMNIST and saved. Then it is loaded and frozen, gets a
+new last layer, and that layer is trained on the other five classes. ``--weights DEFAULT`` takes torchvision's weights from ImageNet.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ TESTED = 1024  # pictures
 
 
 def part(dataset: Any, classes: range, most: int) -> Subset:
-    """The first pictures of a data set that belong to some classes."""
+    """Returns the first pictures of a data set that belong to some classes."""
     wanted = [i for i, label in enumerate(dataset.targets.tolist()) if label in classes]
     return Subset(dataset, wanted[:most])
 
 
 def batches(data: Any, classes: range, device: str, shuffle: bool = False) -> Any:
-    """Pictures as the network wants them, in three channels, and labels that count from 0."""
+    """Returns pictures with three channels, as the network expects them, and labels that count from 0."""
     for X, y in DataLoader(data, batch_size=64, shuffle=shuffle, drop_last=shuffle):
         yield X.to(device).expand(-1, 3, -1, -1), y.to(device) - classes.start
 
 
 def train(model: Any, data: Any, classes: range, epochs: int, lr: float, device: str) -> None:
-    """Trains what is not frozen."""
+    """Trains the parameters that are not frozen."""
     loss_fn = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=lr, momentum=0.9)
     for epoch in range(epochs):
@@ -53,7 +53,7 @@ def train(model: Any, data: Any, classes: range, epochs: int, lr: float, device:
 
 
 def accuracy(model: Any, data: Any, classes: range, device: str) -> float:
-    """The share of pictures that a model is right about."""
+    """Returns the share of pictures that a model classifies correctly."""
     model.eval()
     with torch.no_grad():
         right = sum((model(X).argmax(1) == y).sum().item() for X, y in batches(data, classes, device))
@@ -71,7 +71,7 @@ def pretrain(path: str, sets: tuple[Any, Any], args: argparse.Namespace) -> None
 
 
 def pretrained(weights: str) -> Any:
-    """A network with weights: as many classes as they know."""
+    """Returns a network with the given weights, and with as many classes as they were trained on."""
     if weights == "DEFAULT":
         return models.resnet18(weights=weights)
     return models.resnet18(weights=weights, num_classes=len(FIRST))
@@ -79,7 +79,7 @@ def pretrained(weights: str) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Fine-tunes a ResNet with a frozen body on FashionMNIST.")
-    parser.add_argument("--weights", help="a file, an address or DEFAULT; else a network is trained first")
+    parser.add_argument("--weights", help="a file, an address or DEFAULT; by default a network is trained")
     parser.add_argument("--root", default=os.environ.get("TORCHLIKE_DATA", "data"), help="folder with FashionMNIST/raw")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, tpu or mps")
     parser.add_argument("--epochs", type=int, default=2)
@@ -99,9 +99,9 @@ def main() -> None:
         model = pretrained(weights)
 
     for parameter in model.parameters():
-        parameter.requires_grad = False  # the body stays as it is
-    model.fc = nn.Linear(model.fc.in_features, len(SECOND))  # new, and so not frozen
-    model.to(args.device).eval()  # the statistics of batch normalization stay as well
+        parameter.requires_grad = False  # freeze all layers
+    model.fc = nn.Linear(model.fc.in_features, len(SECOND))  # a new layer, which is not frozen
+    model.to(args.device).eval()  # so that the statistics of batch normalization do not change either
     frozen = {name: tensor.clone() for name, tensor in model.state_dict().items() if not name.startswith("fc.")}
     tested = part(sets[1], SECOND, TESTED)
     before = accuracy(model, tested, SECOND, args.device)

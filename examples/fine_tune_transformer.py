@@ -1,11 +1,11 @@
 """Fine-tunes a small BERT of the library transformers, loaded from a folder, with the library's own Trainer.
 
-    pip install --no-deps transformers accelerate        and what the page on libraries names beside PyTorch
+    pip install --no-deps transformers accelerate        and the requirements that the page on libraries names
     python -m torchlike examples/fine_tune_transformer.py
     python examples/fine_tune_transformer.py             with PyTorch itself
 
 The model is made and saved first, so that nothing is downloaded. It then learns whether a sequence has more low tokens than high ones.
-Exits with an error unless 90 % of new sequences are right.
+Exits with an error unless it classifies 90 % of new sequences correctly.
 """
 
 import sys
@@ -54,7 +54,7 @@ def main():
             max_position_embeddings=LENGTH + 1,
         )  # fmt: skip
         BertForMaskedLM(config).save_pretrained(folder)
-        model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=2)  # a new head on the body
+        model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=2)  # adds a new last layer
         options = TrainingArguments(
             output_dir=folder, num_train_epochs=5, per_device_train_batch_size=32, learning_rate=2e-3,
             logging_steps=25, save_strategy="no", report_to=[], disable_tqdm=True, use_cpu=True,

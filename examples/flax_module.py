@@ -1,8 +1,8 @@
-"""A module written in flax is a part of a torchlike model, is trained by a torchlike optimizer, and saved with it.
+"""Uses a module written in flax as a part of a torchlike model, trains it with a torchlike optimizer, and saves and loads it.
 
     python examples/flax_module.py
 
-Exits with an error unless the loss falls a hundredfold and the model that is loaded again says the same.
+Exits with an error unless the loss falls to a hundredth and the loaded model predicts the same as the saved one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torchlike import nn
 
 
 class Residual(nnx.Module):
-    """x + W2 gelu(W1 norm(x)), as flax's users write it."""
+    """Computes x + W2 gelu(W1 norm(x)), written in flax."""
 
     def __init__(self, width: int, rngs: nnx.Rngs) -> None:
         self.norm = nnx.LayerNorm(width, rngs=rngs)
@@ -34,7 +34,7 @@ class Model(nn.Module):
     def __init__(self, seed: int) -> None:
         super().__init__()
         self.enter = nn.Linear(2, 16)
-        self.body = Residual(16, nnx.Rngs(seed))  # becomes an nn.Flax, with parameters like any layer's
+        self.body = Residual(16, nnx.Rngs(seed))  # becomes an nn.Flax, whose parameters the model sees
         self.leave = nn.Linear(16, 1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -64,7 +64,7 @@ def main() -> None:
         other = Model(seed=1)
         other.load_state_dict(torch.load(path))
     same = torch.equal(model(X), other(X))
-    print(f"The model that was loaded says the same: {same}")
+    print(f"The loaded model predicts the same: {same}")
     if losses[-1] > losses[0] / 100 or not same:
         sys.exit(f"Expected a loss of less than {losses[0] / 100:.5f}, and the same answers.")
 

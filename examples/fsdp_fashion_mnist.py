@@ -2,8 +2,8 @@
 
     python examples/fsdp_fashion_mnist.py [--root DIR] [--epochs 2] [--devices 8]
 
-Beside it the same classifier is trained on one device: the losses are the same. Without an accelerator the devices are threads of the
-CPU. FashionMNIST is read from ``--root``; where it is not there, the small real sample that ships with torchlike is.
+For comparison the same classifier is also trained on one device; the losses are the same. Without an accelerator the devices are threads
+of the CPU. FashionMNIST is read from ``--root``. If it is not there, the small sample of it that is part of torchlike is used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def load(root: str) -> Any:
 
 
 def train(data: Any, epochs: int, sharded: bool) -> list[float]:
-    """The mean loss of each epoch."""
+    """Trains the classifier and returns the mean loss of each epoch."""
     torch.manual_seed(0)
     model: Any = nn.Sequential(
         nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--devices", type=int, default=8)
     options = parser.parse_args()
-    # Read when the first device is asked for.
+    # JAX reads the number of devices when the first device is used, so it is set before that.
     os.environ.setdefault("XLA_FLAGS", f"--xla_force_host_platform_device_count={options.devices}")
     data = load(options.root)
     alone, together = train(data, options.epochs, False), train(data, options.epochs, True)

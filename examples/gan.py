@@ -3,7 +3,7 @@
     python -m torchlike examples/gan.py
     python examples/gan.py                         with PyTorch itself
 
-Exits with an error unless its points lie near the ring, and all around it.
+Exits with an error unless its points lie near the ring and in all parts of it.
 """
 
 import math

@@ -1,8 +1,8 @@
-"""An optimizer of one's own, put together from optax: clipping, Adam's moments, decay of weights, a warm-up and a cosine.
+"""Composes an optimizer from optax's transformations: clipping, Adam's moments, weight decay, a warm-up and a cosine schedule.
 
     python examples/optax_optimizer.py
 
-Exits with an error unless the loss falls a hundredfold. optax and JAX are there already: torchlike's own optimizers are built on them.
+Exits with an error unless the loss falls to a hundredth. optax and JAX are installed with torchlike, whose own optimizers use them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Trend(NamedTuple):
 
 
 def agree(shrink: float = 0.5) -> optax.GradientTransformation:
-    """Shrinks an element's update where its sign has changed since the last step: a transformation written by hand."""
+    """A transformation of our own: shrinks an element's update if its sign has changed since the last step."""
 
     def init(params: Any) -> Trend:
         return Trend(jax.tree.map(jnp.zeros_like, params))

@@ -1,9 +1,10 @@
-"""Reinforcement learning: a policy learns to balance a pole on a cart, by policy gradients with a baseline.
+"""Trains a policy to balance a pole on a cart, by policy gradients with a baseline (REINFORCE).
 
     python -m torchlike examples/reinforce.py
     python examples/reinforce.py                   with PyTorch itself
 
-Exits with an error unless the pole stands for 150 of 200 steps, on average, at the end. 32 carts run at once: their physics is tensors.
+Exits with an error unless the pole stands for 150 of 200 steps on average at the end. Tensors hold the states of 32 carts, which are
+simulated together.
 """
 
 import sys
@@ -17,7 +18,7 @@ CARTS, STEPS = 32, 200
 
 
 def move(state, action):
-    """The state (N, 4) of each cart, position, speed, angle and turning speed, 0.02 seconds after a push to one side."""
+    """Returns the state (N, 4) of each cart, position, speed, angle and turning speed, 0.02 seconds after a push to one side."""
     x, speed, angle, turning = state.unbind(1)
     force = 20.0 * action - 10.0
     sin, cos = angle.sin(), angle.cos()
@@ -32,7 +33,7 @@ def stands(state):
 
 
 def play(policy):
-    """One round of all carts: logarithms of probabilities, and whether each cart still stood, both (steps, N)."""
+    """Simulates one round of all carts; returns the actions' log probabilities and whether each pole still stood, both (steps, N)."""
     state = torch.rand(CARTS, 4) * 0.1 - 0.05
     standing = torch.ones(CARTS)
     logs, alive = [], []
@@ -55,7 +56,7 @@ def main():
     recent = []
     for update in range(30):
         logs, alive = play(policy)
-        returns = alive.flip(0).cumsum(0).flip(0)  # (steps, N): for how long each cart goes on standing
+        returns = alive.flip(0).cumsum(0).flip(0)  # (steps, N): for how many more steps each pole stands
         baseline = (returns * alive).sum(1, keepdim=True) / alive.sum(1, keepdim=True).clamp(min=1)
         advantage = (returns - baseline) * alive
         loss = -(logs * advantage / (advantage.std() + 1e-6)).sum() / alive.sum()

@@ -1,9 +1,9 @@
-"""An LSTM forecasts a noisy series from its last 40 values.
+"""Trains an LSTM to forecast a noisy series from its last 40 values.
 
     python -m torchlike examples/series.py
     python examples/series.py                      with PyTorch itself
 
-Exits with an error unless its error is less than a fifth of that of saying "as now".
+Exits with an error unless its squared error is less than a fifth of that of predicting the last value again.
 """
 
 import sys
@@ -16,7 +16,7 @@ WINDOW = 40
 
 
 class Forecaster(nn.Module):
-    """Reads a window of the series and says the next value."""
+    """Predicts the value that follows a window of the series."""
 
     def __init__(self, hidden=32):
         super().__init__()
@@ -32,7 +32,7 @@ def main():
     torch.manual_seed(0)
     time = torch.arange(1200.0)
     series = torch.sin(0.35 * time) + 0.6 * torch.sin(0.11 * time + 1) + 0.05 * torch.randn(1200)
-    windows = series.unfold(0, WINDOW + 1, 1)  # (1160, 41): views of the series, each a step later
+    windows = series.unfold(0, WINDOW + 1, 1)  # (1160, 41): windows, each one step later than the last
     X, y = windows[:, :-1], windows[:, -1]
     train, test = slice(0, 900), slice(900, None)
 
@@ -55,7 +55,7 @@ def main():
     with torch.no_grad():
         error = nn.functional.mse_loss(model(X[test]), y[test]).item()
     as_now = nn.functional.mse_loss(X[test][:, -1], y[test]).item()
-    print(f"mean squared error {error:.4f}; of saying that nothing changes {as_now:.4f}")
+    print(f"mean squared error {error:.4f}; of predicting the last value again {as_now:.4f}")
     if error > TARGET * as_now:
         sys.exit(f"Expected less than {TARGET * as_now:.4f}.")
 

@@ -1,9 +1,9 @@
-"""A variational autoencoder finds the two numbers behind pictures of a bright spot: where it is.
+"""Trains a variational autoencoder on pictures of a bright spot; its two codes should give the spot's position.
 
     python -m torchlike examples/vae.py
     python examples/vae.py                         with PyTorch itself
 
-Exits with an error unless the two numbers say where the spot is: a linear map from them explains 90 % of the variance of the place.
+Exits with an error unless a linear map from the two codes explains 90 % of the variance of the spot's position.
 """
 
 import sys
@@ -17,7 +17,7 @@ SIZE = 12
 
 
 def spots(count):
-    """Places (N, 2) in the unit square, and pictures (N, 144) with a spot there."""
+    """Returns positions (N, 2) in the unit square, and pictures (N, 144) with a spot at each."""
     place = torch.rand(count, 2)
     grid = torch.linspace(0, 1, SIZE)
     rows = (grid[None, :, None] - place[:, 0, None, None]) ** 2
@@ -41,7 +41,7 @@ class VAE(nn.Module):
 
 
 def explained(codes, place):
-    """The share of the variance of the place that a linear map from the codes explains."""
+    """Returns the share of the positions' variance that a linear map from the codes explains."""
     inputs = torch.cat([codes, torch.ones(len(codes), 1)], dim=1)
     rest = place - inputs @ torch.linalg.lstsq(inputs, place).solution
     return 1 - (rest.var(0) / place.var(0)).mean().item()
