@@ -1,4 +1,4 @@
-"""Which dtypes meet which in the tables of `test_dtypes.py`."""
+"""Computes the tables of `test_dtypes.py`: promotion, products and limits of all dtypes."""
 
 from types import ModuleType
 from typing import Any
@@ -13,7 +13,7 @@ LIMITS = ["bits", "max", "min", "eps", "tiny", "smallest_normal", "resolution", 
 
 
 def or_error(function: Any, *args: Any) -> str:
-    """The result as text, or the error's."""
+    """The result as text, or the error's text."""
     try:
         return str(function(*args)).removeprefix("torch.")
     except Exception as error:
@@ -21,13 +21,13 @@ def or_error(function: Any, *args: Any) -> str:
 
 
 def promotions(torch: ModuleType) -> dict[str, str]:
-    """`promote_types` of every pair."""
+    """The result of `promote_types` for every pair."""
     dtypes = {name: getattr(torch, name) for name in NAMES}
     return {f"{a} {b}": or_error(torch.promote_types, dtypes[a], dtypes[b]) for a in NAMES for b in NAMES}
 
 
 def products(torch: ModuleType) -> dict[str, str]:
-    """The dtype of a product: of tensors with and without dimensions, and of tensors and Python's numbers."""
+    """The dtypes of products of tensors with and without dimensions, and of tensors and Python's numbers."""
     with_dims = {name: torch.ones(2, dtype=getattr(torch, name)) for name in MET}
     without = {name: torch.ones((), dtype=getattr(torch, name)) for name in MET}
     found = {}

@@ -1,4 +1,4 @@
-"""Calls that ``__torch_function__`` is asked about, and what it is given; programs with subclasses and modes, and what they print."""
+"""Calls and programs with subclasses and modes that override ``__torch_function__``, and what it receives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-# ``a``: two floats, ``i``: two integers, ``m``: a matrix, all of a subclass; ``t``: a plain matrix; ``c``: another class that overrides.
+# ``a``: two floats, ``i``: two integers, ``m``: a matrix, all of a subclass; ``t``: a plain matrix; ``c``: of another overriding class.
 CALLS = """
 a+1; 1+a; a-1; 1-a; a*2; 2*a; a/2; 2/a; a//2; 2//a; a%2; 2%a; a**2; 2**a; m@a; t@a
 i&1; 1&i; i|1; 1|i; i^1; 1^i; i<<1; 1<<i; i>>1; 1>>i; -a; +a; abs(a); ~i
@@ -223,14 +223,14 @@ def _subclass(torch: Any) -> type:
 
 
 def _neutral(text: object) -> str:
-    """A text without what says which framework wrote it, and where in memory things lie."""
+    """Removes the framework's name and memory addresses from a text."""
     text = re.sub(r" \(Triggered internally at [^)]*\)", "", str(text))
     text = re.sub(r"<class '[\w.<>]*\.(\w+)'>", r"<class '\1'>", text)
     return re.sub(r"0x[0-9a-f]+", "0x", text.replace("torchlike", "torch"))
 
 
 def calls(torch: Any) -> dict[str, str]:
-    """By call: the type of its result or its error, then each function asked about, with types, count of arguments, and keywords."""
+    """By call: the type of its result or its error, then each call of ``__torch_function__``: function, types, arguments, keywords."""
     log: list[str] = []
 
     def note(func: Any, types: Any, args: Any, kwargs: Any) -> None:
@@ -275,7 +275,7 @@ def calls(torch: Any) -> dict[str, str]:
 
 
 def outputs(torch: Any, programs: dict[str, str], **further: Any) -> dict[str, list[str]]:
-    """What each program says, and the error that ends it."""
+    """The output of each program, and the error that ends it."""
     found: dict[str, list[str]] = {}
     globals()["Sub"] = _subclass(torch)
     for name, program in programs.items():

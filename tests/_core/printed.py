@@ -1,4 +1,4 @@
-"""A table of tensors and of printing options: their values, and the text that a framework prints for them."""
+"""Rows of tensors and printing options, and the text that a framework prints for them."""
 
 from collections.abc import Iterator
 from types import ModuleType
@@ -10,7 +10,7 @@ FLOATS = ["float32", "float64", "float16", "bfloat16"]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 COMPLEX = ["complex64", "complex128"]
 
-# Values in which each rule of notation shows: whole, fixed, scientific, its borders, and what takes no part.
+# Values for each rule of notation: integral, fixed, scientific, the borders between them, and values that do not take part.
 REALS = [
     [0.0],
     [0.0, -0.0, NAN, INF, -INF],
@@ -65,7 +65,7 @@ def values_of(tensor: Any) -> list[Any]:
 
 
 def case(torch: ModuleType, tensor: Any, options: dict[str, Any] | None = None, **facts: Any) -> dict[str, Any]:
-    """One row: the arguments of `format_tensor`, and PyTorch's text."""
+    """Returns one row: the arguments of `format_tensor`, and PyTorch's text."""
     row = {"values": values_of(tensor), "shape": list(tensor.shape), "dtype_name": str(tensor.dtype).split(".")[1]}
     torch.set_printoptions(**(options or {}))
     row["text"] = repr(tensor)
@@ -82,7 +82,7 @@ def case(torch: ModuleType, tensor: Any, options: dict[str, Any] | None = None, 
 def ranged(
     torch: ModuleType, shape: tuple[int, ...], dtype: str, options: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A row of quarters 0, 0.25, 0.5... in `shape`, whose values need no list."""
+    """Returns a row of quarters 0, 0.25, 0.5... in `shape`, so that the file need not list the values."""
     count = torch.Size(shape).numel()
     row = case(torch, (torch.arange(count) / 4).reshape(shape).to(getattr(torch, dtype)), options)
     row["values"] = "quarters"

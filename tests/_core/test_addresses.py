@@ -1,4 +1,4 @@
-"""Addresses of memory: the bytes there are the tensor's, whoever writes them, as long as its storage lives."""
+"""The bytes at a tensor's address are the tensor's elements, whoever writes them, as long as its storage lives."""
 
 import ctypes
 import gc
@@ -56,7 +56,7 @@ def test_writes_go_there(write, expected):
     gc.collect()
     assert at(address, "float32", 4) == np.ravel(expected).tolist()
     assert t.data_ptr() == address
-    poke(address, np.array([50.0], np.float32))  # and somebody else writes there
+    poke(address, np.array([50.0], np.float32))  # and other code writes there
     assert (t[0, 0].item(), (t * 2)[0, 0].item()) == (50, 100)
 
 
@@ -65,7 +65,7 @@ def test_equal_where_memory_is_shared_and_only_there():
     for same in (x.detach(), x.data, x.view(-1), x.T, x[:2], x.view(torch.int32), torch.nn.Parameter(x)):
         assert same.data_ptr() == x.data_ptr()
     assert x[1:, 2:].data_ptr() - x.data_ptr() == 6 * 4
-    others = [x.clone(), x + 0, torch.tensor(x.tolist())]  # all alive: memory that is free is used again
+    others = [x.clone(), x + 0, torch.tensor(x.tolist())]  # all are alive, since freed memory is used again
     assert len({t.data_ptr() for t in (x, *others)}) == 4
     assert x[1].untyped_storage().data_ptr() == x.untyped_storage().data_ptr() == x.data_ptr()
     z = torch.tensor([1 + 2j, 3j])
@@ -127,7 +127,7 @@ def test_parameters_whose_addresses_are_known_train_as_others():
 
 
 def test_as_safetensors_uses_addresses():
-    """The steps of ``safetensors.torch``: who shares memory, whether a tensor covers it, and its bytes."""
+    """The steps of ``safetensors.torch``: which tensors share memory, whether one covers its storage, and its bytes."""
 
     def ends(tensor: torch.Tensor) -> tuple[int, int]:
         start = tensor.data_ptr()

@@ -1,4 +1,4 @@
-"""Names of devices, what is there, and placing tensors on them. What needs a GPU is skipped without one."""
+"""Names of devices, available devices, and placing tensors on them. Tests that need a GPU are skipped without one."""
 
 import copy
 import pickle
@@ -34,7 +34,7 @@ def test_devices_are_compared_by_value():
 
 
 def test_tpu_is_a_name_too():
-    """Not one of PyTorch's own: there it is `xla`."""
+    """PyTorch has no such name and calls it `xla`."""
     assert str(torch.device("tpu:0")) == "tpu:0"
 
 
@@ -101,7 +101,8 @@ def test_two_devices_do_not_mix():
         RuntimeError, match="^Expected all tensors to be on the same device, but found at least two devices"
     ):
         torch.ones(2) + torch.ones(2, device="cuda")
-    assert (torch.ones(2, device="cuda") * torch.tensor(2.0)).tolist() == [2.0, 2.0]  # a 0-dim one may come along
+    # Only a 0-dim tensor may be on another device.
+    assert (torch.ones(2, device="cuda") * torch.tensor(2.0)).tolist() == [2.0, 2.0]
 
 
 @gpu

@@ -1,4 +1,4 @@
-"""dtype objects, how they promote, what tensors are made with, and casts."""
+"""dtype objects, promotion, default dtypes of new tensors, and casts."""
 
 import copy
 import pickle
@@ -95,7 +95,7 @@ def test_casting_methods(method, name):
     cast = getattr(x, method)()
     assert cast.dtype is getattr(torch, name)
     assert cast.dtype is x.to(getattr(torch, name)).dtype
-    assert getattr(cast, method)() is cast  # nothing to do: the same tensor
+    assert getattr(cast, method)() is cast  # no cast is needed: the same tensor
     if not cast.dtype.is_floating_point:
         assert cast.tolist() == ([False, True, True] if method == "bool" else [0, 1, 2])
 

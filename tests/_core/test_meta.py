@@ -1,4 +1,4 @@
-"""The meta device: shapes, dtypes and strides, no elements and no programs. The words are those of PyTorch 2.13."""
+"""The meta device: tensors have shapes, dtypes and strides, and no elements or programs. The messages are those of PyTorch 2.13."""
 
 import copy
 import io
@@ -96,7 +96,7 @@ def test_reading_it_is_refused(read, error, words):
         (lambda m, c: torch.ones((), device="meta") + c, "cpu", "meta"),
         (lambda m, c: torch.cat([c, m]), "meta", "cpu"),
         (lambda m, c: m == c, "cpu", "meta"),
-        # PyTorch lets these run, and reads what happens to be in memory.
+        # PyTorch lets these run, and reads arbitrary memory.
         (lambda m, c: m @ c.T, "cpu", "meta"),
         (lambda m, c: F.linear(c, m), "meta", "cpu"),
         (lambda m, c: c[torch.tensor([0], device="meta")], "meta", "cpu"),

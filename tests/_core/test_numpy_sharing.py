@@ -7,7 +7,7 @@ import pytest
 
 import torchlike as torch
 
-# ---- a tensor's memory seen by NumPy
+# ---- NumPy arrays over a tensor's memory
 
 
 def test_each_side_sees_what_the_other_writes():
@@ -45,7 +45,7 @@ def test_every_way_to_write_is_seen(write, expected):
     n = t.numpy()
     exec(write, {"torch": torch, "t": t})
     assert n.tolist() == expected
-    n[0, 0] = 50  # and it goes on
+    n[0, 0] = 50  # and sharing goes on
     assert t[0, 0].item() == 50
 
 
@@ -56,7 +56,7 @@ def test_numpys_writes_reach_views_and_later_operations():
     n[1, 2] = 100
     assert (row.tolist(), column.tolist()) == ([3.0, 4.0, 100.0], [2.0, 100.0])
     assert (t * 2)[1, 2].item() == 200
-    assert twice[1, 2].item() == 10  # computed before
+    assert twice[1, 2].item() == 10  # computed before the write
     n[1] = 0
     assert row.sum().item() == 0
 
@@ -84,7 +84,7 @@ def test_two_arrays_of_one_tensor_share_too():
 
 def test_a_view_of_the_array_keeps_the_sharing_alive():
     t = torch.zeros(4)
-    part = t.numpy()[1:3]  # the array itself is gone
+    part = t.numpy()[1:3]  # the array itself has been freed
     gc.collect()
     part[:] = 5
     assert t.tolist() == [0, 5, 5, 0]
@@ -175,7 +175,7 @@ def test_bfloat16_has_no_numpy():
         torch.ones(1, dtype=torch.bfloat16).numpy()
 
 
-# ---- NumPy's memory seen by a tensor
+# ---- tensors over NumPy's memory
 
 
 def test_from_numpy_shares_both_ways():
@@ -248,7 +248,7 @@ def test_from_numpy_of_read_only_memory_warns_once(monkeypatch):
     assert t.tolist() == torch.from_numpy(n).tolist() == [0, 0]
 
 
-# ---- NumPy's own ways to ask
+# ---- NumPy's own functions called with tensors
 
 
 def test_asarray_shares_and_array_copies():

@@ -1,4 +1,4 @@
-"""Arrays of NumPy's subclasses: tensors made of them are those of the plain array over the same memory."""
+"""A tensor made from an instance of a subclass of NumPy's array equals one made from the plain array over the same memory."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDepre
 
 
 class Sub(np.ndarray):
-    """A subclass as a library may have one."""
+    """A subclass such as a library may define."""
 
 
 @pytest.fixture

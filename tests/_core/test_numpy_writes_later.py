@@ -1,4 +1,4 @@
-"""What NumPy writes after a line has no effect on that line: results hold the memory of the time of the call, as PyTorch's do."""
+"""A result is computed from the memory as it was at the call: later writes through NumPy do not change it, as in PyTorch."""
 
 import copy
 import io
@@ -143,7 +143,7 @@ def flat(results):
 def test_results_hold_the_memory_of_the_time_of_the_call(read, share):
     expected = [t.tolist() for t in flat(read(torch.tensor(numbers())))]
     array, x = share()
-    for _ in range(2):  # recorded, and then known
+    for _ in range(2):  # recorded first, and known afterwards
         results = flat(read(x.detach()))
         array[...] = 70.0
         assert [t.tolist() for t in results] == expected
@@ -206,7 +206,7 @@ def test_steps_and_numpy_take_turns_at_a_parameter(optimizer):
 
 
 def test_the_backward_pass_is_that_of_the_forward_pass():
-    """PyTorch takes what is in the memory by then, without a word: see ``docs/migration.md``."""
+    """PyTorch silently uses the memory's later elements: see ``docs/migration.md``."""
     array, w = numbers(), torch.ones(2, 3, requires_grad=True)
     value = (w * torch.from_numpy(array)).sum()
     array[...] = 70.0

@@ -1,4 +1,4 @@
-"""Tensors that are given other memory: what their version counter and the graphs made before know of it."""
+"""Tensors whose memory is replaced: their version counters, and the graphs that were recorded before."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""``__torch_function__``: who is asked about what, and what becomes of subclasses, are compared with what PyTorch did."""
+"""``__torch_function__``: its calls, and the types of results with subclasses, agree with what PyTorch recorded."""
 
 import inspect
 import subprocess
@@ -64,7 +64,7 @@ print(torch.ones(2) - Wrapper(), torch.ones(2, 2) @ Wrapper(), torch.chunk(Wrapp
 
 
 def test_the_signature_of_a_function_stays_what_it_was():
-    assert overrides.resolve_name(torch.add) == "torch.add"  # from here on functions ask
+    assert overrides.resolve_name(torch.add) == "torch.add"  # from here on functions look for __torch_function__
     assert list(inspect.signature(torch.split).parameters) == ["tensor", "split_size_or_sections", "dim"]
     assert str(inspect.signature(torch.nn.functional.relu)) == "(input: 'Tensor', inplace: 'bool' = False) -> 'Tensor'"
     assert torch.add.__name__ == "add"
@@ -73,7 +73,7 @@ def test_the_signature_of_a_function_stays_what_it_was():
 def test_who_looks_at_the_frames_of_an_error_finds_the_variables_of_an_overridable_function():
     import torchlike.overrides as overrides
 
-    assert overrides.has_torch_function(()) is False  # from now on functions ask
+    assert overrides.has_torch_function(()) is False  # from here on functions look for __torch_function__
     with pytest.raises(RuntimeError) as caught:
         torch.ones(2) + torch.ones(3)
     trace = caught.value.__traceback__

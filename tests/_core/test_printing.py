@@ -1,4 +1,4 @@
-"""The printed text of tensors: equal to PyTorch's recorded one, its options, and its cost."""
+"""The printed text of tensors equals PyTorch's recorded text; printing options; the cost of printing."""
 
 import re
 
@@ -72,7 +72,7 @@ def test_memory_order_does_not_matter(order):
 
 
 def test_a_summary_reads_its_ends_alone():
-    # 10**12 elements: anything that walks them all would not come back.
+    # 10**12 elements: a function that reads them all would not end.
     huge = np.broadcast_to(np.float32(0.5), (10**6, 10**6))
     row = "[0.5000, 0.5000, 0.5000,  ..., 0.5000, 0.5000, 0.5000]"
     rows = [row, row, row, "...", row, row, row]
@@ -116,7 +116,7 @@ def test_unknown_option():
 
 
 class Tensor:
-    """What `format_item` needs of a tensor."""
+    """Has the attributes that `format_item` reads."""
 
     def __init__(self, value):
         self.value = np.array(value)

@@ -1,4 +1,4 @@
-"""torch.Size: a tuple that stays one of its kind under addition, and leaves lists alone."""
+"""torch.Size: the sum with a tuple is a Size, and a list that a Size is added to stays a list."""
 
 from operator import add
 

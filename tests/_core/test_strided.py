@@ -1,4 +1,4 @@
-"""The geometry of views, held to NumPy's strides."""
+"""The geometry of views, compared with NumPy's strides."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_contiguous_is_numpys(view):
 
 @pytest.mark.parametrize("view", VIEWS, ids=range(len(VIEWS)))
 def test_windows_select_the_same_elements(view):
-    """Where a layout is a window in each dimension, reading the window gives the view."""
+    """If a layout is a window in each dimension, reading the window gives the view."""
     found = layout(view, BASE).windows_of(BASE.shape)
     if found is None:
         assert view is VIEWS[-1] or view is VIEWS[-2]  # a diagonal, and a run across rows

@@ -1,4 +1,4 @@
-"""Tensor as Python sees it: what it tells of itself, how it turns into Python's own things, copies, pickles, containers."""
+"""Tensor as a Python object: its attributes, conversions to Python's types, copies, pickles, containers."""
 
 import copy
 import io
@@ -10,7 +10,7 @@ import pytest
 
 import torchlike as torch
 
-# ---- what it tells
+# ---- attributes
 
 
 def test_shape_and_its_kin():
@@ -65,7 +65,7 @@ def test_device_of_a_cpu_tensor():
     assert (x.device, x.is_cpu, x.get_device()) == (torch.device("cpu"), True, -1)
 
 
-# ---- to Python's own things
+# ---- conversions to Python's types
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_tensor_is_a_key_by_identity():
     assert hash(a) != hash(b)
     names = {a: "a", b: "b"}
     assert (names[a], names[b]) == ("a", "b")
-    a += 1  # what it holds does not matter
+    a += 1  # whatever its elements are
     assert names[a] == "a"
     assert len({a, b, a.detach()}) == 3
 
@@ -290,7 +290,7 @@ def test_a_result_is_a_leaf_once_pickled():
     assert (back.tolist(), back.requires_grad, back.is_leaf) == ([2.0], True, True)
 
 
-# ---- data, set in place of another
+# ---- assignment to data
 
 
 def test_data_is_the_same_memory_without_history():

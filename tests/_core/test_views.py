@@ -1,4 +1,4 @@
-"""Views share memory: writes through them, layouts, versions, gradients, NumPy on the other side."""
+"""Views share memory: writes through them, layouts, versions, gradients, and arrays of NumPy over the same memory."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_memory_is_read_as_another_dtype(tensor, dtype, expected):
 
 def test_writing_through_a_view_of_another_element_size_writes_the_bits():
     x = torch.zeros(2, 2)
-    x[1].view(torch.int16)[1] = 0x3F80  # the upper half of 1.0
+    x[1].view(torch.int16)[1] = 0x3F80  # the upper half of the bits of 1.0
     assert x.tolist() == [[0.0, 0.0], [1.0, 0.0]]
 
 
@@ -117,13 +117,13 @@ def test_memory_of_channels_last():
 
 
 def slices(size):
-    """A slice of a dimension in NumPy's and PyTorch's common form."""
+    """Draws a slice of a dimension in the form that NumPy and PyTorch share."""
     return st.tuples(st.integers(-size, size), st.integers(-size, size + 2), st.integers(1, 3)).map(lambda s: slice(*s))
 
 
 @st.composite
 def view_steps(draw, shape):
-    """One view operation that both NumPy and torchlike have: two functions of the array."""
+    """Draws a view operation of both NumPy and torchlike, as two functions of the array."""
     rank = len(shape)
     kinds = ["index", "none"] + (["permute", "slice", "reshape"] if rank else []) + (["diagonal"] if rank > 1 else [])
     kind = draw(st.sampled_from(kinds))
@@ -152,7 +152,7 @@ def view_steps(draw, shape):
 
 
 def diagonal(array, offset, first, second):
-    """Shape and strides of a writable diagonal: NumPy's own is read-only."""
+    """Returns shape and strides of a writable diagonal, since NumPy's diagonal is read-only."""
     found = array.diagonal(offset, first, second)
     start = array[
         tuple(

@@ -1,4 +1,4 @@
-"""Views of memory that NumPy shares, where they show something else than the elements that lie there: conjugates, parts, other dtypes."""
+"""Views of memory shared with NumPy whose elements differ from those in memory: conjugates, parts, other dtypes."""
 
 import io
 from typing import Any
@@ -109,7 +109,7 @@ WRITES = {
 def test_read_as_from_memory_of_its_own(read, make):
     found, expected = read(make()), read(own())
     assert found.dtype is expected.dtype
-    assert (found + 0).tolist() == (expected + 0).tolist()  # what operations see
+    assert (found + 0).tolist() == (expected + 0).tolist()  # what operations read
     assert found.tolist() == expected.tolist()
 
 

@@ -1,4 +1,4 @@
-"""backward and grad: accumulation, what is kept and freed, higher order, what they refuse, long and wide graphs, threads."""
+"""backward and grad: accumulation, kept and freed tensors, higher order, errors, long and wide graphs, threads."""
 
 import gc
 import re
@@ -56,7 +56,7 @@ def test_with_create_graph_a_new_gradient_is_made():
     assert w.grad is not first
     assert (first.tolist(), w.grad.tolist()) == ([12.0], [24.0])
     assert w.grad.requires_grad
-    w.grad = None  # else leaf and gradient hold each other
+    w.grad = None  # otherwise the leaf and its gradient keep each other alive
 
 
 def test_one_leaf_used_many_times():
@@ -100,7 +100,7 @@ def test_only_leaves_get_gradients():
     assert w.grad.item() == 6.0
 
 
-# ---- the vector it starts with
+# ---- the gradient of the root
 
 
 def test_backward_of_a_vector_takes_a_weight_for_each_element():
@@ -112,7 +112,7 @@ def test_backward_of_a_vector_takes_a_weight_for_each_element():
 def test_the_weights_may_be_of_another_float_dtype_and_of_one_element():
     w = leaf(1.0)
     (w * 2).backward(torch.tensor([3.0]))
-    (w * 2).backward()  # one element needs none
+    (w * 2).backward()  # a root of one element needs none
     (w * 2).sum().backward(gradient=torch.tensor(1.0))
     assert w.grad.item() == 10.0
 
@@ -131,7 +131,7 @@ def test_a_leaf_is_a_root_too():
     assert w.grad.item() == 1.0
 
 
-# ---- what is freed
+# ---- freed tensors
 
 
 def test_a_second_pass_needs_retain_graph():
@@ -306,7 +306,7 @@ def test_a_chain_of_ten_thousand_steps():
         y = y + 1
     y.sum().backward()
     assert (y.item(), w.grad.item()) == (10_001.0, 1.0)
-    del y  # and it is taken down without recursion
+    del y  # and the graph is freed without recursion
     gc.collect()
 
 
@@ -361,7 +361,7 @@ def test_threads_accumulate_into_one_leaf():
             together.wait()
             (own * own).sum().backward()
             assert own.grad.item() == 4.0
-        except Exception as error:  # told by the main thread
+        except Exception as error:  # the main thread raises the error
             trouble.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -377,14 +377,14 @@ def test_threads_accumulate_into_one_leaf():
     assert w.grad.item() == 3.0
 
 
-# ---- leaves that are switched off
+# ---- leaves whose requires_grad is switched off
 
 
 @pytest.mark.parametrize(
     "build", ["(w * v).sum()", "(w + v).sum()", "((w * v).sum() + w.sum())", "(v * 2 + w).exp().sum()"]
 )
 def test_a_leaf_switched_off_after_the_forward_gets_no_gradient(build):
-    for again in range(3):  # the third time the pass is replayed
+    for again in range(3):  # at the third time the pass is replayed
         w, v = leaf(1.0, 1.0), leaf(1.0, 1.0)
         y = eval(build)
         w.requires_grad_(False)
@@ -439,7 +439,7 @@ def test_a_module_frozen_between_forward_and_backward():
     assert [p.grad for p in layer.parameters()] == [None, None]
 
 
-# ---- a pass that fails in the middle
+# ---- a pass that fails
 
 
 def grads(*leaves):
@@ -453,7 +453,7 @@ def failing(*_):
 @pytest.mark.parametrize(
     ("where", "retain", "after", "again", "then"),
     [
-        # the gradients after the failure; whether the pass can be made again; and whether that of the part before can
+        # the gradients after the failure; whether the pass, and whether the part before the failure, can be repeated
         ("a", False, [None, [2.0], [2.0]], False, False),
         ("a", True, [None, [2.0], [2.0]], True, True),
         ("b", False, [None, None, [2.0]], False, True),
@@ -508,7 +508,7 @@ def test_a_function_that_failed_can_be_gone_through_once_more():
     Fails.on = False
     with pytest.raises(RuntimeError, match=SECOND_TIME):
         total.backward()
-    middle.sum().backward()  # what the failed pass did not come to is all there
+    middle.sum().backward()  # everything that the failed pass did not reach is still there
     assert grads(w, v, u) == [[2.0], [2.0], [2.0]]
 
 
@@ -564,7 +564,7 @@ def test_a_derivative_that_pytorch_does_not_have_is_refused_in_the_backward_pass
     assert not function(x.detach()).requires_grad
 
 
-# ---- what is looked at first
+# ---- the order of the checks
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Derivatives where a function has none or is infinite: PyTorch 2.13's values, which masked losses rely on."""
+"""Derivatives at points where a function has none or an infinite one: PyTorch 2.13's values, on which masked losses rely."""
 
 import math
 
@@ -8,7 +8,7 @@ import torchlike as torch
 from torchlike.nn import functional as F
 
 INF, NAN = math.inf, math.nan
-# function, inputs, and the gradient of each for a gradient of 1
+# function, inputs, and the gradient of each input for an output gradient of 1
 CASES = {
     "the angle of the origin": (torch.atan2, [[0.0, 0.0, 1.0], [0.0, -0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, 0.0, -1.0]]),
     "the distance of the origin": (torch.hypot, [[0.0, 0.0, 3.0], [0.0, INF, 4.0]], [[NAN, 0.0, 0.6], [NAN, NAN, 0.8]]),

@@ -1,4 +1,4 @@
-"""autograd.forward_ad: tangents through what is computed of dual tensors."""
+"""autograd.forward_ad: operations on dual tensors compute tangents."""
 
 import pytest
 
@@ -59,7 +59,7 @@ def test_the_tangent_itself_comes_back():
         with fwad.dual_level():
             x = fwad.make_dual(X, tangent)
             assert fwad.unpack_dual(x).tangent is tangent
-            assert fwad.unpack_dual(x).tangent is tangent  # each time
+            assert fwad.unpack_dual(x).tangent is tangent  # the same object at each call
             y = x * 2
             assert fwad.unpack_dual(y).tangent is fwad.unpack_dual(y).tangent
             y.mul_(3)
@@ -69,9 +69,9 @@ def test_the_tangent_itself_comes_back():
 @pytest.mark.parametrize(
     ("primal", "tangent", "itself"),
     [
-        (torch.ones(2), torch.arange(4.0)[2:], False),  # it begins elsewhere
-        (torch.ones(2), torch.arange(4.0)[:2], False),  # there is more memory
-        (torch.ones(2, 2), torch.ones(2, 2).t(), False),  # its elements lie in another order
+        (torch.ones(2), torch.arange(4.0)[2:], False),  # the storage offset differs
+        (torch.ones(2), torch.arange(4.0)[:2], False),  # the storage is larger
+        (torch.ones(2, 2), torch.ones(2, 2).t(), False),  # the strides differ
         (torch.ones(2, 2).t(), torch.ones(2, 2).t(), True),
         (torch.ones(1, 2), torch.ones(2, 1).t(), True),
         (torch.arange(4.0)[2:], torch.arange(4.0)[2:], True),

@@ -1,4 +1,4 @@
-"""Function: forward and backward of one's own, everything its context can be told, and what it refuses."""
+"""Function: a user's forward and backward, the methods of its context, and its errors."""
 
 import gc
 import weakref
@@ -27,7 +27,7 @@ class Cube(Function):
 
 
 class Scale(Function):
-    """With its context set up apart, and an argument that is no tensor."""
+    """Has a separate ``setup_context``, and an argument that is not a tensor."""
 
     @staticmethod
     def forward(x, factor):
@@ -43,7 +43,7 @@ class Scale(Function):
 
 
 class Split(Function):
-    """Two outputs, and the sum of what comes back for them."""
+    """Has two outputs, and returns the sum of their gradients."""
 
     @staticmethod
     def forward(ctx, x):
@@ -114,7 +114,7 @@ def test_gradcheck_of_a_function():
 def test_a_function_in_the_middle_of_a_graph():
     w = leaf(1.0, 2.0)
     (Cube.apply(w * 2) * w).sum().backward()
-    assert w.grad.tolist() == [32.0, 256.0]  # of 8 w^4
+    assert w.grad.tolist() == [32.0, 256.0]  # the gradient of 8 w^4
 
 
 def test_needs_input_grad_may_save_work():
@@ -224,7 +224,7 @@ def test_a_float_output_marked_non_differentiable():
     assert (y.requires_grad, mask.requires_grad, mask.grad_fn) == (True, False, None)
 
 
-# ---- inputs given back, written to
+# ---- inputs that are returned or written
 
 
 def test_an_input_given_back():
@@ -285,7 +285,7 @@ def test_a_gradient_of_a_broadcast_input_is_summed():
     assert (a.grad.shape, b.grad.tolist()) == ((2, 3), [2.0, 2.0, 2.0])
 
 
-# ---- what is saved
+# ---- saved tensors
 
 
 def test_saved_results_carry_their_history():
@@ -395,7 +395,7 @@ def test_once_differentiable():
         g.sum().backward()
 
 
-# ---- refused
+# ---- errors
 
 
 def returning(*gradients):
@@ -527,7 +527,7 @@ def test_what_is_saved_is_looked_at_where_a_graph_is_made():
     with torch.no_grad():
         assert number.apply(torch.ones(2, requires_grad=True)).tolist() == [1, 1]
     last = marking(lambda ctx, x: (ctx.save_for_backward(3), ctx.save_for_backward(x)))
-    assert last.apply(torch.ones(2, requires_grad=True)).requires_grad  # the last call counts
+    assert last.apply(torch.ones(2, requires_grad=True)).requires_grad  # the last call wins
 
 
 @pytest.mark.parametrize(
@@ -577,7 +577,7 @@ IN_FUNCTION = (
     ],
 )
 def test_an_output_that_is_a_view_cannot_be_written_to(forward, part, node):
-    """The write would go around ``backward``, and into an input that was returned as it is."""
+    """A write to it would bypass ``backward``, and change an input that was returned unchanged."""
     x = torch.ones(2, 2, requires_grad=True)
     y = part(passing(forward).apply(x))
     with pytest.raises(RuntimeError) as raised:

@@ -1,4 +1,4 @@
-"""autograd.functional: derivatives of functions at a point, by hand; and what strict=True refuses."""
+"""autograd.functional: derivatives of functions at a point, compared with derivatives by hand; and the errors of strict=True."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""no_grad, enable_grad, set_grad_enabled and inference_mode: as blocks, as decorators, in generators, in threads."""
+"""no_grad, enable_grad, set_grad_enabled and inference_mode as blocks, as decorators, in generators and in threads."""
 
 import threading
 
@@ -57,7 +57,7 @@ def test_leaves_keep_requires_grad_within():
         assert w.requires_grad
         assert torch.ones(1, requires_grad=True).requires_grad
         made = w * 2
-        w += 1  # a leaf may be written to here
+        w += 1  # under no_grad a leaf may be written
         w[0] = 7.0
     assert (made.requires_grad, made.grad_fn, w.item(), w.is_leaf) == (False, None, 7.0, True)
     with pytest.raises(
@@ -96,7 +96,7 @@ def inferring(x):
 
 
 def test_decorators():
-    assert torch.is_grad_enabled()  # decorating switched nothing
+    assert torch.is_grad_enabled()  # making the decorator changed nothing
     w = torch.ones(1, requires_grad=True)
     result, enabled = called(w)
     assert (result.requires_grad, enabled) == (False, False)
@@ -187,7 +187,7 @@ def test_what_inference_tensors_refuse():
         _ = made._version
     (made.clone() * w).sum().backward()
     assert w.grad.tolist() == made.tolist()
-    assert (made + w).requires_grad  # nothing of it has to be saved
+    assert (made + w).requires_grad  # an addition saves no operand
 
 
 # ---- threads

@@ -1,4 +1,4 @@
-"""gradcheck and gradgradcheck find wrong derivatives, and anomaly detection finds where a bad one came from."""
+"""gradcheck and gradgradcheck find wrong derivatives, and anomaly detection finds the operation that computed NaN."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def leaf(*values, dtype=torch.float64):
 
 
 class Wrong(Function):
-    """A square whose backward is off by a factor."""
+    """A square whose backward has a wrong factor."""
 
     @staticmethod
     def forward(ctx, x, factor):
@@ -27,7 +27,7 @@ class Wrong(Function):
 
 
 class WrongSecond(Function):
-    """A cube whose backward is right, but hides from its own derivative that it depends on x."""
+    """A cube whose backward is right, but does not depend on x for a second derivative."""
 
     @staticmethod
     def forward(ctx, x):
@@ -40,7 +40,7 @@ class WrongSecond(Function):
         return 3 * x.detach() ** 2 * grad
 
 
-# ---- what passes
+# ---- correct derivatives
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_inputs_without_dimensions():
         assert gradgradcheck(torch.exp, (x,), fast_mode=fast)
 
 
-# ---- what is found
+# ---- wrong derivatives
 
 
 @pytest.mark.parametrize("fast", [False, True])
@@ -157,7 +157,7 @@ def test_inputs_are_left_alone():
 
 
 def root(x):
-    return torch.sqrt(x)  # the line that has to be named
+    return torch.sqrt(x)  # the error must name this line
 
 
 def test_nan_in_backward_is_found_and_the_forward_line_named():
@@ -237,11 +237,11 @@ def test_detect_anomaly_says_that_it_is_slow_and_ends():
     root(leaf(-1.0)).backward()
 
 
-# ---- one op at a time
+# ---- eager mode
 
 
 def normalised(x, w):
-    """Many ops whose program, compiled as a whole, rounds otherwise than they do one by one."""
+    """Runs many ops which, compiled as one program, round differently than one by one."""
     return torch.nn.functional.layer_norm(torch.tanh(x @ w).softmax(-1) * x.sum(), (5,)).logsumexp(-1).exp()
 
 

@@ -1,4 +1,4 @@
-"""Hooks for several gradients, refused hooks on saved tensors, and counted writes: what PyTorch 2.13 does in each case."""
+"""Hooks for several gradients, refused hooks on saved tensors, and counted writes: each as in PyTorch 2.13."""
 
 import pytest
 
@@ -66,7 +66,7 @@ def test_a_counted_write_is_found_by_the_graph():
     graph.increment_version([x, x])
     assert x._version == 2
     storage = x.untyped_storage().data_ptr()
-    graph.increment_version(x[:0])  # the counter alone: nothing is written, not even where that would be refused
+    graph.increment_version(x[:0])  # this only counts and writes nothing, so no check refuses it
     leaf = torch.ones(1, requires_grad=True)
     graph.increment_version(leaf)
     assert (x._version, leaf._version, x.untyped_storage().data_ptr()) == (3, 1, storage)

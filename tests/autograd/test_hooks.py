@@ -1,4 +1,4 @@
-"""Hooks: on tensors, on nodes, after accumulation, on what is saved; and gradients kept on results."""
+"""Hooks on tensors, on nodes, after accumulation and on saved tensors; and gradients kept on results."""
 
 import gc
 import weakref
@@ -102,7 +102,7 @@ def test_hooks_run_without_recording_unless_the_graph_is_wanted():
 
 
 def test_a_hook_that_reads_values():
-    """As clipping by value or logging norms does, in the middle of the backward pass."""
+    """A hook may read values in the middle of the backward pass, in order to clip by value or to log norms."""
     w, norms = leaf(3.0, 4.0), []
     w.register_hook(lambda g: norms.append(round(g.norm().item(), 4)))
     for _ in range(3):
@@ -123,7 +123,7 @@ def test_retain_grad():
     (middle * 5).sum().backward(retain_graph=True)
     assert middle.grad.item() == 5.0
     assert not w.retains_grad
-    w.retain_grad()  # nothing to do for a leaf
+    w.retain_grad()  # has no effect on a leaf
     assert not w.retains_grad
 
 
@@ -146,7 +146,7 @@ def test_retain_grad_follows_an_in_place_write():
 
 
 def run_with_hook(write, use, hook="see"):
-    """The gradients that a hook of a view has seen, and those of the leaf and of the view, whose base or which is written to."""
+    """Returns the gradients that a view's hook received, and those of the leaf and of the view after a write to it or its base."""
     w, seen = leaf(1.0, 2.0, 3.0, 4.0), []
     b = w * 2
     v = b[1:3]
@@ -195,7 +195,7 @@ WRITES = {
 def test_a_hook_of_a_view_stays_with_what_was_before_a_write_and_the_gradient_kept_is_of_what_is_after(
     write, after, before, hook, expected
 ):
-    """The hook belongs to the node that the view had; ``retain_grad`` follows the tensor."""
+    """The hook belongs to the node that the view had before the write; ``retain_grad`` follows the tensor."""
 
     def use(b, v, first):
         return b.sum() + (v * 7).sum() * after + first * before
@@ -209,7 +209,7 @@ def test_a_write_that_is_not_recorded_takes_the_hooks_of_a_view_too():
     v = w[1:]
     v.register_hook(lambda g: seen.append(g.tolist()))
     v.retain_grad()
-    w.data.mul_(2)  # this is not noticed
+    w.data.mul_(2)  # autograd does not notice this write
     v.sum().backward()
     assert (seen, v.grad.tolist()) == ([[1.0, 1.0]], [1.0, 1.0])
     with torch.no_grad():
@@ -311,7 +311,7 @@ def test_backward_into_chosen_inputs_runs_their_hooks():
     assert middle.retains_grad
 
 
-# ---- on what is saved
+# ---- on saved tensors
 
 
 def test_saved_tensors_go_through_the_hooks():
@@ -385,7 +385,7 @@ def test_hooks_go_with_their_tensor():
     assert watch() is None
 
 
-# ---- what hooks must not return
+# ---- results that hooks must not return
 
 
 @pytest.mark.parametrize(
@@ -405,7 +405,7 @@ def test_a_hook_after_accumulation_returns_nothing(returned, kind, words):
     with pytest.raises(kind) as caught:
         w.sum().backward()
     assert str(caught.value) == words
-    assert w.grad.tolist() == [1.0, 1.0]  # it was there before the hook
+    assert w.grad.tolist() == [1.0, 1.0]  # the gradient was accumulated before the hook ran
 
 
 def test_a_hook_after_accumulation_may_return_the_leaf_itself():

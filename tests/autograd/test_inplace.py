@@ -1,4 +1,4 @@
-"""Writing in place where gradients are recorded: versions, history of bases and views, and what is refused."""
+"""In-place writes to recorded tensors: version counters, history of bases and views, and errors."""
 
 import copy
 from typing import Any
@@ -47,7 +47,7 @@ def test_versions_count_writes_of_all_who_share(write, count):
         ("w * v", "v.add_(1)", modified([3], 1, 0)),
         ("(w * 1).exp()", "y.add_(1)", modified([3], 1, 0, "Exp")),
         ("(w * 1) ** 2", "", None),
-        ("(w + 0).pow(2)", "w.detach().zero_()", None),  # what is saved is w + 0
+        ("(w + 0).pow(2)", "w.detach().zero_()", None),  # the operation saves w + 0 and not w
         ("w.pow(2)", "w.detach().zero_()", modified([3], 1, 0)),
         ("torch.sigmoid(w)", "y.mul_(2)", modified([3], 1, 0, "Sigmoid")),
         ("w + v", "v.add_(1)", None),
@@ -74,7 +74,7 @@ def test_backward_refuses_what_was_written_to_since(build, write, message):
 
 
 def test_an_update_between_forward_and_backward_is_refused():
-    """The mistake of two optimizers over shared layers."""
+    """This is the mistake of using two optimizers for shared layers."""
     first, second = torch.ones(2, 2, requires_grad=True), torch.ones(2, 2, requires_grad=True)
     loss = (torch.ones(1, 2) @ first @ second).sum()
     with torch.no_grad():
@@ -294,7 +294,7 @@ def test_one_of_several_views_has_no_history_once_the_base_was_written_to(take, 
     assert "grad_fn=<Invalid>" in repr(part)
     with torch.no_grad():
         assert (part * 2).flatten()[0] == 4.0
-    before.backward()  # it was made before
+    before.backward()  # it was computed before the write
     assert w.grad.sum().item() == part.numel()
 
 
@@ -313,12 +313,12 @@ def test_views_made_in_no_grad_have_no_history_once_the_base_was_written_to():
     )
     with torch.no_grad():
         part = w[:1]
-    w.data.mul_(2)  # this is not noticed
+    w.data.mul_(2)  # autograd does not notice this write
     assert (part * 2).tolist() == [8.0]
 
 
 def test_views_that_take_no_history_along():
-    """Of a plain tensor: as long as nothing that requires grad is written, all is well."""
+    """Such views of a plain tensor cause no error as long as nothing that requires grad is written."""
     w, x = leaf(1.0), torch.zeros(2)
     one = x.unbind()[0]
     one.add_(1)
@@ -352,7 +352,7 @@ def test_out_takes_part_in_no_graph():
         assert torch.mul(w, w, out=torch.empty(2)).tolist() == [1.0, 4.0]
 
 
-# ---- what the node of a normalisation by batches watches
+# ---- the tensors whose versions the node of batch normalization checks
 
 
 @pytest.mark.parametrize("affine", [True, False])
@@ -366,7 +366,7 @@ def test_a_training_step_between_forward_and_backward_of_batch_norm_is_no_write(
     layer(x.detach() * 7)
     (y * y).sum().backward()
     assert x.grad.tolist() == expected.tolist()
-    assert (layer.running_mean._version, layer.running_var._version) == (1, 1)  # from when they were filled
+    assert (layer.running_mean._version, layer.running_var._version) == (1, 1)  # counted when they were filled
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -432,7 +432,7 @@ def test_what_is_no_view_can_be_detached_in_place():
     assert seen.detach_() is seen
 
 
-# ---- views without history of what requires a gradient
+# ---- views of tensors that require a gradient, made without history
 
 
 def parameter():
@@ -520,7 +520,7 @@ def test_what_has_no_derivative_is_refused_in_place_too():
     x //= 2
     with pytest.raises(RuntimeError, match="derivative for aten::floor_divide_ is not implemented"):
         x.sum().backward()
-    x = (a * 3).logical_and_(a.detach())  # PyTorch takes the result for a constant and keeps the history
+    x = (a * 3).logical_and_(a.detach())  # PyTorch treats the result as a constant and keeps the history
     x.sum().backward()
     assert a.grad.tolist() == [3.0, 3.0]
 

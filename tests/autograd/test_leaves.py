@@ -1,4 +1,4 @@
-"""When leaves get their gradients: as soon as these are complete, before any other node, and in the order of PyTorch's queue."""
+"""A leaf gets its gradient as soon as it is complete, before any other node runs, and in the order of PyTorch's queue."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ class Same(torch.autograd.Function):
 
 
 def named(log, **tensors):
-    """Hooks that tell which tensor's gradient was computed, and what it was."""
+    """Registers hooks that append the name of the tensor and its gradient."""
     for name, tensor in tensors.items():
         tensor.register_hook(lambda g, name=name: log.append((name, None if g is None else g.item())))
 
@@ -93,7 +93,7 @@ def test_hooks_of_other_nodes_see_no_incomplete_gradient():
     assert grads(x, w) == [400.0, 480.0]
 
 
-# The first entry is how many other nodes are ready meanwhile; l is a leaf, o another node. The shape of PyTorch's heap decides.
+# The first entry is the number of other nodes that are ready; l is a leaf, o another node. The shape of PyTorch's heap decides.
 TIES = {
     (0, "lll"): [0, 1, 2], (0, "llll"): [0, 2, 1, 3], (0, "lllll"): [0, 2, 4, 1, 3], (0, "llolol"): [0, 5, 1, 3],
     (0, "lllllll"): [0, 2, 5, 6, 4, 1, 3], (1, "llll"): [0, 1, 3, 2], (1, "lolol"): [0, 4, 2], (1, "oolloll"): [2, 5, 3, 6],
@@ -133,7 +133,7 @@ def test_a_leaf_that_is_a_root_and_behind_another_one():
     assert log == [("y", 1.0), ("x", 4.0)]
 
 
-# ---- what a pass that fails has done
+# ---- gradients after a pass that fails
 
 
 def test_a_function_that_raises_leaves_complete_gradients_only():
@@ -315,7 +315,7 @@ def test_roots_that_lead_to_no_input():
     y, z = x * 2, w * 2
     named(log, y=y, z=z)
     torch.autograd.grad(y, w, allow_unused=True, retain_graph=True)
-    assert log == [("y", 1.0)]  # a single root is visited in any case
+    assert log == [("y", 1.0)]  # a single root is always visited
     torch.autograd.grad((y, z), w, allow_unused=True)
     assert log == [("y", 1.0), ("z", 1.0)]
     Raises.apply(x).backward(inputs=[w])  # but it does not run

@@ -1,4 +1,4 @@
-"""How many inputs the nodes of the graph have, and which passes through them are refused: PyTorch counts numbers too."""
+"""The number of inputs of a graph node, and the passes that PyTorch refuses because of it: numbers count as inputs too."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def leaf(*values) -> Any:
 
 
 A, C, N, M = leaf(0.5, 0.25), torch.ones(2), torch.arange(2), torch.tensor([True, False])
-S: Any = leaf([0.1, 0.2], [0.3, 0.4])  # square
+S: Any = leaf([0.1, 0.2], [0.3, 0.4])  # the node of square
 F = torch.nn.functional
 LEAF, NONE = "torch::autograd::AccumulateGrad", None
 

@@ -1,4 +1,4 @@
-"""A backward pass that was made before is replayed, except where something about it is new."""
+"""A backward pass that was recorded before is replayed, unless something in it is new."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from torchlike.engine.recorder import forget
 
 
 def test_what_is_new_about_a_known_pass_is_seen(monkeypatch):
-    forget()  # of earlier tests it may be known that sizes vary here, and such a pass is cut
+    forget()  # earlier tests may have shown that sizes vary here, and then the pass is not recorded as one
     replayed = []
     replay = ReplayedBackward.replay
     monkeypatch.setattr(
@@ -25,7 +25,7 @@ def test_what_is_new_about_a_known_pass_is_seen(monkeypatch):
     for _ in range(4):
         forward()[1].backward()
         assert x.grad.tolist() == [18.0, 36.0]
-    if type(torch.engine.recorder()) is Recorder and not torch.engine.recorder().op_by_op:  # alone, one thread records
+    if type(torch.engine.recorder()) is Recorder and not torch.engine.recorder().op_by_op:  # a single thread
         assert replayed[-1]
     y, loss = forward()
     y.register_hook(lambda gradient: gradient * 2)
@@ -39,7 +39,7 @@ def test_what_is_new_about_a_known_pass_is_seen(monkeypatch):
     forward()[1].backward()
     torch.engine.flush()
     y, loss = forward()
-    y.detach().copy_(other)  # records nothing, so that the place in the trace is the known one
+    y.detach().copy_(other)  # records nothing, so that the trace is at the known position
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
     torch.engine.flush()

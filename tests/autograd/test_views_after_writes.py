@@ -1,4 +1,4 @@
-"""The history of views after a write to their memory, recorded or not. What is expected is what PyTorch gives."""
+"""The history of views after a write to their memory, recorded or not. The expected values are PyTorch's."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def matrix(leaf):
 
 
 def gradients(root, *tensors):
-    """The sum of each gradient, or None where the root does not depend on the tensor."""
+    """The sum of each gradient, or None if the root does not depend on the tensor."""
     found = torch.autograd.grad(root, tensors, allow_unused=True, retain_graph=True)
     return [None if g is None else g.sum().item() for g in found]
 
@@ -43,7 +43,7 @@ def gradients(root, *tensors):
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize(("leaf", "recorded"), [(True, False), (False, False), (False, True)])
 def test_after_a_write_a_view_depends_on_its_base_alone(chain, place, leaf, recorded):
-    """Not on the view that it was made from, also where the write itself is not recorded."""
+    """It does not depend on the view that it was made from, even if the write itself is not recorded."""
     x, b = matrix(leaf)
     v, w = chain(b)
     before = w.sum()
@@ -80,7 +80,7 @@ def test_a_view_of_what_wants_gradients_later_gets_a_history_by_a_write_before()
 
 
 def test_a_view_keeps_a_node_where_its_base_wants_no_gradients():
-    """Of a leaf that is a view: after a write the node leads to the base, so no gradient comes back."""
+    """The base is a leaf and a view: after a write the view's node leads to the base, so no gradient flows."""
     b = torch.ones(3, 2)
     v = b[1:].requires_grad_()
     w = v[0]
@@ -95,7 +95,7 @@ def test_a_view_keeps_a_node_where_its_base_wants_no_gradients():
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_view_with_a_history_is_refused_as_a_view_of_a_leaf(wanted):
-    """Whether the leaf still wants gradients or not."""
+    """It is refused whether or not the leaf still requires gradients."""
     b = torch.ones(3, requires_grad=True)
     v = b[1:]
     b.requires_grad_(wanted)

@@ -1,4 +1,4 @@
-"""Draws of the laws that take an uncertain number of words of the stream, compared with PyTorch's on random parameters."""
+"""Draws from distributions that consume a varying number of random words, compared with PyTorch's on random parameters."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCh
 
 
 def both(seed, draw):
-    """What both libraries draw from one seed, and a number drawn after it, which shows that the streams stand at one place."""
+    """Returns both libraries' draws for a seed, and the next number, which shows that both consumed as much of the stream."""
     found = []
     for library in (torch, torchlike):
         library.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""The ``torch._foreach_*`` family, compared with PyTorch's: every name, and what goes wrong."""
+"""The ``torch._foreach_*`` family compared with PyTorch's: every name, and errors."""
 
 import pytest
 
@@ -14,7 +14,7 @@ ONE_ALONE = {f"_foreach_{name}{end}" for name in UNARY.split() for end in ("", "
 CHOSEN = [name for name in NAMES if name not in ONE_ALONE] + [
     "_foreach_sqrt",
     "_foreach_sqrt_",
-]  # the others are made alike
+]  # the other names follow the same pattern
 
 
 def lists(module):
@@ -22,7 +22,7 @@ def lists(module):
 
 
 def arguments(module, name):
-    """Some call of each kind that PyTorch has."""
+    """Returns a call of each kind that PyTorch has."""
     base, one, other = name.removeprefix("_foreach_").rstrip("_"), lists(module), lists(module)
     if base in ("addcmul", "addcdiv"):
         factors = [2, [2.0, 3.0], module.tensor([2.0, 3.0])]

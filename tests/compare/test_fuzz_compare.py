@@ -19,7 +19,7 @@ def test_programs_write_the_same_rows(seed):
     found = first_difference(run("torch", text), run("torchlike", text))
     if found is None or explanation(text, found):
         return
-    for library in (torch, torchlike):  # rounding, if it is gone in double precision
+    for library in (torch, torchlike):  # rounding, if it disappears in double precision
         library.set_default_dtype(library.float64)
     try:
         assert first_difference(run("torch", text), run("torchlike", text)) is None, text

@@ -17,7 +17,7 @@ SHAPE = (3, 1, 4)
 
 @st.composite
 def entries(draw):
-    """An index as a function of the module, so that both sides make their own tensors."""
+    """Draws an index as a function of the module, so that both sides make their own tensors."""
     made = []
     for _ in range(draw(st.integers(1, 4))):
         kind = draw(st.sampled_from(["int", "slice", "none", "ellipsis", "list", "tensor", "mask", "bool"]))
@@ -92,7 +92,7 @@ def test_writes_and_their_gradients(made, kind):
 
     ours, theirs = attempt(torchlike, write), attempt(torch, write)
     if not isinstance(theirs[0], str) and repeats(made):
-        return  # which of several writes to one place stays is nobody's promise
+        return  # if several elements are written to one place, any of them may stay
     assert ours == theirs
 
 

@@ -1,4 +1,4 @@
-"""The order of backward passes over random graphs, with hooks that raise here and there, compared with PyTorch's."""
+"""The order of backward passes over random graphs, with hooks of which some raise, compared with PyTorch's."""
 
 import random
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.compare
 
 
 def functions(module, log):
-    """Functions that tell that they run; one gives no gradient, the other raises."""
+    """Functions that record that they run; one returns no gradient, the other raises."""
 
     def backward_of(name, given):
         def backward(ctx, g):
@@ -32,13 +32,13 @@ def functions(module, log):
 
 
 def graph(module, rng, log):
-    """Leaves, and the tensors that a random program makes of them."""
+    """Returns leaves, and the tensors that a random program computes from them."""
     same, nothing, raises = functions(module, log)
     leaves = [module.tensor(1.0 + n, requires_grad=True) for n in range(rng.randrange(3, 7))]
     made = list(leaves)
     for _ in range(rng.randrange(3, 14)):
         kind, pick = rng.random(), lambda: rng.choice(made if rng.random() < 0.6 else made[-3:])
-        if kind < 0.25:  # multiplied, as PyTorch would make the gradients of all of them one number in the memory
+        if kind < 0.25:  # multiplied, so that PyTorch does not share one number among all gradients
             new = (module.stack([pick() for _ in range(rng.randrange(2, 6))]) * 1.5).sum()
         elif kind < 0.8:
             new = rng.choice([lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a - b * 0.5])(pick(), pick())
@@ -76,7 +76,7 @@ def attach(rng, log, leaves, made):
 
 
 def outcome(module, seed):
-    """What a few passes over a graph have called, and the gradients afterwards."""
+    """Returns the calls of a few passes over a graph, and the gradients afterwards."""
     rng, log = random.Random(seed), []
     leaves, made = graph(module, rng, log)
     attach(rng, log, leaves, made)

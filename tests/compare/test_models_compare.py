@@ -21,7 +21,7 @@ def lenet(nn: Any) -> Any:
 
 
 class Block(torch.nn.Module):
-    """Two convolutions and what they are added to; parts under torchvision's names."""
+    """Two convolutions and a shortcut that is added; its parts have torchvision's names."""
 
     def __init__(self, enter: int, leave: int, stride: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Functions of nn beside PyTorch's, live: resizing, sampling, bags, losses of sequences, with values, gradients and errors."""
+"""Functions of nn compared with PyTorch's: resizing, sampling, bags, losses of sequences: values, gradients and errors."""
 
 import warnings
 from typing import Any
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.compare
 
 
 def both(call: Any, *arrays: Any, rtol: float = 1e-5, atol: float = 1e-5) -> None:
-    """Holds ``call(torch, *tensors)`` against PyTorch's: dtype, values, gradients of floating inputs, or the error."""
+    """Compares ``call(torch, *tensors)`` with PyTorch's: dtype, values, gradients of floating inputs, or the error."""
     found = []
     for torch in (pytorch, torchlike):
         tensors = [None if a is None else torch.tensor(a) for a in arrays]
@@ -71,7 +71,7 @@ def test_images_are_resized(how, to):
 
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear"])
 def test_images_of_bytes_are_resized(mode):
-    # PyTorch's weights of bytes are integers: one in a hundred results is rounded the other way.
+    # PyTorch's weights for bytes are integers: one in a hundred results is rounded the other way.
     both(
         lambda torch, x: torch.nn.functional.interpolate(x, size=(4, 10), mode=mode).float() / 255, BYTES, atol=1 / 254
     )
@@ -104,7 +104,7 @@ def test_rows_and_volumes_are_resized(shape, scale):
     ids=str,
 )
 def test_what_interpolate_refuses(arguments):
-    if arguments == {"size": 2.5}:  # PyTorch's is the sentence of its binding
+    if arguments == {"size": 2.5}:  # PyTorch's message is that of its binding
         with pytest.raises(TypeError, match="expected size to be one of int or Tuple"):
             torchlike.nn.functional.interpolate(torchlike.ones(1, 1, 2, 2), **arguments)
         return
@@ -158,7 +158,7 @@ INDEX = np.array([0, 1, 5, 1, 2, 2, 4])
 )
 def test_bags_of_embeddings(mode, offsets, options):
     if "include_last_offset" in options:
-        offsets = [*offsets, len(INDEX)]  # PyTorch reads beyond its memory where indices are left over
+        offsets = [*offsets, len(INDEX)]  # PyTorch reads outside its memory if indices are left over
 
     def call(torch: Any, table: Any, index: Any, at: Any) -> Any:
         return torch.nn.functional.embedding_bag(index, table, at, mode=mode, **options)
@@ -178,7 +178,7 @@ def test_bags_of_one_length(options):
         ([[1, 2, 2], [3, 1, 0]], (6, 5), (3, 2)),
         ([1, 2, 2, 3, 1], (6, 5), (3, 2)),
         ([[1, 2, 2], [3, 1, 0]], (6, 2), (3, 2)),
-        ([[1, 2, 2], [3, 3, 0]], (2, 6), (3, 2)),  # the first cannot be spelled
+        ([[1, 2, 2], [3, 3, 0]], (2, 6), (3, 2)),  # the first one cannot be written as a literal
         ([[1, 2, 2], [3, 3, 0]], (6, 6), (0, 2)),
         ([[1, 2, 2], [3, 1, 0]], (6, 7), (3, 2)),
         ([[1, 2, 2], [3, 1, 0]], (6, 6), (3, 4)),

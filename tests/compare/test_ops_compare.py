@@ -1,4 +1,4 @@
-"""What is recorded of operators is what PyTorch gives: `tests/ops/test_catalog.py` compares torchlike with the recorded values."""
+"""The recorded results of operators are PyTorch's: `tests/ops/test_catalog.py` compares torchlike with these records."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Optimisers beside PyTorch where it is installed: a state that goes from one to the other and on."""
+"""Optimisers compared with PyTorch: a state moves from one library to the other, and training goes on."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def numpy(tensor):
 
 
 def translated(value, to):
-    """A state dictionary with the tensors of the other side."""
+    """Returns a state dictionary with tensors of the other library."""
     if isinstance(value, dict):
         return {k: translated(v, to) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -34,7 +34,7 @@ def test_a_state_goes_over_and_on(name: str, here, there):
             other.copy_(there.tensor(numpy(mine)))
     other = make(there, name, others)
     other.load_state_dict(translated(optimizer.state_dict(), there))
-    optimizer.load_state_dict(optimizer.state_dict())  # which rounds what other dtypes the state has
+    optimizer.load_state_dict(optimizer.state_dict())  # which rounds if the state has other dtypes
     train(optimizer, loss, 3)
     train(other, other_loss, 3)
     for mine, theirs in zip(params, others, strict=True):

@@ -20,7 +20,7 @@ STORED_AS_BITS = {"bfloat16": np.int16} | dict.fromkeys(FLOATS8, np.uint8)
 
 
 def as_torch(array: np.ndarray):
-    """The same values as a PyTorch tensor, bit for bit."""
+    """Returns the same values as a PyTorch tensor, bit for bit."""
     name = array.dtype.name
     if name in STORED_AS_BITS:
         return torch.from_numpy(array.view(STORED_AS_BITS[name]).copy()).view(getattr(torch, name))
@@ -28,7 +28,7 @@ def as_torch(array: np.ndarray):
 
 
 def both(array: np.ndarray, options: dict | None = None, *, requires_grad: bool = False, parameter: bool = False):
-    """Our text and PyTorch's."""
+    """Returns torchlike's text and PyTorch's."""
     options = options or {}
     tensor = as_torch(array)
     if parameter:
@@ -48,7 +48,7 @@ def numpy_dtype(name: str) -> np.dtype:
 
 
 def draw_reals(rng: np.random.Generator, count: int, kind: str) -> np.ndarray:
-    """Numbers of one character: the notation depends on size, ratio and wholeness, the widths on signs and specials."""
+    """Draws numbers of one kind: size, ratio and integrality decide the notation, signs and special values the widths."""
     low, high = sorted(rng.uniform(-12, 12, 2))
     if rng.random() < 0.3:
         low, high = sorted(rng.uniform(-1, 4, 2))
@@ -153,7 +153,7 @@ def test_every_dtype_and_shape(name, shape):
 @pytest.mark.parametrize("shape", [(5000,), (3, 5000), (5000, 3), (40, 40), (11, 12, 13), (7, 1, 7, 40), (2, 2000, 1)])
 @pytest.mark.parametrize("name", ["float32", "int64", "bool", "complex64"])
 def test_summaries(name, shape):
-    # The middle is large: what a summary leaves out must not decide the notation.
+    # The middle is large: elements that a summary leaves out must not decide the notation.
     array = np.where(np.arange(np.prod(shape)) % 1000 == 500, 1e9, np.arange(np.prod(shape)) / 4)
     text, expected = both(array.reshape(shape).astype(name))
     assert text == expected
@@ -191,7 +191,7 @@ def test_default_dtypes(default, name):
 
 
 class Named(torch.Tensor):
-    """A subclass: its name takes the place of "tensor"."""
+    """A subclass, whose name is printed instead of "tensor"."""
 
 
 class NamedParameter(torch.nn.Parameter):

@@ -37,7 +37,7 @@ def to_torch(array):
 
 
 def method(name, ours, *args):
-    """A sample by a tensor's method: what we do and what PyTorch does."""
+    """Returns torchlike's and PyTorch's sampling by a tensor's method."""
 
     def sample(generator, size, dtype):
         return ours(generator, size, numpy_dtype(dtype), *args)
@@ -49,7 +49,7 @@ def method(name, ours, *args):
 
 
 def with_probabilities(of):
-    """Bernoulli with a tensor of probabilities of dtype `of`."""
+    """Samples Bernoulli with a tensor of probabilities of dtype `of`."""
 
     def probabilities(size):
         return (np.arange(size) % 17 / 16).astype(numpy_dtype(of))
@@ -177,7 +177,7 @@ def test_states_are_interchangeable(words):
     crossed.set_state(theirs.get_state().numpy())
     back.set_state(torch.from_numpy(generator.get_state()))
     assert crossed.initial_seed() == back.initial_seed() == 7
-    for _ in range(2):  # the waiting normal number, then the words
+    for _ in range(2):  # first the cached normal number, then the words
         assert_same(normal(crossed, 2, np.float64), torch.randn(2, dtype=torch.float64, generator=back), crossed, back)
     assert_same(uniform(crossed, 700, np.float32), torch.rand(700, generator=back), crossed, back)
 

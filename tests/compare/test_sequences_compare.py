@@ -13,12 +13,12 @@ torch = pytest.importorskip("torch")
 
 pytestmark = [pytest.mark.compare, pytest.mark.filterwarnings("ignore:LSTM with projections")]
 
-# Every example has shapes of its own and so something to compile.
+# Every example has shapes of its own, which have to be compiled.
 QUICK = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def both(make: Any, call: Any) -> None:
-    """Compares what two modules of equal weights give, and their gradients, in float64."""
+    """Compares the results of two modules with equal weights, and their gradients, in float64."""
     found = []
     for library in (torch, torchlike):
         library.manual_seed(3)

@@ -1,4 +1,4 @@
-"""Checkpoints across: what is saved here PyTorch loads, what PyTorch saves is loaded here, whole modules and optimizers too."""
+"""Checkpoints of tensors, whole modules and optimizers that torchlike saves load in PyTorch, and the other way round."""
 
 import importlib
 import inspect
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.compare
 def carried(value, writer, reader, *, legacy=False, **options):
     file = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch's about its own storages
+        warnings.simplefilter("ignore")  # a warning of PyTorch about its own storages
         writer.save(value, file, _use_new_zipfile_serialization=not legacy)
         file.seek(0)
         return reader.load(file, **options)
@@ -135,7 +135,7 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-# PyTorch's LBFGS does not survive its own pickling: it loses its parameters.
+# PyTorch's LBFGS loses its parameters when it is pickled.
 @pytest.mark.parametrize(
     ("name", "whole"), [(name, False) for name in OPTIMIZERS] + [(name, True) for name in OPTIMIZERS if name != "LBFGS"]
 )

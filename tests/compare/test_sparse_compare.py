@@ -1,4 +1,4 @@
-"""Files with sparse tensors across: what is saved here PyTorch loads, and the other way round."""
+"""Files with sparse tensors that torchlike saves load in PyTorch, and the other way round."""
 
 import io
 import warnings
@@ -26,7 +26,7 @@ CASES = {
 @pytest.mark.parametrize("weights_only", [True, False])
 def test_both_ways(name, weights_only):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch's: that its tensors by rows are new
+        warnings.simplefilter("ignore")  # PyTorch warns that its CSR tensors are new
         for writer, reader in ((torchlike, pytorch), (pytorch, torchlike)):
             value = CASES[name](writer)
             file = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Pictures resized as torchvision resizes tensors: by PyTorch's interpolation of floats, rounded where they are bytes."""
+"""Pictures are resized as torchvision resizes tensors: by PyTorch's interpolation of floats, rounded for bytes."""
 
 import numpy as np
 import pytest

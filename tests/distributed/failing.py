@@ -1,4 +1,4 @@
-"""Run by several processes, of which one fails in the way that is asked for: `python failing.py WAY`. The others say what they hear."""
+"""Run in several processes, of which one fails in a given way: `python failing.py WAY`. The others print their error."""
 
 import os
 import sys

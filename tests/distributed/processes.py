@@ -1,4 +1,4 @@
-"""Several processes that stay, so that PyTorch or JAX is imported once in each, and run one function after the other together."""
+"""Starts several processes that import PyTorch or JAX once and then run one function after another together."""
 
 import os
 import pickle
@@ -20,7 +20,7 @@ class Processes:
         self.folder = tempfile.TemporaryDirectory()
         self.members = []
         environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TORCHLIKE_COMPILE": "auto"}
-        environment.pop("XLA_FLAGS", None)  # one device in each
+        environment.pop("XLA_FLAGS", None)  # one device in each process
         for rank in range(size):
             taken, given = os.pipe()
             words = [
@@ -39,7 +39,7 @@ class Processes:
             self.members.append((process, os.fdopen(taken, "rb")))
 
     def run(self, name: str, *arguments: Any) -> list[Any]:
-        """What the function returns in each process."""
+        """Returns the function's result in each process."""
         for process, _ in self.members:
             pickle.dump((name, arguments), process.stdin)
             process.stdin.flush()

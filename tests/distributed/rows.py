@@ -1,4 +1,4 @@
-"""What the processes of the tests are asked for: the name of a scenario and its arguments. PyTorch's answers are recorded."""
+"""The scenarios that the processes of the tests run, with arguments. PyTorch's results are recorded."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
 
 
 def everything(framework: str) -> dict[str, Any]:
-    """The answers of all processes to all rows."""
+    """Returns the results of all processes for all rows."""
     answers = {}
     for size in SIZES:
         processes = Processes(size, framework)

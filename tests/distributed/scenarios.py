@@ -1,4 +1,4 @@
-"""What several processes do together, in torchlike and in PyTorch: each function returns what this process has seen."""
+"""Scenarios for several processes, in torchlike and in PyTorch: each function returns the results of its process."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ REDUCTIONS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR")
 
 
 def listed(tensor: Any) -> Any:
-    """Elements that JSON can hold."""
+    """Converts elements to values that JSON can hold."""
     return tensor.detach().to(tensor.real.dtype if tensor.is_complex() else tensor.dtype).tolist()
 
 
 def attempt(call: Any) -> str | None:
-    """The error that a call raises."""
+    """Returns the error that a call raises."""
     try:
         call()
     except Exception as error:
@@ -41,7 +41,7 @@ def reductions(torch: Any) -> dict[str, Any]:
 
 
 def movements(torch: Any) -> dict[str, Any]:
-    """Each collective that moves tensors."""
+    """Runs each collective that moves tensors."""
     dist, results = torch.distributed, {}
     rank, size = dist.get_rank(), dist.get_world_size()
     for dtype in DTYPES:
@@ -114,7 +114,7 @@ def objects(torch: Any) -> dict[str, Any]:
 
 
 def messages(torch: Any) -> dict[str, Any]:
-    """From process to process, in other orders than they are taken, and in a ring."""
+    """Sends messages between processes, receives them in another order than they were sent, and sends them in a ring."""
     dist = torch.distributed
     rank, size = dist.get_rank(), dist.get_world_size()
     results: dict[str, Any] = {}
@@ -192,7 +192,7 @@ def fill(torch: Any, model: Any, seed: int) -> None:
 
 
 def batches(torch: Any, steps: int) -> list[tuple[Any, Any]]:
-    """This process's part of each batch."""
+    """Returns this process's part of each batch."""
     rank = torch.distributed.get_rank()
     numbers = np.random.default_rng(100 + rank)
     return [
@@ -202,10 +202,10 @@ def batches(torch: Any, steps: int) -> list[tuple[Any, Any]]:
 
 
 def training(torch: Any, kind: str, how: str, every: int = 1, steps: int = 12, **options: Any) -> dict[str, Any]:
-    """Losses and final parameters of DistributedDataParallel; gradients of ``every`` batches make a step."""
+    """Losses and final parameters of DistributedDataParallel; the gradients of ``every`` batches are added up for a step."""
     dist, nn = torch.distributed, torch.nn
     model = network(torch, kind)
-    fill(torch, model, seed=dist.get_rank())  # other numbers in each process: those of process 0 count
+    fill(torch, model, seed=dist.get_rank())  # the processes begin with different numbers, and process 0's are used
     if how == "sync_batchnorm":
         model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
     model = nn.parallel.DistributedDataParallel(model, **options)
@@ -269,11 +269,11 @@ def unused(torch: Any) -> dict[str, Any]:
     return {"grads": grads, "error": error}
 
 
-# ---- of torchlike alone
+# ---- without a counterpart in PyTorch
 
 
 def beyond_gloo(torch: Any) -> dict[str, Any]:
-    """What PyTorch's Gloo refuses, or gets wrong: strided tensors, stacked outputs, lists of several sizes."""
+    """Calls that PyTorch's Gloo refuses, or computes wrongly: strided tensors, stacked outputs, lists of several sizes."""
     dist = torch.distributed
     rank, size = dist.get_rank(), dist.get_world_size()
     column = torch.zeros(4, 2)[:, 0]
@@ -283,7 +283,7 @@ def beyond_gloo(torch: Any) -> dict[str, Any]:
     dist.all_gather_into_tensor(stacked, torch.full((2,), float(rank)))
     got = [torch.zeros(1 + (n + rank) % 2) for n in range(size)]
     dist.all_to_all(got, [torch.full((1 + (n + rank) % 2,), 10.0 * rank + n) for n in range(size)])
-    late = torch.tensor([float(rank)])  # nobody reads it here until another process needs it
+    late = torch.tensor([float(rank)])  # this process does not read it before another process needs it
     dist.all_reduce(late)
     del late
     dist.barrier()
@@ -291,7 +291,7 @@ def beyond_gloo(torch: Any) -> dict[str, Any]:
 
 
 def differentiable(torch: Any) -> dict[str, Any]:
-    """Gradients of the sum of all processes' losses, whose weights are the process's number and one."""
+    """Gradients of the sum of all processes' losses, each weighted by the process's number plus one."""
     from torchlike.distributed.nn import functional as F
 
     rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
@@ -343,7 +343,7 @@ def sync_batch_norm(torch: Any) -> list[Any]:
 
 
 def random_reads(torch: Any, steps: int) -> list[float]:
-    """Losses of a loop in which each process reads at places of its own; none where ``steps`` is negative."""
+    """Losses of a loop in which each process reads values at random places; at none if ``steps`` is negative."""
     dist, nn = torch.distributed, torch.nn
     model = network(torch, "plain")
     fill(torch, model, seed=0)
@@ -371,7 +371,7 @@ def random_reads(torch: Any, steps: int) -> list[float]:
 
 
 def exchanges_of_a_step(torch: Any) -> list[Any]:
-    """How many exchanges the programs of a training step have, and how often something was compiled after its third round."""
+    """Returns the number of exchanges in the programs of a training step, and of compilations after its third round."""
     from torchlike.engine import program
     from torchlike.engine.collective import GroupExecutable, exchanges
 
@@ -395,7 +395,7 @@ def exchanges_of_a_step(torch: Any) -> list[Any]:
 
 
 def buckets(torch: Any) -> list[tuple[int, list[float]]]:
-    """How many buckets there are, and the losses: of one bucket, of one for each parameter, and of a graph that stays the same."""
+    """Returns the number of buckets and the losses: with one bucket, with one for each parameter, and with a static graph."""
     from torchlike.nn.parallel.distributed import _buckets
 
     nn, found = torch.nn, []

@@ -1,4 +1,4 @@
-"""Checkpoints: saved in one layout over devices, loaded in another, equal to the last bit."""
+"""Checkpoints that are saved in one layout over devices and loaded in another are equal to the last bit."""
 
 import os
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_other_entries_come_back_and_what_cannot_is_named(tmp_path: Path) -> Non
         dcp.save(state)
     with pytest.raises(NotImplementedError, match="set in a checkpoint: 'x' is one"):
         dcp.save({"x": {1}}, checkpoint_id=tmp_path)
-    dcp.load(empty, checkpoint_id=tmp_path)  # as before
+    dcp.load(empty, checkpoint_id=tmp_path)  # the same numbers as before
 
 
 @pytest.mark.parametrize("at", ["fsync", "replace"])

@@ -1,4 +1,4 @@
-"""torch.distributed in a world of one: what programs for several processes call, and what is refused."""
+"""torch.distributed in a world of one process: the functions that programs for several processes call, and errors."""
 
 import pytest
 

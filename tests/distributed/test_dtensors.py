@@ -1,4 +1,4 @@
-"""Tensors that one process spreads over eight devices: how they lie, what is computed with them, and what they print."""
+"""Tensors that one process distributes over eight devices: their placement, operations on them, and their printed form."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def test_a_mesh_of_devices_is_sliced_by_name(grid: DeviceMesh) -> None:
         ((16, 8), [Shard(0), Shard(1)]),
         ((16, 8), [Shard(0), Shard(0)]),
         ((16, 8), [Replicate(), Shard(-1)]),
-        ((5, 3), [Shard(0), Shard(1)]),  # nothing divides
+        ((5, 3), [Shard(0), Shard(1)]),  # no dimension can be divided
         ((1,), [Replicate(), Shard(0)]),
         ((0, 4), [Shard(0), Replicate()]),
     ],
@@ -147,7 +147,7 @@ def test_writes_in_place_keep_the_layout(line: DeviceMesh) -> None:
     assert x.placements == (Shard(0),)
     assert x[2:4].tolist() == [[0.0, 2.0], [30.0, 42.0]]
     plain = torch.zeros(4, 2)
-    plain[1:3] = x[2:4].detach()  # follows it onto the mesh
+    plain[1:3] = x[2:4].detach()  # `plain` is moved to the mesh of the value
     assert plain.tolist() == [[0.0, 0.0], [0.0, 2.0], [30.0, 42.0], [0.0, 0.0]]
 
 
@@ -161,7 +161,7 @@ def test_a_wrong_index_is_reported(line: DeviceMesh) -> None:
 
 
 def losses(module: Any) -> list[float]:
-    """Of twelve steps: one is read before its backward pass, and in two the gradients are added up."""
+    """Losses of twelve steps: one is read before its backward pass, and in two the gradients are added up."""
     stepper, found = torch.optim.SGD(module.parameters(), 0.1, 0.9), []
     inputs, targets = torch.randn(12, 16, 12), torch.randint(0, 5, (12, 16))
     for number in range(12):

@@ -1,4 +1,4 @@
-"""fully_shard on eight devices of one process: losses are those of one device, and each device keeps its part alone."""
+"""fully_shard on eight devices of one process gives the losses of one device, and each device keeps only its part."""
 
 import gc
 import re
@@ -32,7 +32,7 @@ def perceptron() -> Any:
 
 
 def train(module: nn.Module, steps: int) -> tuple[list[float], Any, list[int]]:
-    """The losses, the optimizer, and after which steps something had been compiled."""
+    """Returns the losses, the optimizer, and the steps after which something had been compiled."""
     optimizer = torch.optim.Adam(module.parameters(), lr=0.01)
     torch.manual_seed(2)
     inputs, targets, losses, compiled = torch.randn(steps, 32, 24), torch.randint(0, 16, (steps, 32)), [], []
@@ -49,7 +49,7 @@ def train(module: nn.Module, steps: int) -> tuple[list[float], Any, list[int]]:
 
 
 def layers(module: Any) -> Any:
-    """Applied to each layer, and to what is around them."""
+    """Applied to each layer, and to the module around them."""
     for each in module:
         if isinstance(each, nn.Linear):
             fully_shard(each)
@@ -57,7 +57,7 @@ def layers(module: Any) -> Any:
 
 
 def copies(module: Any) -> Any:
-    """Two copies of the whole, each on four devices."""
+    """Two copies of the whole model, each on four devices."""
     return fully_shard(module, mesh=init_device_mesh("cpu", (2, 4), mesh_dim_names=("replicate", "shard")))
 
 
@@ -80,12 +80,12 @@ def alone() -> list[float]:
 
 
 def programs() -> list[MeshedExecutable]:
-    """All programs over meshes that there are."""
+    """Returns all programs over meshes."""
     return [each for each in gc.get_objects() if type(each) is MeshedExecutable]
 
 
 def exchanges(program: MeshedExecutable) -> Counter[str]:
-    """What a program exchanges, by kind: arrays that are sent together are counted one by one, single numbers not at all."""
+    """Counts a program's exchanges by kind: arrays that are sent together count one by one, single numbers do not count."""
     counts: Counter[str] = Counter()
     for kinds, name in re.findall(
         r"= (\([^)]*\)|\S+) (all-\w+|reduce-scatter|collective-\w+)(?:-start)?\(", program.hlo()
@@ -94,7 +94,7 @@ def exchanges(program: MeshedExecutable) -> Counter[str]:
     return counts
 
 
-# Of the layers by themselves the first is not read in the backward pass; the outermost module keeps what it has gathered.
+# If the layers are wrapped one by one, backward does not read the first; the outermost module keeps what it gathered.
 @pytest.mark.parametrize(
     ("wrap", "recorded", "gathered"),
     [
@@ -116,7 +116,7 @@ def test_losses_are_those_of_one_device_and_of_pytorch(
     assert max(compiled) < 3
     if gathered is not None:
         (found,) = [exchanges(each) for each in programs() if all(each is not other for other in before)]
-        # On CPUs XLA scatters by a slice of what it has reduced.
+        # On CPUs XLA replaces reduce-scatter by all-reduce and a slice.
         assert found["all-gather"] == gathered and found["all-reduce"] + found["reduce-scatter"] == 6, found
 
 

@@ -1,4 +1,4 @@
-"""The launcher, and what the others hear when a rank fails, each in processes of its own."""
+"""The launcher, and the errors of other ranks when one fails, each in processes of its own."""
 
 import os
 import re
@@ -27,14 +27,14 @@ def free_port() -> int:
 
 
 def launch(*words: str, timeout: float = 55.0) -> Any:
-    """`python -m torchlike.distributed.run` with these words."""
+    """Runs `python -m torchlike.distributed.run` with these arguments."""
     return subprocess.run(
         [sys.executable, "-m", "torchlike.distributed.run", *words],
         env=ENVIRONMENT, capture_output=True, text=True, timeout=timeout,
     )  # fmt: skip
 
 
-# ---- what is heard: exit code of the other rank, seconds at most, words
+# ---- errors of the other rank: exit code, seconds at most, words
 FAILURES = {
     "raises": (1, "all_reduce.* failed: rank 1 has raised ValueError: mine"),
     "raises first": (0, "all_reduce.* failed: rank 0 has raised ValueError: mine"),

@@ -1,4 +1,4 @@
-"""Two and four processes: collectives, groups, messages and training give what PyTorch's with Gloo give."""
+"""In two and four processes, collectives, groups, messages and training give the results of PyTorch with Gloo."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[Processes]:
 
 
 def close(mine: Any, theirs: Any) -> bool:
-    """Equal, numbers to six digits."""
+    """Compares values, and numbers to six digits."""
     if isinstance(theirs, dict):
         return mine.keys() == theirs.keys() and all(close(mine[key], theirs[key]) for key in theirs)
     if isinstance(theirs, (list, tuple)):
@@ -30,7 +30,7 @@ def close(mine: Any, theirs: Any) -> bool:
 
 
 def words(thing: Any) -> Any:
-    """As JSON has it."""
+    """Converts a value to what JSON returns."""
     if isinstance(thing, dict):
         return {str(key): words(value) for key, value in thing.items()}
     return [words(each) for each in thing] if isinstance(thing, (list, tuple)) else thing
@@ -46,7 +46,7 @@ def test_processes_together_give_what_pytorchs_give(world: Processes, row: str, 
             assert close(answer[key], expected[key]), f"rank {rank}, {key}: {answer[key]} instead of {expected[key]}"
 
 
-# ---- what PyTorch's Gloo has not
+# ---- calls that PyTorch's Gloo does not have
 
 
 def test_strided_stacked_and_uneven_tensors_are_exchanged(world: Processes) -> None:
@@ -59,7 +59,7 @@ def test_strided_stacked_and_uneven_tensors_are_exchanged(world: Processes) -> N
 
 def test_gradients_flow_through_collectives(world: Processes) -> None:
     size = len(world.members)
-    total = size * (size + 1) / 2  # of 1, 2, ...: the inputs' elements, and the weights of the losses
+    total = size * (size + 1) / 2  # the sums of 1, 2, ...: the elements of the inputs, and the weights of the losses
     for rank, got in enumerate(world.run("differentiable")):
         one = rank + 1.0
         assert got == {

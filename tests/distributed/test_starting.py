@@ -1,4 +1,4 @@
-"""Programs as users start them: that of the documentation, an example, torch.multiprocessing.spawn, and after JAX has started."""
+"""Programs started as users start them: the documentation's, an example, torch.multiprocessing.spawn, and after JAX has started."""
 
 import importlib.util
 import re
@@ -50,7 +50,7 @@ def test_the_example_has_the_losses_of_one_process() -> None:
 
 
 def alone(*words: str) -> subprocess.CompletedProcess[str]:
-    """A program in one process, with eight devices."""
+    """A program in one process with eight devices."""
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
     command = [sys.executable, *words]
     return subprocess.run(command, env=ENVIRONMENT | flags, capture_output=True, text=True, timeout=120)

@@ -1,4 +1,4 @@
-"""Stores: what PyTorch's do, and over PyTorch's own messages."""
+"""Stores do the same as PyTorch's, and exchange PyTorch's messages."""
 
 import threading
 from datetime import timedelta
@@ -45,7 +45,7 @@ def test_a_store_keeps_counts_compares_and_waits(store: Any) -> None:
         with pytest.raises(dist.DistStoreError, match=r"(?i)timeout"):
             wait()
     timer = threading.Timer(0.05, lambda: store.set("late", "here"))
-    if isinstance(store, (dist.HashStore, dist.FileStore)):  # a TCPStore's one connection is taken by who waits
+    if isinstance(store, (dist.HashStore, dist.FileStore)):  # a waiting thread occupies a TCPStore's one connection
         timer.start()
         store.wait(["late"], timedelta(seconds=10))
 
@@ -57,7 +57,7 @@ def test_a_client_waits_for_another_ones_key_in_pytorchs_words() -> None:
     assert client.get("late") == b"here"
     with pytest.raises(dist.DistStoreError, match="^wait timeout after 100ms, keys: /a, /b$"):
         client.wait(["a", "b"], SHORT)
-    served.set("a", "1")  # and after that it is answered as before
+    served.set("a", "1")  # and afterwards the store answers as before
     assert client.get("a") == b"1"
 
 

@@ -33,7 +33,7 @@ def test_a_mesh_has_one_process_along_each_dimension(world):
     with pytest.raises(KeyError, match="Invalid mesh_dim_names"):
         _ = mesh["x"]
     with pytest.raises(RuntimeError, match="Mesh should not be bigger than default world size 8, but found 9 ranks!"):
-        dist.init_device_mesh("cpu", (9,))  # more than this process has devices
+        dist.init_device_mesh("cpu", (9,))  # more than the devices of this process
     with pytest.raises(RuntimeError, match="Found the DeviceMesh have 2 dimensions"):
         mesh.get_group()
 

@@ -1,8 +1,9 @@
-"""KeyboardInterrupt where a function of JAX, or a context's end, is entered while something is traced, compiled or transformed.
+"""Raises KeyboardInterrupt where Python enters a function of JAX or the end of a context during tracing, compiling or transforming.
 
-    python -m tests.engine.entries --every 1        every place, where the suite takes each kind of context, and a part of the other places
+    python -m tests.engine.entries --every 1        every place; the test suite takes each kind of context and a part of the other places
 
-There Python looks for signals, so Ctrl-C may strike at each. What JAX keeps for the thread must be as before, and the work must go on.
+Python handles signals at these places, so Ctrl-C may interrupt at each. Afterwards the state that JAX keeps for the thread must be as
+before, and the work must go on.
 """
 
 import argparse
@@ -31,7 +32,7 @@ Site = tuple[Any, ...]
 
 
 class Step:
-    """The first step of a model that nothing is known of, by NumPy."""
+    """The first step of a new model, written with NumPy."""
 
     def __init__(self, number: int) -> None:
         self.own, self.twin = self._pair(number), self._pair(number)
@@ -59,7 +60,7 @@ class Step:
         self._step(self.own)
 
     def is_right(self) -> bool:
-        """The step has happened or has not, and the next one comes out as without an interrupt."""
+        """Asserts that the step has happened completely or not at all, and that the next step is right."""
         if not np.allclose(self._numbers(self.own), self._numbers(self.twin), rtol=1e-5):
             self._step(self.twin)
         self._step(self.own)
@@ -68,7 +69,7 @@ class Step:
 
 
 class Compilation:
-    """A program for XLA."""
+    """The compilation of a program."""
 
     def __init__(self, number: int) -> None:
         self.avals = [Aval((2 + number,), np.dtype(np.float64), CPU)]
@@ -85,7 +86,7 @@ class Compilation:
 
 
 class Transform:
-    """A Jacobian of a function of tensors."""
+    """Computes a Jacobian of a function of tensors."""
 
     def __init__(self, number: int) -> None:
         self.x = torch.linspace(0, 1, 3)
@@ -113,7 +114,7 @@ def _site(frame: Any, event: str) -> Site | None:
 
 
 def sites(kind: str) -> list[Site]:
-    """Where functions of JAX are entered, each place once."""
+    """Returns the places where functions of JAX are entered, each once."""
     found: dict[Site, None] = {}
 
     def watch(frame: Any, event: str, _: object) -> None:
@@ -121,7 +122,7 @@ def sites(kind: str) -> list[Site]:
         if site is not None:
             found[site] = None
 
-    for number in (0, 1):  # what happens once in a process is over then
+    for number in (0, 1):  # afterwards everything that a process does only once has been done
         found.clear()
         work = KINDS[kind](number).work
         sys.setprofile(watch)
@@ -133,7 +134,7 @@ def sites(kind: str) -> list[Site]:
 
 
 def _interrupt(site: Site, work: Callable[[], object]) -> bool:
-    """Whether the work came by this place, where it was interrupted."""
+    """Returns whether the work reached this place, where it was interrupted."""
 
     def watch(frame: Any, event: str, _: object) -> None:
         if _site(frame, event) == site:
@@ -141,7 +142,7 @@ def _interrupt(site: Site, work: Callable[[], object]) -> bool:
             raise KeyboardInterrupt
 
     collects = gc.isenabled()
-    gc.disable()  # collectors call functions of JAX, and Python drops what is raised in those
+    gc.disable()  # the garbage collector may call functions of JAX, and Python drops exceptions raised in them
     sys.setprofile(watch)
     try:
         work()
@@ -155,16 +156,16 @@ def _interrupt(site: Site, work: Callable[[], object]) -> bool:
 
 
 def settings() -> list[object]:
-    """What JAX keeps for this thread."""
+    """Returns JAX's settings of this thread."""
     states = [config.config_states[name].get_local() for name in sorted(config.config_states)]
     return [core.trace_ctx.trace, core.trace_ctx.axis_env, source_info_util.current_name_stack(), *states]
 
 
 def harm(kind: str, every: int) -> tuple[int, list[str]]:
-    """Interrupts the work where contexts end, each kind of them once, and at one of so many other places.
+    """Interrupts the work at the end of each kind of context, and at one of every so many other places.
 
     Returns:
-        How many interrupts came, and what was not as before.
+        How many interrupts arrived, and what differed from before.
     """
     came, wrong = 0, []
     places = sites(kind)

@@ -1,4 +1,4 @@
-"""A training loop that is interrupted at random moments: each step has happened or it has not, and training goes on.
+"""Interrupts a training loop at random moments: each step has happened completely or not at all, and training goes on.
 
     python -m tests.engine.interrupts --count 500 --when hot        a step that runs as one program
     python -m tests.engine.interrupts --count 100 --when new        a new model each time: recording, tracing, compiling, first runs
@@ -19,7 +19,7 @@ LOST, WRONG = "lost", "wrong"
 
 
 class Pair:
-    """A model with its optimizer and data. Two of one seed are alike."""
+    """A model with its optimizer and data. Two pairs with the same seed are equal."""
 
     def __init__(self, width, optimizer):
         torch.manual_seed(width)
@@ -38,7 +38,7 @@ class Pair:
         self.step()
 
     def state(self):
-        """All numbers of the model and the optimizer. State that was made for a step that has not happened is none."""
+        """Returns all numbers of the model and the optimizer, without state that was made for a step that has not happened."""
         tensors = [*self.model.parameters()]
         for own in self.optimizer.state.values():
             if own.get("step") == 0:
@@ -57,7 +57,7 @@ def alike(a, b):
 def interrupt_after(seconds, action):
     """Runs an action until it ends or the time is over. Returns whether it was interrupted.
 
-    The garbage collector is off meanwhile: it calls a Python function of JAX's, and Python drops what is raised in there.
+    Meanwhile the garbage collector is off, because it calls a Python function of JAX, and Python drops exceptions raised in it.
     """
     came = False
 
@@ -75,7 +75,7 @@ def interrupt_after(seconds, action):
             action()
         finally:
             left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
-            # The system may give the signal to another thread, which takes it when it is its turn on a busy machine.
+            # The system may deliver the signal to another thread, which on a busy machine handles it only when it is scheduled.
             while not left and not came:
                 time.sleep(0.001)
     except KeyboardInterrupt:
@@ -88,7 +88,7 @@ def interrupt_after(seconds, action):
 
 
 def check(own, twin, most):
-    """What the interrupt has done; None if all is well. The twin makes the steps that its pair has made, ``most`` at most."""
+    """Returns what is wrong after the interrupt, or None. The twin repeats the steps of its pair, at most ``most`` of them."""
     try:
         state = own.state()
     except RuntimeError as error:
@@ -101,7 +101,7 @@ def check(own, twin, most):
 
 
 def interrupts(count, when, seed=0):
-    """Interrupts a loop so many times. Returns how many interrupts came, and a line for each that did harm."""
+    """Interrupts a loop ``count`` times. Returns how many interrupts arrived, and a line for each that did harm."""
     rng = random.Random(seed)
     came, harm = 0, []
     own = twin = None
@@ -130,7 +130,7 @@ def interrupts(count, when, seed=0):
                     twin.step()
                 took = (time.perf_counter() - begun) / 20
 
-        # New programs may be found in JAX's cache on the disk, and be there much sooner than it took to compile them.
+        # JAX may find a new program in its cache on disk, and then has it much sooner than it took to compile.
         delay = rng.uniform(1e-5, 2.5 * took) if when == "hot" else took * 10 ** rng.uniform(-3.0, 0.2)
         if interrupt_after(delay, own.two_steps):
             came += 1

@@ -1,4 +1,4 @@
-"""Programs kept on disk: read by the next process, and only where they are whole, private and made for the same surroundings."""
+"""Programs kept on disk are read by the next process only if they are intact, private, and made for the same environment."""
 
 import os
 import subprocess
@@ -29,14 +29,14 @@ def double(x: Any) -> Any:
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv(disk.VARIABLE, str(tmp_path / "cache"))
     jax.config.update("jax_enable_compilation_cache", False)
-    compilation_cache.reset_cache()  # it has decided once whether it is used
+    compilation_cache.reset_cache()  # makes JAX decide again whether to use its cache, which it does only once
     yield tmp_path / "cache" / "programs"
     jax.config.update("jax_enable_compilation_cache", True)
     compilation_cache.reset_cache()
 
 
 def run(fn: Any = double, **options: Any) -> tuple[list[float], int]:
-    """What a program compiled for three numbers gives, and how many programs were read from disk for it."""
+    """Runs a program compiled for three numbers; returns its result and how many programs were read from disk."""
     before = report.loads
     executable = compile_ahead(fn, [F32], [F32], **options)
     return np.asarray(executable([jnp.asarray(X)])[0]).tolist(), report.loads - before
@@ -142,7 +142,7 @@ def test_the_second_process_compiles_nothing(tmp_path):
         "print(report.compiles + report.op_compiles - report.loads, report.loads)"
     )
     environment = {**os.environ, disk.VARIABLE: str(tmp_path), "TORCHLIKE_COMPILE": "now"}
-    environment.pop("PYTHONHASHSEED", None)  # nothing may depend on the order of sets
+    environment.pop("PYTHONHASHSEED", None)  # the key must not depend on the order of sets
     first, second = (
         subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         for _ in range(2)

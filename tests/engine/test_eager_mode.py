@@ -1,4 +1,4 @@
-"""The suite's own switch: a test that is said to run in eager mode does, in its thread, in those it starts and in its processes."""
+"""A test in eager mode runs in eager mode in its own thread, in the threads that it starts and in its processes."""
 
 import os
 import threading

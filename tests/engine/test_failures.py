@@ -1,4 +1,4 @@
-"""What is left after a step that failed or was interrupted: the step has happened or it has not, and every tensor has a value."""
+"""After a step that failed or was interrupted: the step has happened completely or not at all, and every tensor has a value."""
 
 import itertools
 import resource
@@ -17,7 +17,7 @@ from torchlike.engine import executable, program, recorder
 nn = torch.nn
 
 
-# An interrupt that comes while a finalizer runs is told and lost: the next one counts.
+# Python drops an interrupt that comes while a finalizer runs, so the next one counts.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.recorded
 @pytest.mark.parametrize(("when", "count"), [("hot", 25), ("new", 4)])
@@ -74,7 +74,7 @@ def test_a_step_without_memory_has_not_happened(before):
         loss = step(net, optimizer, too_much)
         loss.item()
     assert numbers(net, optimizer) == known
-    for lost in held:  # in eager mode, the error comes before there is a tensor
+    for lost in held:  # in eager mode the error is raised before the tensor exists
         with pytest.raises(RuntimeError, match="can't allocate memory"):
             lost.tolist()
     for _ in range(4):
@@ -86,7 +86,7 @@ def test_a_step_without_memory_has_not_happened(before):
 @pytest.mark.recorded
 @pytest.mark.parametrize("failing", ["compile", "run"])
 def test_a_program_that_fails_is_run_op_by_op(monkeypatch, failing):
-    recorder().forget()  # so that all is new, whichever tests ran before
+    recorder().forget()  # so that nothing is known, whichever tests ran before
     net, optimizer = model()
 
     def fail(*args, **kwargs):
@@ -136,7 +136,7 @@ def test_a_record_that_is_interrupted_leaves_the_rest_as_it_was():
     pending = x * 2
 
     class Interrupting(list):
-        """Arguments that are interrupted after the first."""
+        """An iterator over arguments that is interrupted after the first."""
 
         def __iter__(self):
             yield self[0]
@@ -162,7 +162,7 @@ def test_a_value_is_read_while_an_op_is_recorded():
 
 @pytest.mark.recorded
 def test_ops_that_a_finaliser_records_in_the_middle_of_a_record(monkeypatch):
-    """A finaliser may run within any call. What it records goes into a segment of its own."""
+    """Python may run a finaliser within any call. The operations that it records go into a segment of their own."""
     x = torch.tensor([1.0, 2.0])
     seen = []
     own = recorder()
@@ -217,7 +217,7 @@ def test_memory_that_runs_out_in_a_large_batch():
 @pytest.mark.parametrize("wrong", ["index", "target"])
 @pytest.mark.parametrize("before", [0, 1, 6])
 def test_a_step_with_a_wrong_index_changes_nothing(wrong, before):
-    """What was written before the wrong index stays, what comes after it has not happened, whenever the error is told."""
+    """Writes before the wrong index stay and later ones have not happened, no matter when the error is raised."""
     torch.manual_seed(0)
     embedding, linear, norm = nn.Embedding(10, 4), nn.Linear(4, 3), nn.BatchNorm1d(3)
     parameters = [*embedding.parameters(), *linear.parameters(), *norm.parameters()]
@@ -246,9 +246,9 @@ def test_a_step_with_a_wrong_index_changes_nothing(wrong, before):
     ):
         losses.append(step(torch.tensor(50), fine[1]) if wrong == "index" else step(fine[0], torch.tensor(9)))
         losses += [step(*fine) for _ in range(3)]
-    if before:  # else there is no state yet to compare
+    if before:  # otherwise there is no state yet to compare
         now = numbers()
-        if wrong == "target":  # batch norm has counted its batch before the loss is computed
+        if wrong == "target":  # batch norm counts its batch before the loss is computed
             assert now.pop() != known.pop()
             assert now.pop() != known.pop()
         assert now == known
@@ -265,7 +265,7 @@ X3 = torch.arange(3.0)
 
 
 def taken_and_written(n, count):
-    """What is taken at an index, in a program whose verdict nobody has looked at; what is made after it, and a counter."""
+    """Indexes in a program whose check nobody has read yet; returns the elements, and a result that is recorded later."""
     taken = (X3 * 2)[torch.tensor([n]) + 0]
     torch.engine.flush()
     count.add_(1)
@@ -300,7 +300,7 @@ def test_a_write_into_what_a_wrong_index_has_made():
     for number in [1, 1, 1, 1, 7]:
         taken = (X3 * 2)[torch.tensor([number]) + 0]
         torch.engine.flush()
-        taken.copy_(X3[:1] * 3)  # reads nothing of what was there
+        taken.copy_(X3[:1] * 3)  # reads none of the old elements
         after = X3 * 7
         if number == 1:
             assert (taken.tolist(), after.tolist()) == ([0.0], [0.0, 7.0, 14.0])

@@ -1,4 +1,4 @@
-"""A fork after JAX has begun to run: an error that says what to do instead, where PyTorch would go on and JAX would wait for ever."""
+"""After JAX has started, operations in a forked process raise an error that says what to do; JAX itself would wait for ever."""
 
 import os
 import subprocess
@@ -70,8 +70,8 @@ def test_a_fork_after_the_first_use_is_told_what_to_do_instead():
     first, before, read, numpy, *refused, thread, after = done.stdout.splitlines()
     assert (
         first == before == read == "[2.0, 2.0, 2.0]"
-    )  # forked before the first use; and what was computed before can be read
+    )  # a fork before the first use works, and so does reading results that were computed before the fork
     assert numpy == "[1.0, 1.0]"
     assert refused == [REFUSED] * 4
     assert thread == "['Cannot run torchlike']"
-    assert after == "[4.0, 4.0, 4.0]"  # the process that forked goes on
+    assert after == "[4.0, 4.0, 4.0]"  # the parent process goes on

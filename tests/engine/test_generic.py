@@ -1,4 +1,4 @@
-"""Traces that hold for other sizes: what may differ is noticed, and results are those of a trace for the sizes themselves."""
+"""Traces for variable sizes: every decision that depends on a size is noticed, and results equal those of traces for single sizes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.composed
 
 
 class Counted:
-    """Traces of a function ``compute(size, array)`` of vectors; ``calls`` counts how often it was traced."""
+    """Counts the traces of a function ``compute(size, array)`` of vectors in ``calls``."""
 
     def __init__(self, compute: Callable[[Any, Any], Any]) -> None:
         self.compute, self.calls, self.traces = compute, 0, Traces()
@@ -53,7 +53,7 @@ def test_a_function_is_traced_for_few_of_its_sizes() -> None:
         expected = np.arange(size, dtype=np.float32)
         np.testing.assert_array_equal(result, np.concatenate([expected, expected + 1]))
         assert shape == (2 * size,)
-    assert count.calls == 5  # two sizes, one that stands for all, and two with which that is compared
+    assert count.calls == 5  # traces for two sizes, one for a variable size, and two that are compared with it
 
 
 def test_what_was_not_called_for_long_is_dropped() -> None:
@@ -98,7 +98,7 @@ def test_a_comparison_divides_the_sizes() -> None:
     ],
 )
 def test_no_decision_goes_unnoticed(decides: Callable[[Any], bool]) -> None:
-    """Whatever the function reads of a size: 7 and 9 are the sizes for which some of these decide in another way."""
+    """The function may ask anything about the size; for 7 and 9 some of these functions decide differently."""
     count = Counted(lambda size, array: array * 2 if decides(size) else array + 1)
     for size in (2, 4, 5, 6, 10, 7, 9, 3, 11, 12):
         array = np.arange(size, dtype=np.float32)
@@ -108,7 +108,7 @@ def test_no_decision_goes_unnoticed(decides: Callable[[Any], bool]) -> None:
 
 
 def test_what_depends_on_the_type_of_a_size_is_found_out() -> None:
-    """The function asks for the type itself; the comparison with the trace for numbers finds that."""
+    """A function may ask for the type of the size; the comparison with a trace for a plain number finds that."""
     before = report.not_generic.total()
     count = Counted(lambda size, array: array + 1 if type(size) is int else array * 3)
     for size in range(2, 9):
@@ -117,7 +117,7 @@ def test_what_depends_on_the_type_of_a_size_is_found_out() -> None:
 
 
 def test_without_that_comparison_it_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The invariant is broken on purpose, so that the test above is known to be able to fail."""
+    """Breaks the invariant on purpose, to show that the test above is able to fail."""
     monkeypatch.setattr(generic.Recorded, "equals", lambda self, other: True)
     count = Counted(lambda size, array: array + 1 if type(size) is int else array * 3)
     results = [count(size)[0][1] for size in range(2, 9)]
@@ -147,7 +147,7 @@ def test_sizes_that_are_read_as_numbers_raise() -> None:
 
 
 def test_sizes_of_a_trace_that_failed_are_equal_to_nothing() -> None:
-    """JAX keeps shapes in tables: one from a trace that was given up must not stand for a shape of numbers."""
+    """JAX keeps shapes in tables. A shape from a trace that was given up must never equal a shape of numbers."""
 
     sizes: list[Any] = []
 
@@ -169,7 +169,7 @@ def test_sizes_of_a_trace_that_failed_are_equal_to_nothing() -> None:
     "compute", [lambda x: x.flip(0) * 2, lambda x: torch.nn.functional.nll_loss(x, x.sum(-1).long())]
 )
 def test_a_trace_keeps_no_input_alive(compute: Callable[[Any], Any]) -> None:
-    """JAX leaves cycles of exceptions and frames behind, whether a size can be variable or not."""
+    """JAX leaves reference cycles of exceptions and frames behind, whether or not a size can be variable."""
     gc.collect()
     gc.disable()
     try:
@@ -184,7 +184,7 @@ def test_a_trace_keeps_no_input_alive(compute: Callable[[Any], Any]) -> None:
 
 
 def _equal_to_jax(size: Any, number: int) -> bool:
-    """How a table of JAX's compares a size."""
+    """Compares as a table of JAX compares sizes."""
     names: dict[str, Any] = {"__name__": "jax.tables"}
     exec("def equal(a, b): return a == b", names)
     return names["equal"](size, number)
@@ -195,7 +195,7 @@ def test_after_its_trace_nothing_is_asked_of_a_size() -> None:
     size: Any = sizes.sizes[0]
     assert _equal_to_jax(size, 5)
     sizes.traced = True
-    assert not _equal_to_jax(size, 5)  # JAX still has it in a table, where it must not be found for 5
+    assert not _equal_to_jax(size, 5)  # JAX still keeps it in a table, and must not find it for 5
     with pytest.raises(TypeError, match="outside of the trace"):
         bool(size == 5)
 
@@ -233,7 +233,7 @@ def test_results_are_those_of_traces_for_the_sizes_themselves(compute: Callable[
     inputs = [torch.linspace(-1.0, 2.0, size * 4).reshape(size, 4) ** 2 for size in (2, 3, 4, 5, 1, 8, 7)]
 
     def result(x: torch.Tensor) -> tuple[object, object]:
-        """The result and the gradient of the sum of its squares; or the error."""
+        """Returns the result and the gradient of the sum of its squares, or the error."""
         try:
             x = x.clone().requires_grad_()
             out = compute(x)

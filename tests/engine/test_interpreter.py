@@ -1,4 +1,4 @@
-"""The interpreter against XLA: the same functions of JAX, traced into a plan for NumPy, and compiled."""
+"""Functions of JAX, traced into plans for NumPy, give the same results as when XLA compiles them."""
 
 import math
 import os
@@ -30,7 +30,7 @@ def i64(*values: Any) -> np.ndarray:
 
 
 def both(fn: Any, *arrays: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """What the plan of a function gives, and what XLA gives."""
+    """Returns the result of the plan of a function, and XLA's."""
     traced = trace(fn, [Aval(a.shape, a.dtype) for a in arrays])
     with np.errstate(all="ignore"):
         ours = [np.asarray(a) for a in traced.plan()(*arrays)]
@@ -198,7 +198,7 @@ def test_half_types_are_computed_in_float32_and_rounded_once():
 def test_large_results_take_memory_that_nothing_reads_any_more_and_no_other():
     def chain(x: Any) -> Any:
         a = jnp.sin(x)
-        row, b = a[:1] * 1, a * 2  # `a` has been cut into, so it stays as it is
+        row, b = a[:1] * 1, a * 2  # `row` is a view of `a`, so the memory of `a` is not reused
         c = b + 1
         d = c * c
         e = d - b.T.T
@@ -214,7 +214,7 @@ def test_large_results_take_memory_that_nothing_reads_any_more_and_no_other():
 @pytest.mark.recorded
 @pytest.mark.parametrize(("rows", "kept", "calls"), [(3, 2 * 3 * 10 * 4, 2), (300, 2 * 4, 4)])
 def test_plans_keep_small_constants_and_make_large_ones_in_each_run(rows, kept, calls):
-    """There is a plan for each size that a program meets: with arrays of a batch's size, they would fill the memory."""
+    """Each size has its own plan. With constants as large as a batch, the plans would fill the memory."""
 
     def fn(x: jax.Array) -> Any:
         lax.full((7,), 1, x.dtype)  # nothing reads it
@@ -258,7 +258,7 @@ def halved(x: jax.Array) -> jax.Array:
     return x / 2
 
 
-halved.defvjp(lambda x: (x / 2, x), lambda x, ct: (ct * x,))  # another derivative than the function's own
+halved.defvjp(lambda x: (x / 2, x), lambda x, ct: (ct * x,))  # its derivative is not the function's own
 
 
 @jax.custom_jvp
@@ -364,7 +364,7 @@ def test_a_scan_of_what_numpy_cannot_do_is_known_by_its_shapes(monkeypatch):
 
 
 def test_a_scan_whose_state_changes_its_kind_is_refused():
-    with pytest.raises(TypeError, match="carry"):  # in JAX's words
+    with pytest.raises(TypeError, match="carry"):  # the message is JAX's
         trace(lambda x: [scan(lambda carry, row: (carry[0], row), x, x)[0]], [Aval((4, 2), np.dtype(np.float32))])
 
 
@@ -410,7 +410,7 @@ def test_a_guess_of_an_aval_counts_only_where_jax_has_said_the_same(monkeypatch)
     wrong = tracing.ShapedArray((7,), np.dtype(np.int8))
     monkeypatch.setattr(tracing, "_guess", lambda name, params, avals: wrong)
     monkeypatch.setattr(tracing, "_confirmed", {})
-    for _ in range(2):  # at first sight and later
+    for _ in range(2):  # the first time and later
         traced = trace(lambda x: (lax.tanh(x),), [Aval((3,), np.dtype(np.float32))])
         assert (traced.outs[0].shape, traced.outs[0].dtype) == ((3,), np.float32)
 

@@ -1,4 +1,4 @@
-"""An interrupt within JAX leaves what JAX keeps for the thread as it was, and the program goes on."""
+"""After an interrupt within JAX, the state that JAX keeps for the thread is as before, and the program goes on."""
 
 import jax
 import pytest
@@ -27,7 +27,7 @@ def test_settings_are_those_of_before_after_a_result_and_after_an_error(wrapper)
         def function(fails):
             assert jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
             if fails:
-                jax.enable_x64(False).__enter__()  # an end that is never reached
+                jax.enable_x64(False).__enter__()  # the end is never reached
                 raise KeyError
             return fails
 

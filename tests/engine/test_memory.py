@@ -1,4 +1,4 @@
-"""What the engine keeps alive: the arrays of values that somebody holds, and a bounded number of programs, kernels and traces."""
+"""The engine keeps alive only the arrays of values that somebody holds, and a bounded number of programs, kernels and traces."""
 
 import gc
 import weakref
@@ -24,7 +24,7 @@ def batch():
 
 
 def held():
-    """Bytes in arrays that anything holds, on the device or as inputs of pending ops."""
+    """Returns the bytes of all arrays that are alive, on the device or as inputs of pending ops."""
     gc.collect()
     own = recorder()
     pending = [a for s in [own.segment, own.ended, *own.waiting] if s is not None for a in s.leaf_arrays]
@@ -62,7 +62,7 @@ def test_pending_sums_do_not_keep_what_they_are_the_sums_of(kept):
 
 
 def test_segments_in_which_nothing_was_recorded_are_not_kept():
-    """Each change of a mode begins one."""
+    """Each change of a mode begins a segment."""
 
     def number_of_segments():
         gc.collect()
@@ -84,7 +84,7 @@ def test_segments_in_which_nothing_was_recorded_are_not_kept():
 
 @pytest.mark.recorded
 def test_a_step_is_not_cut_for_the_size_of_its_parameters():
-    """What somebody holds besides the pending ops takes no memory more for being pending."""
+    """Arrays that somebody else holds too take no more memory because pending ops refer to them."""
     model = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1024))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     x = torch.ones(2, 1024)
@@ -110,7 +110,7 @@ def test_programs_that_were_not_used_for_long_go(monkeypatch):
             torch.explain(reset=True)
     gc.collect()
     assert len([p for p in gc.get_objects() if type(p) is Program]) <= 8 + 1
-    assert torch.explain().compiles == 19  # the one that ran often was compiled once
+    assert torch.explain().compiles == 19  # the path that ran often was compiled once
 
 
 @pytest.mark.recorded
@@ -132,7 +132,7 @@ def test_kernels_and_traces_of_sizes_that_never_come_again_go(monkeypatch):
 
 
 def test_nothing_that_jax_makes_on_the_way_to_an_executable_is_kept():
-    """An MLIR module takes more than a megabyte, whatever is in it."""
+    """An MLIR module takes more than a megabyte, whatever it contains."""
 
     def kept():
         gc.collect()
@@ -155,7 +155,7 @@ def test_an_array_that_somebody_has_is_not_donated_by_a_step_that_ran_before():
     model = nn.Linear(4, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for i in range(6):
-        if i == 4:  # the step has run as one program, which takes the weight's memory over
+        if i == 4:  # the step has run as one program, which reuses the memory of the weight
             kept = torch.interop.to_jax(model.weight)
             expected = np.array(kept)
         optimizer.zero_grad()

@@ -1,4 +1,4 @@
-"""oneDNN's convolutions: XLA's numbers in every form, whole under signals, threads and forks, and in programs that come from disk."""
+"""oneDNN's convolutions give XLA's numbers, also with signals, threads and forks, and in programs read from disk."""
 
 import os
 import shutil
@@ -112,7 +112,7 @@ def test_a_batch_of_convolutions_is_one_convolution(form, result, places):
 
 
 def test_signals_never_leave_a_result_unwritten():
-    """A program this small runs on the thread that calls it. Python handles signals there, and would do so within a Python function."""
+    """A program this small runs on the calling thread. If it called a Python function, Python would handle signals within it."""
     of = geometry((1, 1, 6, 6), (1, 1, 3, 3))
     run = jax.jit(lambda a, b: convolve(a, b, of)).lower(*operands(of)).compile()
     arrays = operands(of)
@@ -174,7 +174,7 @@ def test_one_thread_computes_what_is_small_to_the_same_bits(result, monkeypatch)
     assert (results[0] == results[1]).all()
 
 
-# What the user has set, and what libgomp then says of itself.
+# The environment variables of the user, and the settings that libgomp then prints.
 WAITING = {
     "nothing": ({}, "GOMP_SPINCOUNT = '10000'"),
     "a count": ({"GOMP_SPINCOUNT": "7"}, "GOMP_SPINCOUNT = '7'"),

@@ -1,4 +1,4 @@
-"""What is recorded, when it runs, and what is compiled for it: seen through counters that ``explain`` reports."""
+"""What is recorded, when it runs, and what is compiled for it, observed through the counters of ``explain``."""
 
 import gc
 import threading
@@ -12,7 +12,7 @@ import torchlike as torch
 from torchlike import nn
 from torchlike.engine import boundary, compiling, flush, recorder
 
-pytestmark = pytest.mark.recorded  # there is nothing to see when every op runs by itself
+pytestmark = pytest.mark.recorded  # in eager mode every op runs alone, so that nothing is recorded
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def counters():
 
 
 def unique(*shape):
-    """A shape that no other test uses, so that the trace is new."""
+    """Returns a shape that no other test uses, so that the trace is new."""
     unique.count += 1
     return (*shape, 1000 + unique.count)
 
@@ -79,7 +79,7 @@ def test_values_nobody_holds_are_not_outputs():
 
 
 def walk(node):
-    waiting = [node]  # paths may be longer than Python's stack
+    waiting = [node]  # longer than Python's stack is deep
     while waiting:
         children = waiting.pop().children.values()
         yield from children
@@ -276,7 +276,7 @@ def test_a_value_of_another_thread_is_finished_first():
 
 def test_paths_that_never_come_again_are_forgotten(monkeypatch):
     own = recorder()
-    own.forget()  # so that what other tests have recorded does not count
+    own.forget()  # so that the records of other tests do not count
     hot = torch.ones(unique())
     for _ in range(3):
         (hot * 2 + 1).sum().item()
@@ -286,7 +286,7 @@ def test_paths_that_never_come_again_are_forgotten(monkeypatch):
         (torch.ones(size, 3, 1) * 2 + 1).sum().item()
     assert own.nodes < own.room
     torch.explain(reset=True)
-    total = (hot * 2 + 1).sum().item()  # not in an assert, which holds what it looks at
+    total = (hot * 2 + 1).sum().item()  # outside of the assert, which keeps objects alive
     report = torch.explain()
     assert (report.hot, report.compiles) == (1, 0)
     assert total == 3.0 * hot.numel()
@@ -335,7 +335,7 @@ def test_eager_mode_runs_each_op_at_once():
         assert z[0].item() == 4.0
     torch.explain(reset=True)
     w = z + 1
-    assert torch.explain().cold == 0  # recording again
+    assert torch.explain().cold == 0  # the engine records again
     assert w[0].item() == 5.0
 
 
@@ -360,7 +360,7 @@ def test_tracers_run_at_once():
 
 
 def test_what_is_read_under_a_trace_is_no_tracer_afterwards():
-    inside = torch.tensor([1.0, 2.0, 3.0])  # still on the host, as what it is recorded with
+    inside = torch.tensor([1.0, 2.0, 3.0])  # its elements are still on the host
     pending = torch.tensor([1.0, 1.0, 1.0]) * 2
 
     def f(x):

@@ -1,4 +1,4 @@
-"""A value that is read while an operation is being recorded runs what is recorded so far; the recorder has to survive that."""
+"""If a value is read while an operation is being recorded, the recorded part runs, and the recorder stays consistent."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def test_numbers_that_vary_beside_memory_that_numpy_writes_to():
     x, total = torch.from_numpy(array), torch.zeros(3, dtype=torch.float64)
     for number in range(12):
         array[0] = number
-        x.add_(0.25 * number)  # pending, and to be put into the array
+        x.add_(0.25 * number)  # pending, and written to the array later
         total = total + x[1:].sum() * (number + 0.5) + torch.add(x, total, alpha=number / 4)
     expected, state = np.zeros(3), np.zeros(3)
     for number in range(12):

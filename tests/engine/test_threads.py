@@ -1,4 +1,4 @@
-"""Threads that record, hand pending values to each other and read them: every value is what one thread alone would have computed."""
+"""Threads that record, exchange pending values and read them get the values that a single thread would have computed."""
 
 import os
 import random
@@ -12,11 +12,11 @@ from torchlike.engine import recorder
 from torchlike.engine.segment import Segment
 
 CURSOR: Any = Segment.cursor
-ROUNDS = int(os.environ.get("TORCHLIKE_THREAD_ROUNDS", "20"))  # by hand: 100 and more
+ROUNDS = int(os.environ.get("TORCHLIKE_THREAD_ROUNDS", "20"))  # set it to 100 or more by hand
 
 
 def run(target, count):
-    """Runs ``target(number)`` in so many threads; what one of them raises is raised here."""
+    """Runs ``target(number)`` in ``count`` threads; an exception in one of them is raised here."""
     errors = []
 
     def guarded(number):
@@ -37,8 +37,8 @@ def run(target, count):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_pending_values_exchanged_at_random(seed):
-    """Eight threads take tensors from a common shelf, compute with them, read some, write into some of their own, put some back."""
-    shelf = [(torch.full((8,), float(n)) * 1, float(n)) for n in range(16)]  # a tensor, and what each element of it is
+    """Eight threads take tensors from a common list, compute with them, read some, write to some, and put some back."""
+    shelf = [(torch.full((8,), float(n)) * 1, float(n)) for n in range(16)]  # tensors and their elements' value
     lock = threading.Lock()
 
     def work(number):
@@ -74,7 +74,7 @@ def test_pending_values_exchanged_at_random(seed):
 
 
 def test_two_threads_finish_one_value():
-    """Whoever comes second waits for the run of the first."""
+    """The second thread waits until the first has run the segment."""
     for width in range(ROUNDS // 4):
         x = torch.ones(width + 3)
         pending = [x * n + 1 for n in range(6)]
@@ -138,7 +138,7 @@ def test_workers_that_load_from_pending_tensors():
 
 @pytest.mark.recorded
 def test_a_record_that_comes_too_late_for_a_run_is_made_again():
-    """Another thread runs the segment between the moment an op looks at it and the moment it is recorded."""
+    """Another thread runs the segment after an op has looked it up and before the op is recorded."""
     x = torch.tensor([1.0, 2.0])
     for op in (lambda a: a * 7, lambda a: a - 0.75):
         before = x * 3

@@ -1,4 +1,4 @@
-"""When a path is compiled: never before it pays, at the same round each time, and with the same results."""
+"""A path is compiled not before that pays, always in the same round, and without changing results."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ def afresh():
 
 
 def rounds(count: int) -> tuple[list[float], list[bool]]:
-    """Losses of so many steps of training, and which of the steps ran as one program."""
+    """Returns the losses of training steps, and which of the steps ran as one program."""
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
     optimizer = torch.optim.Adam(model.parameters(), 0.01)

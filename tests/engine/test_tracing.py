@@ -1,4 +1,4 @@
-"""What tracing for NumPy says of shapes and dtypes without asking JAX, and the operators that it shortens, are JAX's."""
+"""Tracing for NumPy gives JAX's shapes and dtypes without asking JAX, also for the operators for which it has shortcuts."""
 
 import itertools
 import operator
@@ -31,7 +31,7 @@ def array(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def outcome(fn: Any) -> Any:
-    """Shape and dtype of a result, or the type of the error."""
+    """Returns shape and dtype of a result, or the type of the error."""
     try:
         result = fn()[0]
     except (TypeError, ValueError, OverflowError) as error:
@@ -40,7 +40,7 @@ def outcome(fn: Any) -> Any:
 
 
 def by_both(fn: Any, *arrays: np.ndarray) -> tuple[Any, Any]:
-    """What the trace of a function and its plan give, and what JAX gives."""
+    """Returns the result of a function's trace and plan, and JAX's result."""
 
     def ours() -> Any:
         traced = trace(fn, [Aval(a.shape, a.dtype) for a in arrays])
@@ -57,7 +57,7 @@ def by_both(fn: Any, *arrays: np.ndarray) -> tuple[Any, Any]:
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_of_arrays_are_jaxs(name):
     function = OPERATORS[name]
-    # Twice, since what JAX has confirmed once is guessed from then on.
+    # Twice: once JAX has confirmed the shape of a result, the trace no longer asks JAX.
     for shapes in [*itertools.product(SHAPES, SHAPES)] * 2:
         first, second = array(shapes[0], np.float32), array(shapes[1], np.float32)
         ours, theirs = by_both(lambda a, b: (function(a, b),), first, second)
@@ -80,7 +80,7 @@ def test_operators_of_dtypes_and_numbers_are_jaxs(name):
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv"])
 def test_gradients_through_operators_are_jaxs(name):
-    """For arrays that are differentiated, arrays that are not, and numbers, in both orders."""
+    """For differentiated arrays, other arrays and numbers, as first and as second operand."""
     once = OPERATORS[name]
     forms = {
         "arrays": lambda a, b: once(once(a, b), a),
@@ -122,7 +122,7 @@ def f32(*shape: int) -> np.ndarray:
 
 
 MASK = np.array([[True, False, True]])
-# Functions whose result has another shape than their inputs, each with inputs of several sizes.
+# Functions whose results differ from their inputs in shape, each with inputs of several sizes.
 SHAPED = {
     "product": (lambda a, b: a @ b, [(f32(2, 3), f32(3, 4)), (f32(5, 1), f32(1, 1)), (f32(0, 3), f32(3, 2))]),
     "products": (lambda a, b: a @ b, [(f32(2, 4, 3), f32(2, 3, 5)), (f32(1, 1, 2), f32(1, 2, 7))]),

@@ -1,7 +1,7 @@
-"""Random programs by both libraries.
+"""Runs random programs with both libraries.
 
-python -m tests.fuzz both --seed S --programs N      compares programs S .. S+N-1, and shrinks what differs
-python -m tests.fuzz alone --seed S --programs N     torchlike traced against torchlike eager, without PyTorch
+python -m tests.fuzz both --seed S --programs N      compares programs S .. S+N-1, and shrinks those that differ
+python -m tests.fuzz alone --seed S --programs N     compares torchlike traced with torchlike eager, without PyTorch
 python -m tests.fuzz show --seed S                   prints a program
 """
 
@@ -21,7 +21,7 @@ def said(found) -> str:
 
 
 def compare(given: argparse.Namespace) -> int:
-    """Compares programs in chunks, which share a process; the number of differences that nothing explains."""
+    """Compares programs in chunks that share a process; returns the number of unexplained differences."""
     unexplained, explained, done = 0, dict[str, int](), 0
     end = given.seed + given.programs
     for start in range(given.seed, end, given.chunk):
@@ -31,7 +31,7 @@ def compare(given: argparse.Namespace) -> int:
         ours = rows_of("torchlike", texts, *_for_ours(given), timeout=given.timeout)
         for seed, program in programs.items():
             if seed not in expected or seed not in ours:
-                continue  # after one that ended the process
+                continue  # after a program that ended the process
             done += 1
             found = first_difference(expected[seed], ours[seed])
             if found is None:
@@ -65,7 +65,7 @@ def _for_ours(given):
 
 
 def _again(given, program: Program, *more: str):
-    """The first difference with each run in a process of its own."""
+    """Returns the first difference when each run has a process of its own."""
     text = {0: str(program)}
     theirs = rows_of(_reference(given), text, *_for_reference(given), *more)
     return first_difference(theirs[0], rows_of("torchlike", text, *_for_ours(given), *more)[0])

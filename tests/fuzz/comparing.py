@@ -1,10 +1,10 @@
-"""Whether two runs of a program wrote the same."""
+"""Compares the rows of two runs of a program."""
 
 from .running import SECOND
 
 
 def same(a, b, rough=False):
-    """Equal, numbers up to rounding; those of a row that begins with the word "rough" up to half precision's."""
+    """Whether two rows are equal: numbers up to rounding, and up to half precision if the row begins with the word "rough"."""
     if isinstance(a, list) and isinstance(b, list):
         rough = rough or bool(a and a[0] == "rough")
         return len(a) == len(b) and all(same(x, y, rough) for x, y in zip(a, b, strict=True))
@@ -14,7 +14,7 @@ def same(a, b, rough=False):
 
 
 def first_difference(a, b):
-    """Number of the first row that differs, and the two rows; None where there is none."""
+    """Returns the number of the first row that differs and the two rows, or None."""
     for number, (x, y) in enumerate(zip(a, b, strict=False)):
         if not same(x, y):
             return number, x, y
@@ -25,5 +25,5 @@ def first_difference(a, b):
 
 
 def refused_a_second_time(difference):
-    """PyTorch refuses a second backward pass also where nothing that was freed is needed; torchlike then goes on."""
+    """PyTorch refuses a second backward pass even if it needs nothing that was freed; torchlike then goes on."""
     return SECOND in difference[1][1:2] if isinstance(difference[1], list) else False

@@ -1,4 +1,4 @@
-"""Differences that may be, each with its reason. A difference that none of these explains is a defect until somebody has found why."""
+"""Differences that are allowed, each with its reason. A difference that none of these explains counts as a defect."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ Difference = tuple[int, Any, Any]
 
 
 class Explained(NamedTuple):
-    """``applies`` is asked with the program's text and its first difference: number of the row, PyTorch's row, torchlike's."""
+    """``applies`` gets the program's text and its first difference: number of the row, PyTorch's row, torchlike's."""
 
     reason: str
     applies: Callable[[str, Difference], object]
@@ -30,21 +30,21 @@ EXPLAINED = {
     ),
 }
 
-# Where the same program in float64 gives the same rows, and no integer or exception came first, the difference is rounding: XLA fuses
-# multiplications and additions, sums in another order, and has its own exp and tanh, all within a few units in the last place, which a
-# comparison with a threshold, a round() or an optimizer that divides by a small gradient makes larger.
+# If the same program in float64 gives the same rows, and no integer or exception came first, the difference is rounding: XLA fuses
+# multiplications and additions, sums in another order, and has its own exp and tanh, all within a few units in the last place. A
+# comparison with a threshold, a round() or an optimizer that divides by a small gradient makes such a difference larger.
 ROUNDING = "rounding: in float64 the program gives the same rows"
 
-# Where PyTorch's rows are the same once its graph saves copies: PyTorch differentiates at what ``data`` holds when the backward pass
-# runs, torchlike at the values of the forward pass (docs/migration.md).
+# If PyTorch's rows become the same once its graph saves copies: PyTorch differentiates at the elements of ``data`` when the backward
+# pass runs, torchlike at the values of the forward pass (docs/migration.md).
 WRITTEN_DATA = "written through data: with copies of what the graph saves PyTorch gives the same rows"
 
 
 def explanation(text: str, difference: Difference) -> str | None:
-    """The name of what explains this difference, if anything does."""
+    """Returns the name of the entry that explains this difference, or None."""
     return next((name for name, each in EXPLAINED.items() if each.applies(text, difference)), None)
 
 
 def mentions(*patterns: str) -> Callable[[str, Difference], object]:
-    """Applies to programs that have all of these lines, as regular expressions."""
+    """Makes a condition that holds for programs with lines that match all of these regular expressions."""
     return lambda text, difference: all(re.search(pattern, text) for pattern in patterns)

@@ -1,4 +1,4 @@
-"""Programs that have once differed, made small. PyTorch's rows for them are recorded, and every run of the suite compares."""
+"""Small programs in which the two libraries once differed. PyTorch's rows are recorded, and every run of the suite compares."""
 
 FOUND = {
     "random numbers into a transposed view": """

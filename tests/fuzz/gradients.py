@@ -1,4 +1,4 @@
-"""Lines about gradients: backward passes, hooks, derivatives of derivatives, functions' transforms."""
+"""Lines about gradients: backward passes, hooks, derivatives of derivatives, function transforms."""
 
 from .maker import Maker, indented
 from .tensors import of
@@ -40,7 +40,7 @@ TENSOR_HOOKS = [
     "<T>.grad_fn.register_hook(lambda i, o: None)", "out(<T>.grad_fn.next_functions[0][0] is None)",
 ]  # fmt: skip
 
-HOOKS = [  # each is taken away again some rounds later
+HOOKS = [  # each is removed again some rounds later
     "p0.register_hook(lambda g: g * <n>)", "p0.register_hook(lambda g: out(g.sum()))", "m0.register_forward_hook(lambda m, i, o: o * 2)",
     "p1.register_post_accumulate_grad_hook(lambda p: out(p.grad.sum()))", "m0.register_forward_pre_hook(lambda m, i: (i[0] + 1,))",
     "m0.register_full_backward_hook(lambda m, gi, go: out(go[0].sum()))", "first(m0).register_forward_hook(lambda m, i, o: out(o.sum()))",

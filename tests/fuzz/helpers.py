@@ -1,14 +1,14 @@
-"""What programs may use besides the library: small models, functions of their own, a worker."""
+"""Small models, functions and a worker that programs may use besides the library."""
 
 import concurrent.futures
 
 
 def helpers(torch):
-    """By name, made of this library's classes."""
+    """Returns the helpers by name, defined with this library's classes."""
     nn, F = torch.nn, torch.nn.functional
 
     class Tied(nn.Module):
-        """One weight in two layers and in a product."""
+        """A model that uses one weight in two layers and in a product."""
 
         def __init__(self):
             super().__init__()
@@ -20,7 +20,7 @@ def helpers(torch):
             return self.head(F.relu(self.b(F.relu(self.a(x)))) + x @ self.a.weight)
 
     class Own(nn.Module):
-        """A buffer that counts calls, and what only training does."""
+        """Has a buffer that counts calls, and behaves differently in training."""
 
         def __init__(self):
             super().__init__()
@@ -43,7 +43,7 @@ def helpers(torch):
             return self.head(self.cell(x.unsqueeze(1).expand(-1, 2, -1))[0][:, -1])
 
     class Scaled(nn.Module):
-        """Plain attributes: a number and a tensor, which programs change."""
+        """Has a number and a tensor as plain attributes, which programs change."""
 
         def __init__(self):
             super().__init__()
@@ -54,7 +54,7 @@ def helpers(torch):
             return self.head(self.norm(torch.tanh(self.body(x))) * self.factor + self.shift)
 
     class Counting(nn.Module):
-        """A number and a buffer that each call changes, and that decide what it does."""
+        """Has a number and a buffer that each call changes and that decide what it computes."""
 
         def __init__(self):
             super().__init__()
@@ -89,13 +89,13 @@ def helpers(torch):
             raise ZeroDivisionError
 
     def backward_alone(tensor):
-        """The gradient of a leaf that nobody else has."""
+        """Returns the gradient of a leaf that nobody else uses."""
         leaf = tensor.detach().clone().requires_grad_()
         (leaf.tanh() * leaf).sum().backward()
         return leaf.grad
 
     def reorder(module):
-        """Puts a weight behind the other parameters."""
+        """Moves a weight behind the other parameters."""
         weight = module.weight
         del module.weight
         module.weight = weight

@@ -1,4 +1,4 @@
-"""KeyboardInterrupt at a chosen moment: where Python looks for signals, or by a signal."""
+"""Raises KeyboardInterrupt at a chosen moment: where Python handles signals, or by a signal."""
 
 import contextlib
 import copy
@@ -11,10 +11,10 @@ from pathlib import Path
 
 
 class Interrupts:
-    """Makes the contexts in which programs are interrupted. PyTorch's programs run to the end: they say what is to come out.
+    """Makes the contexts in which programs are interrupted. Programs of PyTorch run to the end, since they give the expected rows.
 
     Args:
-        package: whose calls are counted; None: nobody is interrupted.
+        package: The package whose calls are counted, or None to interrupt nothing.
     """
 
     def __init__(self, package: Path | None) -> None:
@@ -23,11 +23,11 @@ class Interrupts:
 
     @contextlib.contextmanager
     def __call__(self, events: int = 0, seconds: float = 0.0):
-        """A block that KeyboardInterrupt may end, which goes no further.
+        """Makes a context in which KeyboardInterrupt is raised, and which catches it.
 
         Args:
-            events: at this call or return from C that the package makes, which is where Python looks whether a signal has come.
-            seconds: after so long, by a signal.
+            events: Interrupt at this call of C, or return from C, in the package; Python handles signals there.
+            seconds: Interrupt after this time, by a signal.
         """
         try:
             if self.package is None:
@@ -50,7 +50,7 @@ class Interrupts:
             inside = frame if event == "c_return" else frame.f_back  # who has called
             if event in ("call", "c_return") and inside and inside.f_code.co_filename.startswith(self.package):
                 left -= 1
-                # Python drops what is raised while it closes a generator, which looks like a call of it.
+                # Python drops an exception raised while it closes a generator, and closing looks like a call of the generator.
                 if left <= 0 and not (event == "call" and frame.f_code.co_flags & inspect.CO_GENERATOR):
                     sys.setprofile(None)
                     raise KeyboardInterrupt
@@ -67,7 +67,7 @@ class Interrupts:
         armed = True
 
         def ring(_, frame):
-            if frame.f_code.co_filename in (__file__, contextlib.__file__):  # on the way in or out: a moment later
+            if frame.f_code.co_filename in (__file__, contextlib.__file__):  # a moment later, on the way in or out
                 signal.setitimer(signal.ITIMER_REAL, 1e-4)
             elif armed:
                 raise KeyboardInterrupt
@@ -85,7 +85,7 @@ class Interrupts:
 
 @contextlib.contextmanager
 def _without_collector():
-    """Collectors call functions of JAX and Hypothesis, and Python drops what is raised in those."""
+    """Garbage collectors call functions of JAX and Hypothesis, and Python drops exceptions raised in them."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -96,10 +96,10 @@ def _without_collector():
 
 
 def survivor(torch, interrupts: Interrupts, quiet):
-    """``survive(model, optimizer, step, moment)``: one step is made, by a first attempt that may be interrupted or by a second one."""
+    """``survive(model, optimizer, step, moment)`` makes one step, by a first attempt that may be interrupted or by a second one."""
 
     def copied(model, optimizer):
-        """What a step changes, as it is now; nothing of it is read."""
+        """Copies everything that a step changes, without reading values."""
         state = copy.deepcopy(optimizer.state_dict()["state"])
         return [p.detach().clone() for p in model.parameters()], state
 
@@ -111,7 +111,7 @@ def survivor(torch, interrupts: Interrupts, quiet):
         return value.tolist() if isinstance(value, torch.Tensor) else value
 
     def kept(old, now):
-        """Whether all numbers are the old ones; an optimizer may have made zeros to begin with."""
+        """Whether all numbers are the old ones; the optimizer may have made zeros for its state."""
         if isinstance(old, dict):
             return all(kept(old[k], now[k]) for k in old)
         if isinstance(old, list):
@@ -126,7 +126,7 @@ def survivor(torch, interrupts: Interrupts, quiet):
         with quiet(), interrupts(**moment):
             step(model, optimizer)
             done = True
-        plain([p.grad for p in model.parameters()])  # whatever is left of the attempt has values
+        plain([p.grad for p in model.parameters()])  # everything that the attempt left behind has values
         if done or not kept(plain(before), plain(copied(model, optimizer))):
             return  # the step has happened
         torch.set_rng_state(random)

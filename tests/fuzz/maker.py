@@ -1,4 +1,4 @@
-"""What draws a program: templates whose gaps are filled at random, from one seed."""
+"""Draws programs: fills the gaps of templates at random, from one seed."""
 
 import random
 import re
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 TENSORS = ["t0", "t1", "t2", "t3"]  # of shape (3, 4), with and without history
 LEAVES = ["p0", "p1"]  # of shape (3, 4), which require a gradient
-DATA = ["d0", "d1"]  # of shape (3, 4), written to by nobody but NumPy
+DATA = ["d0", "d1"]  # of shape (3, 4), which only NumPy writes to
 VIEWS = ["v0", "v1"]  # views of some tensor, of any shape
 
 NUMBERS = [
@@ -24,11 +24,11 @@ _GAP = re.compile(r"<(\w+)>")
 
 
 class Maker:
-    """Draws lines. A gap in small letters, ``<t>``, is filled anew each time; in capitals, ``<T>``, alike within one item.
+    """Draws lines. A gap in small letters, ``<t>``, is drawn anew each time; one in capitals, ``<T>``, only once for an item.
 
     Args:
-        seed: what is drawn follows from it alone.
-        tables: the lines that a gap of this name is filled with; they may have gaps themselves.
+        seed: Determines all lines that are drawn.
+        tables: By name of a gap, the lines that may fill it; they may have gaps themselves.
     """
 
     def __init__(self, seed: int, tables: Mapping[str, Sequence[str]]) -> None:
@@ -46,12 +46,12 @@ class Maker:
         return self.rng.random() < share
 
     def item(self, make: Item) -> list[str]:
-        """The lines of one item."""
+        """Returns the lines of one item."""
         self._kept = {}
         return self.fill(make(self)).splitlines()
 
     def fill(self, template: str) -> str:
-        """The template with its gaps filled."""
+        """Returns the template with its gaps filled."""
         return _GAP.sub(lambda gap: self._filled(gap[1]), template)
 
     def _filled(self, name: str) -> str:
@@ -62,21 +62,21 @@ class Maker:
         return self._kept[name]
 
     def _model(self, name: str) -> str:
-        """``<M>`` and ``<O>``: a model, and its own optimizer."""
+        """Returns ``<M>`` and ``<O>``: a model, and its own optimizer."""
         number = str(self.rng.randrange(self.models))
         self._kept |= {"M": "m" + number, "O": "o" + number}
         return self._kept[name]
 
     def condition(self) -> str:
-        """The head of an item that only some rounds run; empty for one of every round."""
+        """Returns the head of an item that only some rounds run, or an empty string for an item of every round."""
         return "" if self.chance(0.55) else self.fill(self.pick(*WHEN))
 
 
 def blocks(text: str) -> list[str]:
-    """Templates of several lines each, with empty lines between them."""
+    """Splits a text into templates of several lines, which empty lines separate."""
     return textwrap.dedent(text).strip("\n").split("\n\n")
 
 
 def indented(lines: str, head: str) -> str:
-    """Lines below a head."""
+    """Indents lines below a head."""
     return "\n".join([head, *("    " + line for line in lines.splitlines())])

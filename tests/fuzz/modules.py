@@ -1,4 +1,4 @@
-"""Lines about modules that change: weights, attributes, buffers, children, their states on the way to a file and back."""
+"""Lines about modules that change: weights, attributes, buffers, children, and state that is saved and loaded."""
 
 from .maker import Maker, blocks
 from .tensors import of
@@ -11,7 +11,7 @@ ATTRIBUTES = [
     "[setattr(x, 'track_running_stats', r % 2 == 0) for x in <M>.modules() if isinstance(x, nn.BatchNorm1d)]",
     "[x.train(r % 2 == 0) for x in <M>.modules() if isinstance(x, (nn.BatchNorm1d, nn.Dropout))]",
     "[setattr(x, 'factor', <n>) for x in <M>.modules() if hasattr(x, 'factor')]",  # a number
-    "[setattr(x, 'shift', <t>.mean().detach()) for x in <M>.modules() if hasattr(x, 'shift')]",  # a tensor that is no buffer
+    "[setattr(x, 'shift', <t>.mean().detach()) for x in <M>.modules() if hasattr(x, 'shift')]",  # a tensor that is not a buffer
     "[x.shift.add_(0.1) for x in <M>.modules() if isinstance(getattr(x, 'shift', None), torch.Tensor)]",
     "[setattr(x, 'shift', <n>) for x in <M>.modules() if hasattr(x, 'shift')]",
     "<M>.note = <n>; out(<M>.note)", "last(<M>).table = {'scale': <t>.mean()}; late(last(<M>).table['scale'])",
@@ -20,7 +20,7 @@ ATTRIBUTES = [
 WEIGHTS = [
     "first(<M>).weight.requires_grad_(r % 2 == 0) if hasattr(first(<M>), 'weight') else None",
     "last(<M>).weight = nn.Parameter(last(<M>).weight.detach() * 0.5)", "last(<M>).weight.data = last(<M>).weight.data.clone()",
-    "q = last(<M>); w = q.weight; del q.weight; q.weight = w",  # its place among the parameters is another one now
+    "q = last(<M>); w = q.weight; del q.weight; q.weight = w",  # it now has another position among the parameters
     "[reorder(x) for x in <M>.modules() if isinstance(x, (nn.LayerNorm, nn.BatchNorm1d))]",
     "q = last(<M>); q.weight, q.bias = q.weight, nn.Parameter(q.bias.detach() + 0.1) if q.bias is not None else None",
     "[p.data.mul_(0.95) for p in <M>.parameters()]", "[p.data.add_(torch.randn(p.shape) * 0.01) for p in <M>.parameters()]",
@@ -32,7 +32,7 @@ WEIGHTS = [
     "nn.utils.prune.remove(last(<M>), 'weight') if r == 5 else None",
 ]  # fmt: skip
 
-# Weights that another computation has made, with a history of their own: in this round, or in every other one.
+# Weights that are results of another computation, with a history of their own: in this round, or in every other one.
 FAST_WEIGHTS = blocks("""
     q = last(<M>); w = q.weight
     del q.weight

@@ -1,4 +1,4 @@
-"""Programs in a process of their own, by either library: what a crash or a hang takes with it is that process."""
+"""Runs programs of either library in a process of their own, so that a crash or a hang ends only that process."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def serve(
     if module == "torch":
         torch.set_num_threads(1)
     elif op_by_op:
-        os.environ["TORCHLIKE_OP_BY_OP"] = "1"  # for threads that are still to come
+        os.environ["TORCHLIKE_OP_BY_OP"] = "1"  # for threads that start later
         importlib.import_module("torchlike.engine").set_op_by_op(True)
     for line in sys.stdin:
         seed, text = json.loads(line)
@@ -33,7 +33,7 @@ def serve(
 
 
 def rows_of(module: str, programs: dict[int, str], *options: str, timeout: float = 120) -> dict[int, Any]:
-    """The rows by seed, from one process; a program that ends the process, or takes longer, has one row that says so."""
+    """Returns the rows by seed, from one process. A program that ends the process, or takes too long, has one row that says so."""
     command = [sys.executable, "-m", "tests.fuzz", "serve", module, *options]
     text = "".join(json.dumps([seed, text]) + "\n" for seed, text in programs.items())
     try:
@@ -52,7 +52,7 @@ def rows_of(module: str, programs: dict[int, str], *options: str, timeout: float
 
 
 def difference(text: str, *options: str):
-    """The first difference between the two libraries' rows of one program, each in a process of its own."""
+    """Returns the first difference between the two libraries' rows of one program, each in a process of its own."""
     theirs = rows_of("torch", {0: text}, *(o for o in options if o in ("--double", "--words")))
     ours = rows_of("torchlike", {0: text}, *options)
     return first_difference(theirs[0], ours[0])

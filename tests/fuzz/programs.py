@@ -1,4 +1,4 @@
-"""A program of a seed: which items it has, and its text."""
+"""Chooses the items of a program from its seed, and makes its text."""
 
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ class Program(NamedTuple):
 
 
 def program_of(seed: int, kind: str | None = None, most_rounds: int = 12) -> Program:
-    """The program of a seed."""
+    """Returns the program of a seed."""
     m = Maker(seed, TABLES)
     kind = m.pick("engine", "training", "training", "modules", "modules", "threads", "mixed") if kind is None else kind
     begin = [f"R = {m.rng.randint(3, most_rounds)}", *ALWAYS]

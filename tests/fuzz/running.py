@@ -1,4 +1,4 @@
-"""Runs a program and collects the rows that it writes: plain numbers and texts, alike for both libraries."""
+"""Runs a program and collects the rows that it writes: plain numbers and texts, in the same form for both libraries."""
 
 import contextlib
 import copy
@@ -21,7 +21,7 @@ SECOND = "backward a second time"
 
 
 def plain(x):
-    """What is compared: nested lists of numbers and texts."""
+    """Converts a value to nested lists of numbers and texts, which are compared."""
     if isinstance(x, (bool, str)) or x is None:
         return x
     if isinstance(x, (int, float)):
@@ -36,10 +36,10 @@ def plain(x):
 
 
 class Rows:
-    """What one run has written.
+    """Collects the rows that a run writes.
 
     Args:
-        words: keep the messages of exceptions too, to be looked at.
+        words: Keep the messages of exceptions too, for a person to read.
     """
 
     def __init__(self, words: bool = False) -> None:
@@ -85,13 +85,13 @@ class Rows:
 
 
 def run(module, text, words=False, uninterrupted=False, copies=False):
-    """The rows that a program writes.
+    """Returns the rows that a program writes.
 
     Args:
         module: ``"torch"`` or ``"torchlike"``.
-        text: the program's.
-        uninterrupted: no step is interrupted; in PyTorch none ever is.
-        copies: the graph saves copies, so that it does not see what is written through ``data`` after the forward pass.
+        text: The text of the program.
+        uninterrupted: Interrupt no step; with PyTorch no step is ever interrupted.
+        copies: Let the graph save copies, so that it does not see writes through ``data`` after the forward pass.
     """
     torch = importlib.import_module(module)
     parts = {

@@ -1,4 +1,4 @@
-"""Makes a program that fails small: leaves out items, lines and rounds as long as it fails."""
+"""Makes a failing program smaller: leaves out items, lines and rounds as long as it still fails."""
 
 from collections.abc import Callable
 
@@ -6,11 +6,11 @@ from .programs import Program
 
 
 def shrunk(program: Program, fails: Callable[[Program], object], most: int = 60) -> Program:
-    """The smallest program that was found.
+    """Returns the smallest program that still fails, of those that were tried.
 
     Args:
-        fails: whether a program still shows what is looked for.
-        most: so often it is asked.
+        fails: Whether a program still shows the failure.
+        most: How often ``fails`` is called at most.
     """
     asked = 0
 

@@ -122,7 +122,7 @@ def branch(m: Maker) -> str:
 
 
 def of(table):
-    """An item that is one line of a table."""
+    """Returns an item that is one line of a table."""
     return lambda m: m.pick(*table)
 
 

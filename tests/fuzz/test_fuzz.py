@@ -1,4 +1,4 @@
-"""Random programs: traced as eager, as PyTorch's rows that were written down, interrupted or not. And the fuzzer's own parts."""
+"""Random programs give the same rows traced, eager and interrupted, and PyTorch's recorded rows. Also tests the fuzzer itself."""
 
 import jax
 import pytest
@@ -18,7 +18,7 @@ SEEDS = {"engine": 3, "training": 5, "modules": 1, "threads": 8, "mixed": 2}  # 
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_programs_give_pytorchs_rows(name):
-    """Programs as they were recorded, with their rows: `python -m tests.golden.record_fuzz`."""
+    """The programs and their rows were recorded by `python -m tests.golden.record_fuzz`."""
     text = GOLDEN[name]["text"]
     assert first_difference(GOLDEN[name]["rows"], run("torchlike", text)) is None, text
 

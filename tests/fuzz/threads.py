@@ -3,7 +3,7 @@
 from .maker import Maker, blocks, indented
 from .tensors import assign
 
-# What a worker makes of tensors that the program holds, pending or not. The program does not write to them meanwhile.
+# Tensors that a worker computes from tensors of the program, pending or not. Meanwhile the program does not write to them.
 WORK = [
     "lambda a=<a>, b=<a>: a.detach() * b.detach() + 1", "lambda a=<a>: float(a.sum())", "lambda a=<a>: a.detach().clone().add_(1)",
     "lambda a=<a>: a.tolist()", "lambda a=<a>: (a.softmax(-1).sum(), a)[0]", "lambda a=<a>, b=<a>: torch.cat([a, b]).detach()",
@@ -11,7 +11,7 @@ WORK = [
     "lambda: [float((d0 * k).sum()) for k in range(5)]",
 ]  # fmt: skip
 
-# What the program does meanwhile: makes new tensors, and writes to these alone.
+# Meanwhile the program makes new tensors, and writes only to these.
 MEANWHILE = [
     "w = <e>\nw = w * 2",
     "w = [d0 * k for k in range(4)]\nout(w[3])",
@@ -20,7 +20,7 @@ MEANWHILE = [
     "pass",
 ]
 
-# The events are calls that torchlike makes or returns from: KeyboardInterrupt comes at the one of this number. Seconds: by a signal.
+# An event is a call that torchlike makes or returns from: KeyboardInterrupt is raised at this one. Seconds: a signal raises it.
 MOMENTS = ["events=<k>", "events=<k>", "events=<k>", "events=<k>", "seconds=<f>"]
 STEPS = blocks("""
     o.zero_grad()
@@ -46,7 +46,7 @@ TABLES = {
 
 
 def alone(m: Maker) -> str:
-    """A thread of its own, which the program waits for."""
+    """Runs lines in a thread of its own, and the program waits for it."""
     from .gradients import backward
     from .training import evaluate, train
 
@@ -59,7 +59,7 @@ def alone(m: Maker) -> str:
 
 
 def exchange(m: Maker) -> str:
-    """A worker makes something of the program's tensors while the program records; what it gives back is pending in its thread."""
+    """A worker computes from the program's tensors while the program records; its result is pending in its thread."""
     after = m.pick(
         "late(f.result())",
         "out(f.result())",
@@ -70,7 +70,7 @@ def exchange(m: Maker) -> str:
 
 
 def handed_on(m: Maker) -> str:
-    """The worker's result, pending in its thread, waits until some later round asks for it."""
+    """The worker's result is pending in its thread until a later round reads it."""
     return (
         f"waiting.append(worker.submit({m.pick(*WORK)}))\nwaiting[-1].exception()\n"
         "if r % 3 == 2: late(*[f.result() for f in waiting]); waiting.clear()"
@@ -78,13 +78,13 @@ def handed_on(m: Maker) -> str:
 
 
 def interrupted(m: Maker) -> str:
-    """A step that KeyboardInterrupt may end anywhere: it has happened or it has not, and training goes on."""
+    """KeyboardInterrupt may end this step anywhere: it has happened completely or not at all, and training goes on."""
     step = indented(m.pick(*STEPS), "def step(m, o):")
     return f"{step}\nsurvive(<M>, <O>, step, {m.pick(*MOMENTS)})\nout(*<M>.parameters())"
 
 
 def interrupted_reading(m: Maker) -> str:
-    """Pending values that an interrupted read has left: they are there afterwards."""
+    """Pending values after an interrupted read still exist."""
     return "w = <e>\nw2 = <e>\nwith interrupts(<z>):\n    w.tolist()\nlate(w, w2)\nout(w2)"
 
 

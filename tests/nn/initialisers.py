@@ -1,4 +1,4 @@
-"""Calls of initialisers, for PyTorch and for us alike."""
+"""Calls of initialisers that run with PyTorch and with torchlike."""
 
 from typing import Any
 
@@ -24,6 +24,6 @@ INITIALISERS: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
 
 
 def fill(torch: Any, name: str) -> Any:
-    """The tensor of one row, filled."""
+    """Returns the tensor of one row after its initialiser has filled it."""
     function, shape, arguments = INITIALISERS[name]
     return getattr(torch.nn.init, function)(torch.empty(shape), **arguments)

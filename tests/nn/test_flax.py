@@ -1,4 +1,4 @@
-"""flax and torchlike together: NNX functions on a module, and flax modules inside a torchlike module."""
+"""flax and torchlike together: NNX's functions on a module, and flax modules inside a torchlike module."""
 
 import copy
 import io
@@ -29,7 +29,7 @@ class Net(nn.Module):
 
 
 def loss_of(model, x):
-    """As JAX code calls a module: arrays in, an array out."""
+    """Calls the module as JAX code does: takes arrays and returns an array."""
     return model(torch.from_jax(x)).square().mean().jax
 
 
@@ -61,7 +61,7 @@ def test_nnx_grad_gives_the_gradients_of_backward():
     for name, gradient in flat(found).items():
         np.testing.assert_allclose(gradient, wanted[name], rtol=1e-5, atol=1e-6)
     assert value.shape == ()
-    assert model.norm.num_batches_tracked.item() == 1  # what the call did to buffers has happened to the module
+    assert model.norm.num_batches_tracked.item() == 1  # the module has the buffers that the call changed
 
 
 def test_nnx_grad_of_what_is_not_frozen():
@@ -118,7 +118,7 @@ def test_split_merge_state_update_clone():
 
 
 class Reader(nn.Module):
-    """Recurrent, normalised, attending: buffers and parameters of all kinds."""
+    """A model with an embedding, an LSTM, a normalisation and attention, so with buffers and parameters of all kinds."""
 
     def __init__(self):
         super().__init__()
@@ -134,7 +134,7 @@ class Reader(nn.Module):
         return self.foreign(self.attention(x, x, x, need_weights=False)[0])
 
 
-IDS = jnp.array([[0, 1, 2], [2, 3, 4]])  # int32, as JAX makes them: no 64-bit types are missed aloud
+IDS = jnp.array([[0, 1, 2], [2, 3, 4]])  # int32, as JAX makes them: JAX warns about 64-bit types
 
 
 def test_a_model_of_many_kinds_trains_under_nnx():
@@ -221,7 +221,7 @@ def test_a_module_inside_one_of_nnxs():
 def test_orbax_saves_and_restores(tmp_path):
     checkpoint = pytest.importorskip("orbax.checkpoint")
     model, other = Net(), Net()
-    gradients(model)  # so that the statistics are not those of the beginning
+    gradients(model)  # so that the statistics differ from the initial ones
     with checkpoint.StandardCheckpointer() as saver:
         saver.save(tmp_path / "state", nnx.state(model))
         saver.save(tmp_path / "pure", nnx.to_pure_dict(nnx.state(model)))
@@ -236,7 +236,7 @@ def test_orbax_saves_and_restores(tmp_path):
             assert each.state_dict()[name].dtype is tensor.dtype
 
 
-# ---- modules of flax's inside a module
+# ---- flax modules inside a module
 
 
 class Block(nnx.Module):
@@ -286,7 +286,7 @@ def test_it_gives_what_flax_gives(training):
     x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(8, 3)
     for module in (ours, theirs):
         module.train() if training else module.eval()
-    for _ in range(3):  # every call draws another mask and moves the statistics
+    for _ in range(3):  # every call draws another mask and changes the statistics
         np.testing.assert_allclose(ours(torch.tensor(x)).detach().numpy(), theirs(jnp.asarray(x)), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(ours.norm.mean.numpy(), theirs.norm.mean[...], rtol=1e-5, atol=1e-6)
     assert ours.drop.rngs.count.item() == theirs.drop.rngs.count[...]

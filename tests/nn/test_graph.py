@@ -1,4 +1,4 @@
-"""A module as flax sees it: variables linked to tensors, ties, state in both directions, transformations."""
+"""A module in flax's representation: variables linked to tensors, tied parameters, state in both directions, transformations."""
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ class Tied(nn.Module):
 
 def test_parameters_are_params_and_buffers_variables():
     _, params, rest = nnx.split(Tied(), nnx.Param, ...)
-    assert sorted(params) == ["enter", "frozen"]  # a tied parameter stands where it is met first
+    assert sorted(params) == ["enter", "frozen"]  # a tied parameter is listed where it occurs first
     assert sorted(rest) == ["count"]
     assert isinstance(params["enter"]["weight"], nnx.Param)
     assert isinstance(rest["count"], nnx.Variable)

@@ -1,4 +1,4 @@
-"""Modules and flax, where flax is imported after them, or never."""
+"""Modules work with flax, whether flax is imported after them or never."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.recorded
 
 
 def run(program: str, *folders: str) -> list[str]:
-    """The lines that a fresh interpreter prints."""
+    """Runs code in a new interpreter and returns the lines that it prints."""
     done = subprocess.run([sys.executable, "-c", program, *folders], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

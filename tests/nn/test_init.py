@@ -1,4 +1,4 @@
-"""Initialisers: PyTorch's streams, gains and complaints."""
+"""Initialisers: PyTorch's random numbers, gains and errors."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def test_the_numbers_are_pytorchs(golden, name: str):
     torch.manual_seed(SEED)
     found = fill(torch, name).numpy()
     assert found.dtype == expected.dtype
-    if name.startswith("orthogonal"):  # LAPACK's last bits
+    if name.startswith("orthogonal"):  # LAPACK's results differ in the last bits
         np.testing.assert_allclose(found, expected, atol=1e-6)
         np.testing.assert_allclose(
             *((found @ found.T, np.eye(3)) if len(found) == 3 else (found.T @ found, np.eye(3))), atol=1e-6

@@ -1,4 +1,4 @@
-"""Modules on the meta device: made without memory, given memory and values later. The words are those of PyTorch 2.13."""
+"""Modules on the meta device are made without memory and get memory and values later. The messages are those of PyTorch 2.13."""
 
 import copy
 import re

@@ -1,4 +1,4 @@
-"""Lines of code whose outcome on PyTorch is recorded in `tests/golden/lines.json`, by the file that holds torchlike to it."""
+"""Lines of code whose outcome with PyTorch is recorded in `tests/golden/lines.json`, grouped by the test file that runs them."""
 
 RESHAPE = """
 X.reshape(6,4)|X.reshape(-1)|X.reshape(4,-1,3)|X.reshape((2,12))|X.reshape(5,5)|X.reshape(-1,-1)|X.reshape(-2,12)
@@ -237,7 +237,7 @@ torch.arange(0,1e20,dtype=torch.int32)|torch.arange(0,5,-1,dtype=torch.bool)|tor
 torch.range(8.6,4.4,-2,dtype=torch.uint8)|torch.range(-7,8,1.5,dtype=torch.int64)|torch.range(7.1,7.9,-1,dtype=torch.int32)
 torch.range(inf,1,dtype=torch.int32)|torch.range(inf,1)
 """
-# True and False as operands: Python's are bool, NumPy's are the numbers 1.0 and 0.0.
+# True and False as operands: Python's are of dtype bool, NumPy's count as the numbers 1.0 and 0.0.
 TRUTHS = """
 v - True | True - v | i - False | v.sub(True) | torch.sub(v, True) | torch.sub(True, v) | v.sub_(True) | v.__isub__(True)
 (v > 2) - True | (v > 2) - 1 | 1 - (v > 2) | torch.rsub(v, True) | torch.rsub(v > 2, 1) | torch._foreach_sub([v], True)
@@ -339,7 +339,7 @@ torch.serialization.LONG_SIZE,torch.serialization.INT_SIZE,torch.serialization.S
 torch.hub.READ_DATA_CHUNK,torch.hub.DEFAULT_CACHE_DIR,torch.hub.ENV_TORCH_HOME,torch.hub.VAR_DEPENDENCY,torch.hub.MODULE_HUBCONF
 torch.version.debug,torch.version.rocm,torch.version.xpu
 """
-# Two tensors with the same mask, with which each line begins.
+# Each line begins by making two tensors with the same mask.
 MASKED_PAIR = (
     "a = torch.masked.masked_tensor(m[:2,:3] - 1,i % 3 != 0); b = torch.masked.masked_tensor(i + 0.5,i % 3 != 0); "
 )

@@ -1,4 +1,4 @@
-"""Runs one line of PyTorch code under a module that has PyTorch's names, and tells what came of it in plain values."""
+"""Runs one line of PyTorch code with a module that has PyTorch's names, and describes the outcome in plain values."""
 
 import math
 import re
@@ -17,13 +17,13 @@ SETUP = {
 
 
 def outcome(torch, code, shared=False):
-    """What a line gives, or raises, and what became of the tensors it speaks of.
+    """Runs a line and describes its result or error, and the tensors that it changed.
 
-    The names x (2, 3, 4), m (3, 4), v (5), i (integers, 2 by 3) and z (0-dim) are tensors. Each of these may be written in capitals: then
-    it is the result of an operation on a leaf that requires a gradient, and the gradient is told as well.
+    In a line, x (2, 3, 4), m (3, 4), v (5), i (integers, 2 by 3) and z (0-dim) are tensors. X, M, V and Z are results of an operation on a
+    leaf that requires a gradient; then the outcome contains the leaf's gradient too.
 
     Args:
-        shared: NumPy arrays share the memory of all these tensors while the line runs, which must make no difference.
+        shared: NumPy arrays share the memory of all these tensors while the line runs. The outcome must be the same.
     """
     leaves, scope = {}, {"torch": torch, "np": np, "nan": math.nan, "inf": math.inf}
     for name, make in SETUP.items():
@@ -54,7 +54,7 @@ def outcome(torch, code, shared=False):
 
 
 def written(torch, scope):
-    """The tensors of the scope that were written to."""
+    """Describes the tensors of the scope that the line wrote to."""
     told: dict[str, Any] = {}
     for name, make in SETUP.items():
         for tensor in (scope[name], scope.get(name.upper())):
@@ -78,7 +78,7 @@ def describe(torch, value):
 
 
 def plain(tensor):
-    """Nested lists, printed, so that NaN equals itself; numbers to five digits, which summing in another order leaves alone."""
+    """Prints nested lists, so that NaN equals itself, with five digits, which do not depend on the order of summation."""
 
     def rounded(value):
         if isinstance(value, list):
@@ -92,9 +92,10 @@ NUMBER = re.compile(r"-?\d+\.\d*(?:e[+-]?\d+)?|-?\d+e[+-]?\d+")
 
 
 def adopt_near(recorded, told):
-    """The recorded outcome, with each floating-point number of ``told`` that differs from it by one in the fifth digit.
+    """Returns the recorded outcome, with those numbers of ``told`` that differ from it by one in the fifth digit.
 
-    A number between two of five digits is rounded up on one machine and down on another. Integers and all other text stay as recorded.
+    If a number lies in the middle between two numbers of five digits, one machine rounds it up and another one down. Integers and all other
+    text stay as recorded.
     """
     if isinstance(recorded, dict) and isinstance(told, dict):
         return {key: adopt_near(value, told.get(key)) for key, value in recorded.items()}
@@ -113,7 +114,7 @@ def adopt_near(recorded, told):
 
 
 def gradients(torch, result, leaves, scope):
-    """Gradients of a weighted sum of the results and of what was written to."""
+    """Describes the gradients of a weighted sum of the results and of the tensors that were written to."""
     results = result if isinstance(result, (tuple, list)) else [result]
     tensors = [r for r in results if isinstance(r, torch.Tensor)]
     tensors += [scope[n] for name in leaves for n in (name, name.upper()) if scope[n]._version]

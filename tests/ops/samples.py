@@ -1,4 +1,4 @@
-"""The calls that the declarations in `torchlike/ops` name for tests, with inputs that are the same wherever they are made."""
+"""The calls on which tests run the operators declared in `torchlike/ops`, with inputs that do not depend on the machine."""
 
 import zlib
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ CATEGORY_OF = {
     "float16": "float", "bfloat16": "float", "float32": "float", "float64": "float",
     "complex64": "complex", "complex128": "complex",
 }  # fmt: skip
-# One dtype stands for each category where no sample says otherwise: a signature costs some 20 ms to compile.
+# Without dtypes of its own, a sample uses one dtype of each category, because compiling a signature takes some 20 ms.
 STANDARD = {Category.FLOAT: "float32", Category.INTEGER: "int64", Category.BOOL: "bool", Category.COMPLEX: "complex64"}
 
 
@@ -34,7 +34,7 @@ class Call(NamedTuple):
 
 
 def dtypes_of(op: Op, number: int) -> list[str]:
-    """The dtypes a sample is run on: its own; else, for the first sample, one of each category, and one for the others."""
+    """The dtypes of a sample: its own if it has any; else one of each category for the op's first sample, and one for the others."""
     named = op.samples[number].dtypes
     if named is not None:
         return [d for d in named if Category[CATEGORY_OF[d].upper()] in op.dtype_rule.accepts]
@@ -43,7 +43,7 @@ def dtypes_of(op: Op, number: int) -> list[str]:
 
 
 def every_call() -> Iterator[Call]:
-    """All calls of the catalogue, in the order of the names."""
+    """Yields all calls of the catalogue, ordered by name."""
     for name in sorted(CATALOG):
         op = CATALOG[name]
         for number in range(len(op.samples)):
@@ -52,7 +52,7 @@ def every_call() -> Iterator[Call]:
 
 
 def other_calls() -> Iterator[Call]:
-    """The first sample of each op on the dtypes it does not take."""
+    """Yields the first sample of each op with the dtypes that the op refuses."""
     for name in sorted(CATALOG):
         op = CATALOG[name]
         if op.samples and op.samples[0].dtypes is None:
@@ -62,12 +62,12 @@ def other_calls() -> Iterator[Call]:
 
 
 def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, sample: Sample) -> np.ndarray:
-    """Elements for one tensor: uniform between the sample's bounds, else normal, or different small integers."""
+    """Draws the elements of a tensor: uniform if the sample has bounds, else normal; integers are small and all different."""
     low, high = sample.low, sample.high
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
     if CATEGORY_OF[dtype] == "integer":
-        if low is None or high is None:  # no two alike, as nothing says which of two equal ones a sort puts first
+        if low is None or high is None:  # all different, because a sort may put equal elements in any order
             count = int(np.prod(shape))
             return (rng.permutation(count) - (0 if dtype == "uint8" else count // 2)).reshape(shape).astype(dtype)
         return rng.integers(int(np.floor(low)), int(high) + 1, shape).astype(dtype)
@@ -80,11 +80,11 @@ def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, s
 
 
 def arguments(call: Call) -> tuple[list[Any], dict[str, Any], str]:
-    """Positional arguments with NumPy arrays for tensors, keyword arguments, and the role of each positional one.
+    """Returns positional arguments with NumPy arrays for tensors, keyword arguments, and the role of each positional argument.
 
-    Tensors go to the parameters that take tensors, in their order; what the sample gives besides goes to the others, and to those
-    once the tensors are used up. The roles are letters: "t" a tensor of the call's dtype, "i" one with a dtype of its own, "l" a
-    list of tensors of the call's dtype, "j" one of tensors with their own, "n" anything else.
+    The sample's tensors go to the parameters that take tensors, in order. Its other arguments go to the other parameters, and to
+    parameters that take tensors once no tensor is left. A role is a letter: "t" is a tensor of the call's dtype, "i" a tensor with a
+    dtype of its own, "l" a list of tensors of the call's dtype, "j" a list of tensors with their own dtypes, "n" anything else.
     """
     op, sample = call.op, call.sample
     rng = np.random.default_rng(zlib.crc32(call.key.encode()))
@@ -113,6 +113,6 @@ def arguments(call: Call) -> tuple[list[Any], dict[str, Any], str]:
 
 
 def cotangent(call: Call, number: int, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """What flows back into one output."""
+    """Draws the gradient of one output, from which the backward pass starts."""
     rng = np.random.default_rng(zlib.crc32(f"{call.key}/{number}".encode()))
     return random_array(rng, tuple(shape), dtype, Sample())

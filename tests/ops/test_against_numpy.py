@@ -1,4 +1,4 @@
-"""Indexing, broadcasting and promotion, held against NumPy on cases that Hypothesis draws."""
+"""Indexing, broadcasting and promotion agree with NumPy on cases that Hypothesis draws."""
 
 import numpy as np
 import pytest
@@ -20,14 +20,14 @@ def slices(size):
 
 
 def rows(size, repeated):
-    """Several indices as an array; or, each at most once, as a list."""
+    """Draws several indices as an array, or distinct ones as a list."""
     numbers = st.integers(-size, size - 1) if repeated else st.integers(0, size - 1)
     return st.lists(numbers, min_size=1, max_size=3, unique=not repeated).map(np.array)
 
 
 @st.composite
 def indices(draw, repeated=True):
-    """An index that NumPy and PyTorch read alike: slices with numbers, or slices with one array of numbers or of bool.
+    """Draws an index that NumPy and PyTorch understand alike: slices with numbers, or slices with one array of numbers or of bool.
 
     A number beside an array is left out: NumPy takes it for an array, PyTorch does not.
     """
@@ -118,8 +118,8 @@ def test_shapes_that_do_not_meet_are_refused(a, b):
         assert (torch.zeros(a) + torch.zeros(b)).shape == np.broadcast_shapes(tuple(a), tuple(b))
 
 
-# By category: within one, PyTorch promotes as NumPy does, and a complex number has parts of the wider float. Of two categories otherwise
-# the higher keeps its own dtype, where NumPy takes one that holds all integers.
+# Within a category PyTorch promotes as NumPy does, and the parts of a complex result have the wider float dtype. For two other
+# categories PyTorch takes the dtype of the higher category, while NumPy takes one that holds all integers.
 CATEGORIES = (
     ("bool",), ("uint8", "int8", "int16", "int32", "int64"), ("float16", "float32", "float64"), ("complex64", "complex128"),
 )  # fmt: skip
@@ -134,5 +134,5 @@ def test_dtypes_are_promoted(first, second):
     assert torch.promote_types(getattr(torch, a), getattr(torch, b)) is getattr(torch, wanted)
     x, y = torch.ones(1, dtype=getattr(torch, a)), torch.ones(1, dtype=getattr(torch, b))
     assert torch.result_type(x, y) is (y * x).dtype is getattr(torch, wanted)
-    # The one without dimensions gives way, in one category and to a higher one.
+    # A tensor without dimensions does not change the dtype of one in the same or a higher category.
     assert torch.result_type(x, y[0]) is getattr(torch, a)

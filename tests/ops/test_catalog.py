@@ -1,4 +1,4 @@
-"""Every declared op by every sample: all forms agree, values and gradients are PyTorch's, dtypes are accepted or refused."""
+"""All samples of all operators: every form gives the same result, values and gradients are PyTorch's, dtypes are checked."""
 
 import builtins
 from typing import Any
@@ -21,9 +21,9 @@ from torchlike.engine.recorder import forget
 
 CALLS = list(every_call())
 ARRAYS, WORDS = unpack(GOLDEN / "ops.npz")
-# Results of two correct libraries differ in the last bits of float32; where an op is exact this catches it all the same,
-# since a wrong formula is off by more.
-# Half types: PyTorch rounds what it saves for the backward, we do not, so an absolute error of one step at 1 is right.
+# The results of two correct libraries differ in the last bits of float32. One tolerance serves exact operators too,
+# since a wrong formula differs by more.
+# Half types: PyTorch rounds the tensors that it saves for backward and torchlike does not, so they may differ by one step at 1.
 TOLERANCE = {"float32": (2e-5, 1e-5), "complex64": (2e-5, 1e-5), "float16": (2e-3, 1e-3), "bfloat16": (2e-2, 1e-3)}
 
 
@@ -38,7 +38,7 @@ def is_random(call: Call) -> bool:
 def make(
     call: Call, grad: bool = False, dtype: str | None = None, memory: Laid | None = None
 ) -> tuple[list[Any], dict[str, Any], list[Any]]:
-    """The call's arguments with tensors in them, and the tensors that take part in differentiation."""
+    """Returns the call's arguments with tensors in them, and the tensors with respect to which it is differentiated."""
     lay = (memory or Laid(OWN)).lay
     given, kwargs, roles = arguments(call)
     own = getattr(torch, dtype or call.dtype)
@@ -82,19 +82,19 @@ def assert_same(got: Any, expected: Any) -> None:
 
 @pytest.fixture
 def memory(request: pytest.FixtureRequest, call: Call) -> Laid:
-    """Memory for the tensors of a call. Only the first kind compiles anything: in the others the same kernels run."""
+    """Memory for the tensors of a call. Only the first kind compiles programs; the other kinds run the same kernels."""
     if request.param == WITHIN and call.op.name in ABOUT_LAYOUT:
         pytest.skip("gives something else there, as it should")
     if request.param != OWN:
-        forget()  # else what is recorded a second time is compiled as one program
+        forget()  # otherwise ops recorded a second time would be compiled as one program
     return Laid(request.param)
 
 
-# One call's three kinds of memory stand side by side, so that one process compiles for all of them.
+# The three kinds of memory of one call are neighbours, so that one worker process gets all three and compiles once.
 anywhere = pytest.mark.parametrize("memory", [OWN, SHARED, WITHIN], indirect=True)
 
 
-# ---- against PyTorch
+# ---- compared with PyTorch
 
 RECORDED = [c for c in CALLS if c.key in WORDS]
 
@@ -128,7 +128,7 @@ def test_values_and_gradients_are_those_of_pytorch(call, memory):
             assert grad is None or not numpy(grad).any()
 
 
-# ---- the forms among themselves
+# ---- the forms compared with each other
 
 STANDARD_CALLS = [
     c for c in CALLS
@@ -223,14 +223,14 @@ SMOOTH = [
     and c.dtype == ("float32" if c.sample.dtypes is None or "float32" in c.sample.dtypes else c.dtype)
     and CATEGORY_OF[c.dtype] == "float" and (c.sample.shapes or c.sample.values)
 ]  # fmt: skip
-NAMELESS = [c for c in SMOOTH if c.key not in WORDS]  # elsewhere the first derivative is PyTorch's
+NAMELESS = [c for c in SMOOTH if c.key not in WORDS]  # otherwise the first derivative is compared with PyTorch's
 FIRST_SMOOTH = [c for c in SMOOTH if c.number == 0]
 
 
 def in_float64(call: Call) -> tuple[Any, list[Any]]:
-    """The call as a function of its differentiable inputs, and those in float64."""
+    """Returns the call as a function of its differentiable inputs, and these inputs in float64."""
     made, kwargs, inputs = make(call, dtype="float64")
-    # Into float64 exactly; then apart from each other, as ties have no derivative to measure.
+    # The conversion to float64 is exact. Equal elements are then moved apart, because at ties finite differences fail.
     spread = [torch.tensor(numpy(t) + 1e-3 * np.arange(t.numel()).reshape(t.shape)).requires_grad_() for t in inputs]
 
     def function(*tensors: Any) -> Any:
@@ -242,7 +242,7 @@ def in_float64(call: Call) -> tuple[Any, list[Any]]:
 
 
 def has_a_rule_of_its_own(result: Any) -> bool:
-    """Whether a derivative was written for the op, or for a JAX function in it. All other derivatives of derivatives are JAX's."""
+    """Whether the op, or a JAX function in it, has a derivative written by hand. JAX derives the second derivatives of all others."""
     kernels = [o.grad_fn.rule.kernel for o in outputs(result) if o.grad_fn is not None]
     jaxpr_of = tracing(lambda kernel: str(jax.make_jaxpr(kernel.fn)(*(a.abstract() for a in kernel.in_avals))))
     return any("custom_" in jaxpr_of(kernel) for kernel in kernels)
@@ -277,7 +277,7 @@ def test_a_compiled_program_gives_what_eager_mode_gives(call):
     function = FUNCTIONS[call.op.name]
     with torch.op_by_op():
         expected = function(*made, **kwargs)
-    for _ in range(2):  # the second time the path is compiled whole
+    for _ in range(2):  # the second call compiles the recorded path as a whole
         results = function(*made, **kwargs)
         for got, wanted in zip(outputs(results), outputs(expected), strict=True):
             assert_near(got, numpy(wanted), str(got.dtype).removeprefix("torch."))

@@ -1,4 +1,4 @@
-"""Operations on bool, integers and complex numbers where PyTorch's answer is not the one that comes to mind first."""
+"""Operations on bool, integers and complex numbers for which PyTorch's result is not the obvious one."""
 
 import math
 
@@ -13,18 +13,18 @@ PLACES, TRUTH = torch.tensor([0, 0, 2]), torch.tensor([True, True, False])
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        # Sums are divided as in C, towards zero.
+        # Sums are divided as in C: the quotient is rounded towards zero.
         (lambda: torch.nn.functional.avg_pool1d(torch.tensor([[[-3, -4, 2, -1]]]), 2), [[[-3, 0]]]),
         (lambda: torch.bilinear(torch.tensor([[1, 2]]), torch.tensor([[3]]), torch.tensor([[[1], [1]]])), [[9]]),
-        # Logarithms on the branch of the larger number, not the principal one.
+        # The logarithm is on the branch of the larger number, which need not be the principal one.
         (lambda: torch.logaddexp(torch.tensor(200 + 9j), torch.tensor(1 + 1j)), 200 + 9j),
         (lambda: torch.logaddexp(torch.tensor(complex(-math.inf, 1)), torch.tensor(5 - 3j)), 5 - 3j),
         (lambda: torch.logcumsumexp(torch.tensor(1 + 2j), 0), 1 + 2j),
         (lambda: torch.logcumsumexp(torch.tensor([4j, -3j]), 0)[1], 0.6274952 - 2.6415927j),
-        # The mean of squares, not that of squared moduli.
+        # This is the mean of squares, and not of squared moduli.
         (lambda: torch.nn.functional.rms_norm(torch.tensor([2j, 2j]), (2,), eps=0.0), [1, 1]),
         (lambda: torch.dist(torch.tensor([3j, 4.0]), torch.zeros(2)), 5.0),
-        # Truth is added up as "or".
+        # A sum of bools is "or".
         (lambda: FALSE.index_put((PLACES,), TRUTH, accumulate=True), [True, False, False]),
         (lambda: FALSE.put(PLACES, TRUTH, accumulate=True), [True, False, False]),
         (lambda: FALSE.scatter_reduce(0, PLACES, TRUTH, "sum"), [True, False, False]),

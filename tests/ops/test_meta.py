@@ -1,4 +1,4 @@
-"""Every declared op on the meta device gives the shapes and dtypes that PyTorch gave elsewhere."""
+"""Every operator on the meta device returns the shapes and dtypes that PyTorch returned on the CPU."""
 
 import pytest
 
@@ -11,12 +11,12 @@ pytestmark = pytest.mark.recorded
 
 
 def test_every_op_gives_pytorchs_shapes_and_dtypes_on_meta():
-    """One test for all: nothing is computed, and a call takes two milliseconds."""
+    """A single test covers all operators, because nothing is computed and a call takes two milliseconds."""
     wrong = []
     for call in RECORDED:
         made, kwargs, _ = make(call)
         outs = outputs(FUNCTIONS[call.op.name](*tree_map_only(torch.Tensor, lambda t: t.to("meta"), made), **kwargs))
-        # The golden file has arrays of one dimension for tensors of none.
+        # The golden file stores tensors without dimensions as arrays of one dimension.
         shapes = [out.shape or (1,) for out in outs]
         dtypes = [str(out.dtype).removeprefix("torch.") for out in outs]
         if (

@@ -1,4 +1,4 @@
-"""Differences that other people's test suites found: each is what PyTorch 2.13 does."""
+"""Differences from PyTorch 2.13 that the tests of other projects found."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 import torchlike as torch
 
-WINDOW: Any = torch.hann_window  # whose type forbids what is given here
+WINDOW: Any = torch.hann_window  # the type annotations forbid these arguments
 TILE: Any = torch.tile
 LENGTH = "hann_window(): argument 'window_length' (position 1) must be int, not "
 TRAPEZOID = "trapezoid() received an invalid combination of arguments - got (Tensor, dx=Tensor), but expected one of:\n"

@@ -1,4 +1,4 @@
-"""What counts as near in outcomes that are compared as text."""
+"""Outcomes are compared as text; numbers in them count as equal if they differ by one in the fifth digit."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every optimiser as a row, which meets all tests of `test_algorithms.py`, and the small problem they solve."""
+"""A table of all optimisers for `test_algorithms.py`, and the small problems that they solve."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SHAPES = ((4, 8), (8,), (8, 3), (3,))
 
 
 def problem(torch: Any, dtype: str) -> tuple[list[Any], Callable[[], Any]]:
-    """Parameters of two layers, and their loss on fixed data."""
+    """Returns parameters of two layers, and their loss on fixed data."""
     rng = np.random.default_rng(0)
     params = [torch.tensor(rng.uniform(-0.5, 0.5, s).astype(dtype)).requires_grad_() for s in SHAPES]
     x, y = (torch.tensor(rng.uniform(-1, 1, s).astype(dtype)) for s in ((16, 4), (16, 3)))
@@ -69,13 +69,13 @@ def problem(torch: Any, dtype: str) -> tuple[list[Any], Callable[[], Any]]:
 
 
 def bowl(torch: Any) -> tuple[list[Any], Callable[[], Any]]:
-    """A problem that compiles quickly: two matrices, the sum of whose squares is the loss."""
+    """Returns a problem that compiles quickly: two matrices, the sum of whose squares is the loss."""
     params = [torch.tensor([[1.0, -2.0]]).requires_grad_(), torch.tensor([[0.5]]).requires_grad_()]
     return params, lambda: (params[0] ** 2).sum() + (params[1] ** 2).sum()
 
 
 def make(torch: Any, name: str, params: Any) -> Any:
-    """The optimiser of a row."""
+    """Makes the optimiser of a row."""
     kind, arguments = ALGORITHMS[name]
     return getattr(torch.optim, kind)(params, **arguments)
 
@@ -88,9 +88,9 @@ def train(optimizer: Any, loss: Callable[[], Any], steps: int) -> None:
 
 
 def run(torch: Any, name: str, dtype: str, numpy: Callable[[Any], Any]) -> dict[str, Any]:
-    """Parameters and state after some steps, as arrays by name."""
+    """Returns parameters and state after some steps, as arrays by name."""
     params, loss = problem(torch, dtype)
-    matrices = ALGORITHMS[name][0] == "Muon"  # it takes no other
+    matrices = ALGORITHMS[name][0] == "Muon"  # Muon takes matrices only
     optimizer = make(torch, name, [p for p in params if p.dim() == 2 or not matrices])
     train(optimizer, loss, STEPS)
     found = {f"param{i}": numpy(p.detach()) for i, p in enumerate(params)}
@@ -99,7 +99,7 @@ def run(torch: Any, name: str, dtype: str, numpy: Callable[[Any], Any]) -> dict[
     return found
 
 
-# State keeps its dtype where the parameter's changes between two steps, or PyTorch refuses the step.
+# State keeps its dtype if the parameter's dtype changes between two steps, or else PyTorch refuses the step.
 OTHER_DTYPES = ("double", "half")
 FUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "fused Adam": ("Adam", {"fused": True}),
@@ -111,7 +111,7 @@ FUSED: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def run_in_other_dtype(torch: Any, name: str, change: str) -> Any:
-    """Dtypes and numbers of a parameter and its state, two steps in float32 and two in another dtype; or the error."""
+    """Returns dtypes and numbers of a parameter and its state after two steps in float32 and two in another dtype, or the error."""
     kind, arguments = (ALGORITHMS | FUSED)[name]
     layer = torch.nn.Linear(3, 2, bias=False)
     with torch.no_grad():
@@ -141,7 +141,7 @@ def in_other_dtypes(torch: Any) -> dict[str, Any]:
     return {f"{name}/{change}": run_in_other_dtype(torch, name, change) for name in names for change in OTHER_DTYPES}
 
 
-# LBFGS asks for a closure: name of the row -> arguments.
+# LBFGS needs a closure: name of the row -> arguments.
 SEARCHES: dict[str, dict[str, Any]] = {
     "fixed": {"lr": 0.3},
     "strong_wolfe": {"lr": 0.3, "line_search_fn": "strong_wolfe"},
@@ -150,7 +150,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
 
 
 def valley(torch: Any, dtype: str, **arguments: Any) -> tuple[Any, list[Any], Callable[[], Any]]:
-    """LBFGS, its parameters and its closure, for a loss of fourth degree."""
+    """Returns LBFGS, its parameters and its closure, for a loss of fourth degree."""
     rng = np.random.default_rng(0)
     a, b = (torch.tensor(rng.uniform(-2, 2, s).astype(dtype)).requires_grad_() for s in ((3,), (2, 2)))
     optimizer = torch.optim.LBFGS([a, b], max_iter=6, **arguments)
@@ -165,7 +165,7 @@ def valley(torch: Any, dtype: str, **arguments: Any) -> tuple[Any, list[Any], Ca
 
 
 def run_search(torch: Any, name: str, dtype: str, numpy: Callable[[Any], Any]) -> dict[str, Any]:
-    """Parameters and counts after some steps of LBFGS, as arrays by name."""
+    """Returns parameters and counts after some steps of LBFGS, as arrays by name."""
     optimizer, params, closure = valley(torch, dtype, **SEARCHES[name])
     losses = [optimizer.step(closure).item() for _ in range(3)]
     (state,) = optimizer.state_dict()["state"].values()

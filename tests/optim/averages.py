@@ -1,4 +1,4 @@
-"""What averaged models and their schedule give, for PyTorch's recording and for ours."""
+"""Averaged models and their schedule, for PyTorch's recording and for torchlike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def model(torch: Any) -> Any:
 
 
 def averaged(torch: Any, kind: str) -> list[Any]:
-    """All of an average's state after three updates, with the batch statistics computed anew at the end."""
+    """Returns the state of an average after three updates, with the batch statistics computed anew at the end."""
     utils, source = torch.optim.swa_utils, model(torch)
     arguments = {
         "plain": {},
@@ -39,7 +39,7 @@ def averaged(torch: Any, kind: str) -> list[Any]:
 
 
 def rates(torch: Any, strategy: str, epochs: int) -> list[Any]:
-    """The rates of two groups under SWALR, which takes over from another schedule."""
+    """Returns the rates of two groups under SWALR, which replaces another schedule."""
     params = [{"params": [torch.ones(1).requires_grad_()], "lr": lr} for lr in (0.1, 0.3)]
     optimizer, seen = torch.optim.SGD(params), []
     first = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)

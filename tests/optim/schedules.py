@@ -1,4 +1,4 @@
-"""Every learning rate schedule as a row: what it does to a group's options, step by step."""
+"""A table of all learning rate schedules, and the options of the groups after each step."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def two_groups(torch: Any, kind: str) -> Any:
 
 
 def trace(optimizer: Any, scheduler: Any, steps: int, closed: bool = False) -> list[list[Any]]:
-    """After each step: the rate of each group, and its momentum or betas."""
+    """Returns the rate of each group, and its momentum or betas, after each step."""
     seen = []
     for epoch in range(steps):
         optimizer.step()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the old way of stepping is warned of
+            warnings.simplefilter("ignore")  # PyTorch warns about the old way of stepping
             scheduler.step(*([epoch] if closed else []))
         seen.append([[g["lr"], g.get("momentum", g.get("betas"))] for g in optimizer.param_groups])
     return seen
@@ -54,7 +54,7 @@ def run(torch: Any, name: str, kind: str = "SGD", closed: bool = False) -> Any:
 
 
 def composed(torch: Any) -> Any:
-    """Schedules after one another, at once, and led by a number."""
+    """Returns the rates under schedules that run in sequence, that run at once, and that follow a number."""
     schedules = torch.optim.lr_scheduler
     optimizer = two_groups(torch, "SGD")
     parts = [schedules.LinearLR(optimizer, total_iters=3), schedules.ExponentialLR(optimizer, 0.9), schedules.CosineAnnealingLR(optimizer, 4)]  # fmt: skip  # noqa: E501

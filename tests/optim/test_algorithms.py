@@ -1,4 +1,4 @@
-"""Every optimiser: PyTorch's parameters and state after twenty steps, its text, its state there and back, no compilation."""
+"""Every optimiser has PyTorch's parameters and state after twenty steps, its text and its saved state, and compiles only once."""
 
 import pickle
 
@@ -11,9 +11,9 @@ from tests.optim.algorithms import ALGORITHMS, DTYPES, FUSED, OTHER_DTYPES, bowl
 pytestmark = pytest.mark.composed
 
 every_algorithm = pytest.mark.parametrize("name", ALGORITHMS)
-# Twenty steps carry the last bit of float32 a few bits up; in float64 nothing else may differ.
+# In twenty steps an error in the last bit of float32 grows to a few bits; in float64 only such errors may occur.
 TOLERANCE = {"float32": 1e-6, "float64": 1e-12}
-# PyTorch makes Muon's matrix orthogonal in bfloat16, where a sum in another order, as on another processor, may round the other way.
+# PyTorch orthogonalises Muon's matrix in bfloat16, where a sum in another order, as on another processor, may be rounded differently.
 LOW_PRECISION, ON_ONE_MACHINE = 1e-4, 1e-6
 
 
@@ -42,7 +42,7 @@ def test_state_keeps_its_dtype_when_the_parameter_gets_another(golden, name: str
         assert found == expected
         return
     assert {key: dtype for key, (dtype, _) in found.items()} == {key: dtype for key, (dtype, _) in expected.items()}
-    tolerance = {"double": 1e-6, "half": 4e-3}[change]  # state in float32 has rounding of its own
+    tolerance = {"double": 1e-6, "half": 4e-3}[change]  # the state in float32 is rounded too
     for key, (_, numbers) in found.items():
         np.testing.assert_allclose(numbers, expected[key][1], rtol=tolerance, atol=tolerance, err_msg=key)
 
@@ -104,7 +104,7 @@ def test_numbers_may_change_every_step_without_a_compilation(name: str):
 @every_algorithm
 def test_groups_have_numbers_of_their_own(name: str):
     params, loss = bowl(torch)
-    first = {"params": params[:1], "lr": 0.0, "step_sizes": (0.0, 1.0)}  # Rprop's rate is the smallest of these
+    first = {"params": params[:1], "lr": 0.0, "step_sizes": (0.0, 1.0)}  # Rprop's rate is at least the first step size
     optimizer = make(torch, name, [first, {"params": params[1:]}])
     before = [p.detach().clone() for p in params]
     train(optimizer, loss, 2)
@@ -119,7 +119,7 @@ def test_a_parameter_without_gradient_stays_and_has_no_state(name: str):
     optimizer = make(torch, name, [*params, extra])
     train(optimizer, loss, 2)
     assert extra.tolist() == [[1.0, 1.0]]
-    assert (extra in optimizer.state) == (type(optimizer).__name__ == "Adagrad")  # which makes it at once
+    assert (extra in optimizer.state) == (type(optimizer).__name__ == "Adagrad")  # which makes the state at once
     extra.grad = torch.ones(1, 2)
     optimizer.step()
     assert extra.tolist() != [[1.0, 1.0]]

@@ -1,4 +1,4 @@
-"""Steps that gradients flow through, and what PyTorch says to options that choose between its kernels."""
+"""Steps that gradients flow through, and PyTorch's errors for options that choose between its kernels."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ SCALE = (0.3, 0.2, 0.1)
 
 
 def stepped(name: str, arguments: dict[str, Any], scale: Any, rate: Any, differentiable: bool) -> Any:
-    """Parameters after two steps along gradients that depend on ``scale``."""
+    """Returns the parameters after two steps along gradients that depend on ``scale``."""
     param = torch.tensor(START, dtype=torch.float64, requires_grad=True)
     param = param.clone() if differentiable else param
     optimizer = getattr(optim, name)([param], lr=rate, differentiable=differentiable, **arguments)

@@ -1,4 +1,4 @@
-"""LBFGS: PyTorch's way to the minimum, step by step, its state there and back, and what is refused."""
+"""LBFGS takes PyTorch's steps to the minimum; its state is saved and loaded; errors."""
 
 import pickle
 
@@ -10,7 +10,7 @@ from tests.optim.algorithms import SEARCHES, run_search, valley
 
 pytestmark = pytest.mark.composed
 
-# A curvature is a difference of gradients: its last bits are the first to differ.
+# A curvature is a difference of gradients, so its last bits are the first to differ.
 TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
 
 

@@ -1,4 +1,4 @@
-"""Learning rate schedules: PyTorch's rates step by step, state there and back, warnings and what is refused."""
+"""Learning rate schedules have PyTorch's rates step by step, saved state, warnings and errors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Optax: transformations of optax as optimizers, their numbers as options, their state there and back."""
+"""Optax's transformations as optimizers: their numbers are options of the groups, and their state is saved and loaded."""
 
 import copy
 from typing import Any

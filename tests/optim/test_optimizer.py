@@ -1,4 +1,4 @@
-"""Optimizer: groups and what is refused, closures, hooks, the format of the state, subclasses of a user's."""
+"""Optimizer: groups and their errors, closures, hooks, the format of the state, users' subclasses."""
 
 import copy
 import weakref
@@ -271,7 +271,7 @@ def test_what_is_refused_changes_nothing(tmp_path: Any):
 
 
 def kind(base, **fields):
-    """A class of its own each time: what happens to one class must not reach the next test."""
+    """Makes a new class at each call, because changes to a class must not reach the next test."""
 
     class Bare(base):
         def __init__(self, params):
@@ -282,7 +282,7 @@ def kind(base, **fields):
         def step(self, closure=None):
             with torch.no_grad():
                 for parameter in self.param_groups[0]["params"]:
-                    if parameter.grad is None:  # a copy's
+                    if parameter.grad is None:  # a parameter of a copy
                         continue
                     parameter.add_(parameter.grad, alpha=-self.param_groups[0]["lr"])
             return "stepped"
@@ -323,7 +323,7 @@ def test_what_an_optimizer_that_was_not_set_up_lacks(call, missing):
 
 
 def test_pytorchs_own_steps_want_the_defaults(monkeypatch):
-    # As in a process that has made no Rprop in the usual way: tests before this one may have.
+    # As in a process that has not constructed an Rprop: earlier tests may have constructed one.
     monkeypatch.setattr("torchlike.optim.optimizer._set_up", weakref.WeakSet())
     with pytest.raises(AttributeError, match="^'Bare' object has no attribute 'defaults'$"):
         kind(torch.optim.Rprop)([with_gradient()]).step()
@@ -332,7 +332,7 @@ def test_pytorchs_own_steps_want_the_defaults(monkeypatch):
 def test_once_one_of_its_class_was_set_up_an_optimizer_misses_its_hooks():
     cls = kind(torch.optim.Optimizer, state={}, defaults={})
     assert cls([with_gradient()]).step() == "stepped"
-    assert copy.deepcopy(cls([with_gradient()])).step() == "stepped"  # this one has them: __setstate__ made them
+    assert copy.deepcopy(cls([with_gradient()])).step() == "stepped"  # __setstate__ gave this one hooks
     with pytest.raises(AttributeError, match="^'Bare' object has no attribute '_optimizer_step_pre_hooks'$"):
         cls([with_gradient()]).step()
 

@@ -1,4 +1,4 @@
-"""Averaged models, their schedule, statistics computed anew: PyTorch's values; and parameters swapped for a while."""
+"""Averaged models, their schedule and recomputed batch statistics have PyTorch's values; parameters can be swapped for a while."""
 
 from typing import Any
 

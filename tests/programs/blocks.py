@@ -1,4 +1,4 @@
-"""What the programs of this folder print in a framework's namespace."""
+"""Runs the programs of this folder in a framework's namespace, and returns what they print."""
 
 import contextlib
 import importlib
@@ -11,7 +11,7 @@ from tests.programs import quickstart, random_blocks, training
 
 
 def printed(torch: ModuleType, program: Callable[..., object], *args: object) -> str:
-    """What a program prints."""
+    """Returns what a program prints."""
     torch.manual_seed(0)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):

@@ -1,4 +1,4 @@
-"""What the programs of these tests print, with addresses left out."""
+"""A fixture for what the programs of these tests print, without addresses."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def printed(capsys) -> Callable[[], str]:
-    """`printed()` gives what was printed since it was called last."""
+    """`printed()` returns what was printed since it was called last."""
 
     def read() -> str:
         return re.sub(r"0x[0-9a-fA-F]+", "0x", capsys.readouterr().out)

@@ -1,11 +1,11 @@
-"""The classifier of a quickstart, printing its log, in the namespace it is given: PyTorch's when recorded, torchlike's when tested."""
+"""The classifier of a quickstart, which prints its log, in a namespace: PyTorch's when recorded, torchlike's when tested."""
 
 from types import ModuleType
 from typing import Any
 
 
 def network(torch: ModuleType) -> Any:
-    """Two hidden layers over a flattened picture."""
+    """Two hidden layers on the flattened picture."""
     nn = torch.nn
 
     class NeuralNetwork(nn.Module):
@@ -23,7 +23,7 @@ def network(torch: ModuleType) -> Any:
 
 
 def train(torch: ModuleType, loader: Any, model: Any, loss_fn: Any, optimizer: Any, device: str) -> None:
-    """One epoch."""
+    """Trains for one epoch."""
     model.train()
     for batch, (X, y) in enumerate(loader):
         X, y = X.to(device), y.to(device)
@@ -36,7 +36,7 @@ def train(torch: ModuleType, loader: Any, model: Any, loss_fn: Any, optimizer: A
 
 
 def test(torch: ModuleType, loader: Any, model: Any, loss_fn: Any, device: str) -> None:
-    """Accuracy and mean loss over the test set."""
+    """Prints accuracy and mean loss over the test set."""
     model.eval()
     total, correct = 0.0, 0.0
     with torch.no_grad():
@@ -50,7 +50,7 @@ def test(torch: ModuleType, loader: Any, model: Any, loss_fn: Any, device: str) 
 
 
 def run(torch: ModuleType, train_set: Any, test_set: Any, loader: Any, epochs: int) -> Any:
-    """The whole program; returns the trained model."""
+    """Runs the whole program and returns the trained model."""
     device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     train_loader, test_loader = loader(train_set, batch_size=64), loader(test_set, batch_size=64)
     for X, y in test_loader:

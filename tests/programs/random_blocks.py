@@ -1,11 +1,11 @@
-"""Blocks of first lessons that print random numbers, in the namespace they are given: recorded on PyTorch, tested on torchlike."""
+"""Blocks of lessons that print random numbers, in a namespace: recorded with PyTorch, tested with torchlike."""
 
 from types import ModuleType
 from typing import Any
 
 
 def like(torch: ModuleType) -> None:
-    """Tensors made like another."""
+    """Makes random tensors like another tensor."""
     whole = torch.tensor([[1, 2], [3, 4]])
     print(torch.ones_like(whole))
     print(torch.rand_like(whole, dtype=torch.float))
@@ -13,7 +13,7 @@ def like(torch: ModuleType) -> None:
 
 
 def by_shape(torch: ModuleType) -> None:
-    """Tensors made from a shape, as a tuple or as numbers."""
+    """Makes random tensors from a shape, given as a tuple or as numbers."""
     shape = (2, 3)
     print(torch.rand(shape), torch.ones(shape), torch.zeros(shape))
     print(torch.rand(2, 3, 4))
@@ -21,13 +21,13 @@ def by_shape(torch: ModuleType) -> None:
 
 
 def joined(torch: ModuleType) -> None:
-    """Random rows joined."""
+    """Concatenates random rows."""
     print(torch.cat([torch.randn(2, 5), torch.randn(3, 5)]))
     print(torch.randn(2, 3, 4).view(2, -1))
 
 
 def lenet(torch: ModuleType) -> Any:
-    """A small convolutional network: its text, its output and the gradients of one step, and the step."""
+    """Prints a small convolutional network, its output, the gradients of one step, and the parameters after it."""
     nn, F = torch.nn, torch.nn.functional
 
     class Net(nn.Module):

@@ -1,4 +1,4 @@
-"""Fields of a tensor, ways out of torch and back, in place or not, detach: a program of a first lesson, block by block."""
+"""Attributes of tensors, conversion to NumPy and back, in-place operations and detach: a lesson's program, block by block."""
 
 import numpy as np
 import pytest

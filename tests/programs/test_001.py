@@ -1,4 +1,4 @@
-"""Notes on sharing with NumPy, what a graph's tensors tell, and detach: block by block."""
+"""Notes on sharing memory with NumPy, attributes of tensors in a graph, and detach, block by block."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_no_gradient_flows_through_detach(printed):
 
 
 def test_writing_to_what_backward_needs_is_an_error():
-    """The document tells of the error without its text; this is PyTorch's."""
+    """The document mentions the error without its text; this is PyTorch's text."""
     leaf = torch.arange(5.0, requires_grad=True)
     squares = leaf**2
     leaf.detach().zero_()
@@ -62,9 +62,9 @@ def test_writing_to_what_backward_needs_is_an_error():
 
 
 def test_writing_to_data_is_not_noticed():
-    """As the document's remark says of `.data`. PyTorch then gives a wrong gradient, that of the new values (zeros here).
+    """The document's remark on `.data` says so. PyTorch then gives a wrong gradient, that of the new values (zeros here).
 
-    What a graph has saved cannot be written to in torchlike, so the gradient is that of what the forward had read.
+    In torchlike a write does not change what the graph has saved, so the gradient is that of the values that forward read.
     """
     leaf = torch.arange(5.0, requires_grad=True)
     squares = leaf**2

@@ -1,4 +1,4 @@
-"""Notes from the quickstart's classifier to autograd's five functions: sections 1, 2, 5 and 6, block by block."""
+"""Notes from the quickstart's classifier to five functions of autograd: sections 1, 2, 5 and 6, block by block."""
 
 import re
 
@@ -12,7 +12,7 @@ from torchlike.utils.data import DataLoader
 from torchlike.vision import datasets
 from torchlike.vision.transforms import ToTensor
 
-NUMBER = r"\s*-?\d+\.\d+"  # with what aligns it
+NUMBER = r"\s*-?\d+\.\d+"  # with the spaces that align it
 
 
 def sample(train):
@@ -23,7 +23,7 @@ def sample(train):
 
 
 def test_quickstart(golden, printed):
-    """On the sample that ships with the package: the log is PyTorch's, number by number."""
+    """On the sample that is part of the package, the log has the same numbers as PyTorch's."""
     model = quickstart.run(torch, sample(True), sample(False), DataLoader, 2)
     ours, expected = printed(), golden("programs")["quickstart"]
     assert re.sub(NUMBER, "#", ours) == re.sub(NUMBER, "#", expected)
@@ -50,7 +50,7 @@ def test_a_batch_of_the_loader(printed):
 
 
 def test_saving_and_loading_parameters(tmp_path):
-    """The document's block is commented out: what a state dict carries over is tested in its place."""
+    """The document's block is commented out; this tests that a state dict carries the parameters over."""
     trained, fresh = nn.Linear(2, 3), nn.Linear(2, 3)
     fresh.load_state_dict(trained.state_dict())
     x = torch.ones(1, 2)
@@ -141,7 +141,7 @@ def test_two_losses_over_one_graph():
 
 
 def test_without_retaining_the_second_pass_fails():
-    """The document prints PyTorch's text by hand; its own lines, uncommented, raise it."""
+    """The document contains PyTorch's message as text; its own lines, uncommented, raise it."""
     a = Variable(torch.rand(1, 4), requires_grad=True)
     c = a**2 * 2
     mean, total = c.mean(), c.sum()
@@ -163,7 +163,7 @@ def test_without_retaining_the_second_pass_fails():
     ("make", "is_leaf"),
     [
         ("torch.rand(10, requires_grad=True)", True),
-        # False in the document, whose device was a Mac's GPU: on the device it is on already, `to` gives the tensor itself
+        # False in the document, whose device was a Mac's GPU; a tensor that is on the device already is returned itself
         ("torch.rand(10, requires_grad=True).to('cpu')", True),
         ("torch.rand(10, requires_grad=True).to(torch.float64)", False),
         ("torch.rand(10, requires_grad=True) + 2", False),

@@ -1,6 +1,6 @@
-"""Tensors, broadcasting, autograd, evaluation and accumulation: an article's blocks, which print in comments.
+"""Tensors, broadcasting, autograd, evaluation and accumulation: an article's blocks, whose output is given in comments.
 
-Where the article rounds by hand (quotients) or writes integers for floats, the exact output of PyTorch stands here.
+The article rounds quotients by hand and writes integers for floats; this file has PyTorch's exact output instead.
 """
 
 import pytest

@@ -8,7 +8,7 @@ import pytest
 import torchlike as torch
 from tests.programs.random_blocks import BLOCKS
 
-NUMBER = r"\s*-?\d+\.\d+"  # with what aligns it
+NUMBER = r"\s*-?\d+\.\d+"  # with the spaces that align it
 
 
 @pytest.mark.parametrize("name", BLOCKS)
@@ -18,7 +18,7 @@ def test_random_blocks_print_pytorchs_numbers(golden, printed, name):
     ours, expected = printed(), golden("programs")["random"][name]
     assert re.sub(NUMBER, "#", ours) == re.sub(NUMBER, "#", expected)
     numbers, theirs = ([float(n) for n in re.findall(NUMBER, text)] for text in (ours, expected))
-    assert numbers == pytest.approx(theirs, abs=1.01e-4)  # the last printed place
+    assert numbers == pytest.approx(theirs, abs=1.01e-4)  # the last printed digit
 
 
 def test_tensors_from_lists_and_arrays(printed):

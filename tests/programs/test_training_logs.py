@@ -1,4 +1,4 @@
-"""The classifier's training log equals the one PyTorch printed for the same seed, with shuffling and with dropout."""
+"""The classifier's training log equals PyTorch's for the same seed, with shuffling and with dropout."""
 
 import pytest
 
@@ -17,8 +17,8 @@ def test_log_equals_pytorchs(golden, variant):
     first = len(expected_losses) // 3
     assert [f"{x:.3e}" for x in losses[:first]] == [f"{x:.3e}" for x in expected_losses[:first]]
     assert losses == pytest.approx(expected_losses, rel=1e-4)
-    # within 0.1 points: each of the 500 pictures is told as PyTorch tells it
+    # within 0.1 points: each of the 500 pictures gets the class that PyTorch predicts
     assert accuracies == pytest.approx(expected_accuracies, abs=1.001e-3)
     if not recorder().op_by_op:
-        # a training step, the last smaller one, an evaluation step, its last one, and few more while it warms up
+        # programs for a training step, the last smaller one, an evaluation step, its last one, and a few before the loop is compiled
         assert torchlike.explain().compiles <= 12

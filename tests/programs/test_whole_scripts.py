@@ -22,7 +22,7 @@ pytestmark = pytest.mark.recorded
 @pytest.fixture(scope="module")
 def outputs() -> dict[str, dict[str, str]]:
     command = [sys.executable, "-m", "torchlike", "-m", "tests.programs.whole_scripts"]
-    environment = os.environ | {"TORCHLIKE_COMPILE": "auto"}  # as users have it
+    environment = os.environ | {"TORCHLIKE_COMPILE": "auto"}  # as users run it
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -43,7 +43,7 @@ def test_a_block_of_a_lesson_prints_what_it_printed_with_pytorch(outputs, golden
 
 
 def assert_same(found: str, expected: str) -> None:
-    """Equal texts, with numbers that agree to four digits."""
+    """Asserts that two texts are equal, with numbers that agree to four digits."""
     assert NUMBER.sub("#", found) == NUMBER.sub("#", expected)
     numbers, wanted = ([float(each) for each in NUMBER.findall(text)] for text in (found, expected))
     assert numbers == pytest.approx(wanted, rel=1e-4, abs=2e-5)

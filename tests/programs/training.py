@@ -1,4 +1,4 @@
-"""The classifier's training log on the sample of FashionMNIST that ships with the package."""
+"""Writes the classifier's training log on the sample of FashionMNIST that is part of the package."""
 
 from pathlib import Path
 from types import ModuleType
@@ -16,12 +16,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def sample() -> list[Any]:
-    """Pictures and labels: those to train on, and those to test with."""
+    """Returns pictures and labels for training and for testing."""
     return [arrays(SAMPLE, part) for part in ("train", "t10k")]
 
 
 def log(torch: ModuleType, variant: str) -> tuple[list[float], list[float]]:
-    """Losses of every tenth batch, accuracy after each epoch."""
+    """Returns the loss of every tenth batch, and the accuracy after each epoch."""
     return train(torch, *sample(), epochs=3, every=10, lr=0.01, **VARIANTS[variant])
 
 

@@ -1,6 +1,6 @@
-"""What the programs of the folder scripts print, and blocks of lessons. What `import torch` means to them was decided before.
+"""Runs the programs of the folder scripts and blocks of lessons, and collects what they print.
 
-`python -m torchlike -m tests.programs.whole_scripts` prints it as JSON, with torchlike in PyTorch's place.
+`python -m torchlike -m tests.programs.whole_scripts` prints it as JSON; there `import torch` means torchlike, otherwise PyTorch.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).with_name("scripts")
 
 
 def printed(path: Path) -> str:
-    """What a program prints when it runs as the main one, with addresses left out."""
+    """Runs a program as the main program and returns what it prints, without addresses."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), mock.patch.object(sys, "argv", [str(path)]):
         runpy.run_path(str(path), run_name="__main__")

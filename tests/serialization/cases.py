@@ -1,4 +1,4 @@
-"""What goes into checkpoints and comes out again: each case makes it with torchlike or with PyTorch, and `described` tells all of it."""
+"""Values that are saved and loaded, made with torchlike or with PyTorch, and `described`, which compares them completely."""
 
 from collections import Counter, OrderedDict
 from typing import Any
@@ -13,7 +13,7 @@ UNTYPED = (
     "uint64",
     "float8_e4m3fn",
     "float8_e5m2",
-)  # the legacy format of PyTorch has no place for these
+)  # PyTorch's legacy format cannot hold these
 
 
 def _views(torch: Any) -> Any:
@@ -68,7 +68,7 @@ LEGACY = [name for name in CASES if name != "untyped"]
 
 
 def trained(torch: Any) -> Any:
-    """A model and an optimizer after a step of training."""
+    """Returns a model and an optimizer after a training step."""
     torch.manual_seed(0)
     layers = torch.nn.Linear(2, 3, bias=False), torch.nn.BatchNorm1d(3), torch.nn.ReLU(), torch.nn.Linear(3, 1)
     model = torch.nn.Sequential(*layers)
@@ -80,7 +80,7 @@ def trained(torch: Any) -> Any:
 
 
 def described(value: Any) -> Any:
-    """All that matters of a value, without a word of whose it is: equal for torchlike's and PyTorch's."""
+    """Describes a value completely without naming its library: equal for torchlike's and PyTorch's."""
     kind = type(value).__name__
     if hasattr(value, "storage_offset"):
         attributes = {k: v for k, v in vars(value).items() if not k.startswith("_")}

@@ -1,4 +1,4 @@
-"""Files that would take for ever, or all memory, or end the process: refused, in time that grows with the file and no faster."""
+"""Files that would take unlimited time or memory, or end the process, are refused in time proportional to their length."""
 
 import io
 import pickle
@@ -110,7 +110,7 @@ def test_deep_objects_that_can_be_saved_can_be_loaded():
 
 @pytest.mark.recorded
 def test_records_that_overlap_are_refused():
-    """The directory of a small file can name its one large record many times."""
+    """The directory of a small file can list its one large record many times."""
     made = archive(HEAD + b"N.", **{"data/0": bytes(100), "data/1": bytes(100)})
     data = made.getvalue()
     with zipfile.ZipFile(io.BytesIO(data)) as opened:

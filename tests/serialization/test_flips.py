@@ -1,9 +1,9 @@
-"""One bit of a file is flipped, each in turn: an error, or the same tensors.
+"""If any single bit of a file is flipped, loading raises an error or gives the same tensors.
 
-What may change without being noticed says nothing of the tensors: padding; in each record's header and in the list of records
-times, versions, flags, and what the other of the two says as well; what the end of the archive says of several disks and of a
-comment; the marks ``.format_version`` and ``.storage_alignment``, which are written for other programs. A file that is mapped is
-not read, so there its data itself may change.
+The bits whose change is not noticed do not describe the tensors: padding; times, versions, flags and repeated fields in the header of each
+record and in the list of records; the fields for several disks and for a comment at the end of the archive; the records
+``.format_version`` and ``.storage_alignment``, which are written for other programs. A mapped file is not read, so its elements may
+change too.
 """
 
 import io

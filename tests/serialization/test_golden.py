@@ -1,4 +1,4 @@
-"""Files that PyTorch wrote, read without it; and what is written here says, word for word, what PyTorch's files say."""
+"""Files that PyTorch wrote can be read without it; files written here contain the same names and values as PyTorch's."""
 
 import io
 import json
@@ -52,7 +52,7 @@ def test_training_goes_on_from_pytorchs_state():
 
 
 class Transcript(Survey):
-    """A pickle as a tree of what it says."""
+    """A pickle as a tree of its instructions' values."""
 
     def call(self, function, arguments):
         return ["call", f"{function.module}.{function.name}", arguments, []]
@@ -94,7 +94,7 @@ def test_files_written_here_say_what_pytorchs_say():
     torch.save({name: case(torch) for name, case in CASES.items()}, file)
     mine, theirs = records(file), records(FILES / "cases.pt")
     assert transcript(mine.pop("data.pkl")) == transcript(theirs.pop("data.pkl"))
-    del theirs[".data/serialization_id"]  # a checksum of PyTorch's own, which nothing reads
+    del theirs[".data/serialization_id"]  # PyTorch's own checksum, which nothing reads
     assert mine == theirs
 
 
@@ -106,7 +106,7 @@ def test_a_module_written_here_has_the_classes_and_fields_of_pytorchs():
 
 
 def words(tree):
-    """Every name and text of a transcript, keys of dictionaries among them."""
+    """Returns all names and texts of a transcript, also keys of dictionaries."""
     if isinstance(tree, list):
         for each in tree:
             yield from words(each)

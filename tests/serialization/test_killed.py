@@ -1,4 +1,4 @@
-"""A save that is killed leaves the old file and a temporary one, which the next save of that name removes; never one in use."""
+"""A save that is killed leaves the old file and a temporary one; the next save to that name removes it unless it is in use."""
 
 import os
 import subprocess

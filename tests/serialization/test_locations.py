@@ -1,4 +1,4 @@
-"""map_location: where loaded tensors go, given what the file says and what the caller wants."""
+"""map_location: the device of loaded tensors, for the device in the file and the caller's wish."""
 
 import io
 import zipfile
@@ -9,7 +9,7 @@ import torchlike as torch
 
 
 def saved_on(location):
-    """A file with a tensor that was saved on another device."""
+    """Returns a file with a tensor that was saved on another device."""
     file, changed = io.BytesIO(), io.BytesIO()
     torch.save({"a": torch.arange(3.0)}, file)
     with zipfile.ZipFile(file) as old, zipfile.ZipFile(changed, "w") as new:

@@ -1,4 +1,4 @@
-"""Files of PyTorch before 0.4, where a storage may be a piece of another one: the tensors share memory, and lie in their pieces."""
+"""Files of PyTorch before 0.4, in which a storage may be a part of another one: the loaded tensors share memory accordingly."""
 
 import io
 import pickle
@@ -13,14 +13,14 @@ from torchlike.serialization._legacy import MAGIC, PROTOCOL
 
 
 class Mention:
-    """A storage of six numbers, or that piece of it."""
+    """A storage of six numbers, or a part of it."""
 
     def __init__(self, *piece):
         self.id = ("storage", Name("torch", "FloatStorage"), "1", "cpu", 6, ("7", *piece) if piece else None)
 
 
 class Name:
-    """A name of PyTorch's, written as it stands."""
+    """A name in PyTorch, written to the pickle as text."""
 
     def __init__(self, module, name):
         self.text = f"{module}\n{name}\n"
@@ -35,7 +35,7 @@ class Lying:
 
 PythonPickler: Any = vars(pickle)[
     "_Pickler"
-]  # the one in Python, whose steps can be taken apart; type checkers know it not
+]  # the Pickler in Python, whose methods can be overridden; type checkers do not know it
 
 
 class Writer(PythonPickler):

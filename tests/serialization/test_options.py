@@ -1,4 +1,4 @@
-"""Settings of save and load, and the places of storages."""
+"""Options of save and load, and the locations of storages."""
 
 import mmap
 

@@ -1,4 +1,4 @@
-"""Files that are damaged, or ask for what weights have no need of: a clear error, and nothing of the file is run."""
+"""Files that are damaged, or contain more than weights need, raise a clear error, and none of their code runs."""
 
 import collections
 import io
@@ -52,11 +52,11 @@ END = (
 
 
 class Own:
-    """A class that no file may use unless it is allowed."""
+    """A class that a file may use only if it is allowed."""
 
 
 class Runs:
-    """Pickled as a call, as attackers do."""
+    """Is pickled as a call, as attackers do."""
 
     def __init__(self, function, *arguments):
         self.call = function, arguments
@@ -124,7 +124,7 @@ def test_a_name_of_a_module_that_is_blocked():
         (b"](K\x01K\x02u.", "Can only SETITEMS for dict, collections.OrderedDict, collections.Counter, but got <class 'list'>"),
         (b"K\x01Q.", "saved_id must be a tuple, got int"),
         (text("foo") + b"K\x01\x86Q.", "Only persistent_load of storage is allowed, but got <class 'str'>"),
-        # What PyTorch lets out as a bare IndexError, KeyError, TypeError.
+        # For these PyTorch raises a bare IndexError, KeyError or TypeError.
         (b".", "the pickle makes no sense (IndexError: pop from empty list): the file might be corrupted"),
         (b"h\x09.", "the pickle makes no sense (KeyError: 9): the file might be corrupted"),
         (b"}]K\x01s.", "the pickle makes no sense (TypeError: unhashable type: 'list'): the file might be corrupted"),
@@ -247,7 +247,7 @@ def test_nothing_is_run_until_it_is_allowed(options):
     with torch.serialization.safe_globals([run]):
         assert torch.load(io.BytesIO(data))["more"] == (1,)
     torch.load(io.BytesIO(data), weights_only=False)
-    assert len(ran) == 2  # once for each that was asked for: a look at a legacy file runs nothing
+    assert len(ran) == 2  # once for each load that allows it: inspecting a legacy file runs nothing
 
 
 def test_what_is_allowed_is_kept_in_order_and_taken_back():

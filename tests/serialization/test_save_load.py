@@ -1,4 +1,4 @@
-"""There and back: values, identity, memory, files of all kinds; and a save that fails leaves the old file alone."""
+"""Saving and loading: values, identity, shared memory, files of all kinds; a save that fails leaves the old file as it was."""
 
 import collections
 import io
@@ -128,7 +128,7 @@ def test_a_whole_module_may_be_allowed_by_name():
 
 
 def test_functions_are_named_as_pytorch_names_them():
-    """A layer that keeps its activation, as TransformerEncoderLayer does, can be loaded where torchlike is not installed."""
+    """A layer that keeps its activation function, such as TransformerEncoderLayer, can be loaded without torchlike."""
     file = io.BytesIO()
     torch.save([nn.TransformerEncoderLayer(4, 2, 8), nn.functional.gelu, torch.tanh], file)
     with zipfile.ZipFile(file) as archive:
@@ -141,7 +141,7 @@ def test_functions_are_named_as_pytorch_names_them():
 
 
 class Tagged(torch.Tensor):
-    """A tensor with a class of its own."""
+    """A tensor of a user's subclass."""
 
 
 def test_a_class_of_tensors():
@@ -234,7 +234,7 @@ def test_a_mapped_file_is_not_written_to(tmp_path):
     mapped += 1
     assert mapped.tolist() == [2, 2, 2, 2]
     assert path.read_bytes() == before
-    torch.save(torch.zeros(4), path)  # over the file that is mapped
+    torch.save(torch.zeros(4), path)  # writes over the file that is mapped
     assert mapped.tolist() == [2, 2, 2, 2]
 
 
@@ -313,7 +313,7 @@ def test_errors_of_save(tmp_path):
     for each in (
         lambda: 1,
         type("Local", (), {"__qualname__": "f.<locals>.Local"})(),
-    ):  # as Python's own Pickler says it
+    ):  # the message of Python's own Pickler
         with pytest.raises(Exception) as expected:
             pickle.dumps(each)
         with pytest.raises(expected.type) as caught:
@@ -334,7 +334,7 @@ def test_everything_is_read_with_another_unpickler():
         there_and_back(1, {"pickle_module": pickle, "weights_only": True})
 
 
-# ---- what cannot be saved
+# ---- objects that cannot be saved
 
 
 def local_class():
@@ -383,7 +383,7 @@ def test_attributes_are_saved_whatever_they_are_called():
     assert vars(torch.load(file)) == {"_mine": 1, "too": 2}
 
 
-# ---- what the environment says
+# ---- environment variables
 
 
 FORCE, FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"

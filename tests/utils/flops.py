@@ -1,4 +1,4 @@
-"""What FlopCounterMode counts, forward and backward, for operations and modules: the cases and how to ask a framework."""
+"""The cases of FlopCounterMode, forward and backward, for operations and modules, and how to run them in a framework."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-# Each makes a tensor. ``r`` draws one that requires a gradient, ``c`` one that does not.
+# Each expression makes a tensor. ``r`` draws one that requires a gradient, ``c`` one that does not.
 LINES = """
 r(2, 3) @ r(3, 4)
 torch.mm(c(2, 3), r(3, 4))
@@ -65,7 +65,7 @@ nn.Linear(300, 200, device='meta')(torch.empty(64, 300, device='meta'))
 
 
 def counted(torch: ModuleType, line: str) -> list[str]:
-    """The counts of a line by module and operator: of the forward pass, and of both passes."""
+    """Returns the counts of a line by module and operator: of the forward pass, and of both passes."""
     counter = import_module(f"{torch.__name__}.utils.flop_counter").FlopCounterMode
     names: dict[str, Any] = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "c": torch.randn}
     names["r"] = lambda *shape: torch.randn(*shape, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Activations that are computed again: the same gradients, less kept, and PyTorch's words where the function is not the same twice."""
+"""Recomputed activations: the same gradients, less memory, and PyTorch's errors if the function differs the second time."""
 
 import pytest
 
@@ -114,7 +114,7 @@ def test_warnings_and_refusals():
 
 @pytest.mark.parametrize(("stops", "calls"), [(True, ["exp", "mean", "exp"]), (False, ["exp", "mean", "exp", "mean"])])
 def test_the_recomputation_ends_when_all_that_was_saved_is_there(stops, calls):
-    """What the function does after its last saved tensor is done once, as in PyTorch."""
+    """Code of the function after its last saved tensor runs only once, as in PyTorch."""
     done, mean, layer = [], torch.zeros(2), nn.Linear(3, 2)
 
     def f(x):
@@ -144,10 +144,10 @@ def test_running_statistics_follow_both_computations(kind):
     assert norm.num_batches_tracked == twice.num_batches_tracked
 
 
-@pytest.mark.recorded  # what is compiled whole is as large as a step
+@pytest.mark.recorded  # only a program of the whole step shows how much memory a step needs
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_a_compiled_step_needs_less_memory(reentrant, monkeypatch):
-    """Half of it, where five blocks of five layers are computed again one after the other."""
+    """The step needs half the memory if five blocks of five layers are recomputed one after the other."""
     torch.manual_seed(0)
     blocks = [nn.Sequential(*[layer for _ in range(5) for layer in (nn.Linear(16, 16), nn.Tanh())]) for _ in range(5)]
     needed = []
@@ -160,7 +160,7 @@ def test_a_compiled_step_needs_less_memory(reentrant, monkeypatch):
     def most_of_a_step(run):
         forget()
         needed.clear()
-        for _ in range(3):  # what comes again is compiled
+        for _ in range(3):  # repeated code is compiled
             x = torch.ones(2**14, 16, requires_grad=True)
             for block in blocks:
                 x = run(block, x)

@@ -9,7 +9,7 @@ from torchlike.engine.recorder import Recorder, recorder
 from torchlike.utils.flop_counter import FlopCounterMode, register_flop_formula
 from torchlike.utils.module_tracker import ModuleTracker
 
-# What PyTorch prints, with tabulate.
+# PyTorch's output, with tabulate installed.
 TABLE = """\
 Module                           FLOP    % Total
 ---------------------------  --------  ---------

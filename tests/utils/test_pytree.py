@@ -1,4 +1,4 @@
-"""torch.utils._pytree: trees of nested containers. The words and texts are those of PyTorch 2.13."""
+"""torch.utils._pytree: trees of nested containers. The messages and texts are those of PyTorch 2.13."""
 
 import copy
 import enum

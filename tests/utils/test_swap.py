@@ -1,4 +1,4 @@
-"""swap_tensors, and pipes of datasets."""
+"""swap_tensors, and data pipes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""torch.utils.tensorboard: what is written can be read back, tensors are taken everywhere, what is missing is named."""
+"""torch.utils.tensorboard: written values can be read back, every argument may be a tensor, missing functions raise."""
 
 import struct
 import sys
@@ -12,7 +12,7 @@ tensorboardX = pytest.importorskip("tensorboardX")
 
 
 def written(folder):
-    """The values of all event files in a folder: (tag, step, what it is, the value)."""
+    """Returns the values of all event files in a folder: (tag, step, kind, value)."""
     from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]  # made at run time
 
     found = []

@@ -1,4 +1,4 @@
-"""torch.nn.attention: what is refused where PyTorch's kernels are switched off, and causal masks by their corner."""
+"""torch.nn.attention: errors if all of PyTorch's kernels for a call are switched off, and causal masks by corner."""
 
 from typing import Any
 

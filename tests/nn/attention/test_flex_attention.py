@@ -1,4 +1,4 @@
-"""Attention with scores and masks of one's own, and the choice of a kernel, which changes nothing."""
+"""Attention with user-defined scores and masks. The choice of a kernel changes nothing."""
 
 import pytest
 

@@ -1,11 +1,11 @@
-"""Activations in place: what may be written to afterwards without the derivative suffering, as PyTorch decides it."""
+"""Activations in place: which tensors may be written afterwards without making backward raise, as in PyTorch."""
 
 import pytest
 
 import torchlike as torch
 from torchlike.nn import functional as F
 
-INPUT_NEEDED = ["hardswish", "hardtanh", "mish", "silu"]  # PyTorch keeps a copy of it
+INPUT_NEEDED = ["hardswish", "hardtanh", "mish", "silu"]  # PyTorch saves a copy of it
 RESULT_NEEDED = ["relu"]
 
 

@@ -1,4 +1,4 @@
-"""Every layer as a row, which meets all tests of `test_layers.py`: a constructor and inputs, for PyTorch and for us alike."""
+"""A table of layers for `test_layers.py`: each row has a constructor and inputs, and runs with PyTorch and with torchlike."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Layer:
     """One layer.
 
     Args:
-        name: of the row, and of its golden values.
-        make: from the `torch` namespace to a module.
-        inputs: from the `torch` namespace to the arguments of a call; the first gets a gradient if it is floating point.
+        name: The name of the row and of its golden values.
+        make: Takes the `torch` namespace and returns a module.
+        inputs: Takes the `torch` namespace and returns the arguments of a call; the first one gets a gradient if it is floating point.
     """
 
     name: str
@@ -182,7 +182,7 @@ LAYERS = [
           lambda t: (t.randn(5, 3), t.randint(0, 4, (5,)))),
 ]  # fmt: skip
 
-# An activation of PyTorch's that has no row of its own needs none: it is made without arguments.
+# An activation without a row gets one here, because it can be constructed without arguments.
 _NAMED = {row.name for row in LAYERS}
 LAYERS += [
     Layer(name, lambda t, name=name: getattr(t.nn, name)(), randn(2, 3))
@@ -192,7 +192,7 @@ LAYERS += [
 
 
 def run(torch: Any, row: Layer, numpy: Callable[[Any], Any]) -> dict[str, Any]:
-    """What a layer gives: its first state, its result, all gradients, and its state afterwards, as arrays by name."""
+    """Returns a layer's first state, its result, all gradients, and its state after the call, as arrays by name."""
     torch.manual_seed(SEED)
     module = row.make(torch)
     found = {f"start.{name}": numpy(tensor) for name, tensor in module.state_dict().items()}
@@ -202,7 +202,7 @@ def run(torch: Any, row: Layer, numpy: Callable[[Any], Any]) -> dict[str, Any]:
     result = module(*inputs)
     found["result"] = numpy(result.detach())
     if result.requires_grad:
-        # Not all the same, or a normalisation would show nothing.
+        # With equal weights the gradient of a normalisation would be 0 and show nothing.
         weights = torch.arange(1.0, result.numel() + 1).reshape(result.shape)
         (result * weights).sum().backward()
         leaves = {"input": inputs[0]} | dict(module.named_parameters())

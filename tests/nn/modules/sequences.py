@@ -1,6 +1,6 @@
-"""Layers over sequences as rows that meet all tests of `test_sequences.py`: recurrent ones, attention, transformers.
+"""Layers for sequences as rows of a table for `test_sequences.py`: recurrent layers, attention, transformers.
 
-Each is a constructor and calls, for PyTorch and for us alike; lines of code that tell what is refused, and how.
+Each row has a constructor and a call that run with PyTorch and with torchlike. Lines of code record errors and warnings.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class Row:
     """One layer and one call of it.
 
     Args:
-        name: of the row, and of its golden values.
-        make: from the `torch` namespace to a module.
-        call: from the namespace and the module to what a call gives, tensors or tuples of them.
-        training: whether the module is in training mode.
+        name: The name of the row and of its golden values.
+        make: Takes the `torch` namespace and returns a module.
+        call: Takes the namespace and the module and returns the result of a call, tensors or tuples of them.
+        training: Whether the module is in training mode.
     """
 
     name: str
@@ -50,7 +50,7 @@ def with_state(cells: bool) -> Callable[[Any, Any], Any]:
 
 
 def attend(**kwargs: Any) -> Callable[[Any, Any], Any]:
-    """A call of MultiheadAttention; the values of `kwargs` are functions of the namespace, or given as they are."""
+    """Calls MultiheadAttention; the values of `kwargs` are functions of the namespace, or plain values."""
 
     def call(torch: Any, module: Any) -> Any:
         given = {name: value(torch) if callable(value) else value for name, value in kwargs.items()}
@@ -145,14 +145,14 @@ ROWS = [
 
 
 def tensors(result: Any) -> list[Any]:
-    """All tensors in a result, in order."""
+    """Yields all tensors in a result, in order."""
     if isinstance(result, (tuple, list)):
         return [t for part in result for t in tensors(part)]
     return [] if result is None else [result]
 
 
 def run(torch: Any, row: Row, numpy: Callable[[Any], Any]) -> dict[str, Any]:
-    """What a row gives: the first state, the results, gradients, and how much of the random stream is used up."""
+    """Returns a row's first state, results and gradients, and the next random number, which shows how many were drawn."""
     torch.manual_seed(SEED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -167,7 +167,7 @@ def run(torch: Any, row: Row, numpy: Callable[[Any], Any]) -> dict[str, Any]:
     return found
 
 
-# ---- what is said
+# ---- messages
 
 PACK = "torch.nn.utils.rnn.pack_padded_sequence"
 X = "torch.ones(5, 2, 3)"
@@ -293,7 +293,7 @@ LINES = [
 
 
 def said(torch: Any, line: str) -> dict[str, Any]:
-    """What a line gives as text, or raises, and what it warns of."""
+    """Returns the result of a line as text, or its error, and its warnings."""
     torch.manual_seed(SEED)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

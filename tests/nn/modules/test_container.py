@@ -1,4 +1,4 @@
-"""Sequential, lists and dictionaries of modules and parameters: how they change, print and raise."""
+"""Sequential, lists and dictionaries of modules and parameters: how they change, what they print and which errors they raise."""
 
 import copy
 from collections import OrderedDict
@@ -108,7 +108,7 @@ def test_what_is_refused(act: Any, error: type[Exception], message: str):
     assert str(caught.value) == message
 
 
-# ---- None in place of a module
+# ---- None instead of a module
 
 
 def test_a_sequential_keeps_a_place_for_none():

@@ -1,4 +1,4 @@
-"""Hooks of modules: before and after forward, with keywords, on errors, and around the backward pass."""
+"""Hooks of modules: before and after forward, with keyword arguments, on errors, and before and after the backward pass."""
 
 import pytest
 

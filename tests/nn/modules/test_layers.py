@@ -1,4 +1,4 @@
-"""Every layer: PyTorch's first weights, results, gradients, running statistics and text."""
+"""Every layer has PyTorch's first weights, results, gradients, running statistics and text."""
 
 import copy
 import io
@@ -14,7 +14,7 @@ from tests.nn.modules.layers import LAYERS, SEED, Layer, run
 
 pytestmark = pytest.mark.composed
 
-# float32 sums in another order than PyTorch's differ in the last bits of the largest term.
+# PyTorch sums float32 in another order, so the last bits of the largest term may differ.
 RTOL, ATOL = 1e-5, 1e-6
 
 every_layer = pytest.mark.parametrize("row", LAYERS, ids=lambda row: row.name)

@@ -1,4 +1,4 @@
-"""Lazy layers: what the first input makes of them, and what they are before."""
+"""Lazy layers: their state before the first input, and the layers that they become."""
 
 import copy
 import io
@@ -14,7 +14,7 @@ from torchlike import nn
 
 WARNING = "Lazy modules are a new feature"
 
-# lazy, the input, what it becomes
+# the lazy layer, the input, the layer that it becomes
 ROWS = {
     "LazyLinear": (lambda: nn.LazyLinear(3), (2, 4), lambda: nn.Linear(4, 3)),
     "LazyConv1d": (lambda: nn.LazyConv1d(3, 2), (1, 4, 5), lambda: nn.Conv1d(4, 3, 2)),
@@ -66,7 +66,7 @@ def test_the_first_input_makes_the_ordinary_layer_with_the_same_weights(name):
         assert key == other
         assert mine.shape == theirs.shape
         assert torch.equal(mine, theirs), key
-    assert sorted(vars(layer)) == sorted(vars(expected))  # no hook is left
+    assert sorted(vars(layer)) == sorted(vars(expected))  # the layer has removed its hook
 
 
 @every_row

@@ -1,4 +1,4 @@
-"""Module: registration and its rules, walking over members, modes, moving, calling."""
+"""Module: registration and its rules, iteration over members, modes, moving, calling."""
 
 import abc
 import copy
@@ -171,7 +171,7 @@ def test_members_need_the_base_to_be_initialised(value: Any, kind: str):
 
 
 class Watching(nn.Module):
-    """Its own ways of registering see what is assigned as an attribute."""
+    """Overrides the register methods, which must see what is assigned as an attribute."""
 
     def __init__(self):
         super().__init__()

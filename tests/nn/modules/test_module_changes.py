@@ -1,4 +1,4 @@
-"""What changes in a module between two calls is seen by the second: nothing about a layer is remembered from the first."""
+"""A module that changes between two calls uses the change in the second: no call remembers anything about a layer."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_parameters_in_another_order_keep_their_names():
         assert model(-x)[0].tolist() == expected
         weight = norm.weight
         del norm.weight
-        norm.weight = weight  # now behind the bias
+        norm.weight = weight  # now after the bias
     assert list(dict(norm.named_parameters())) == ["bias", "weight"]
 
 
@@ -58,7 +58,7 @@ def test_the_sign_of_a_zero_is_seen():
 
 
 class Scaled(nn.Module):
-    """An activation of a user's own, with a number, a tensor and a list as plain attributes."""
+    """A user's activation with a number, a tensor and a list as plain attributes."""
 
     def __init__(self):
         super().__init__()

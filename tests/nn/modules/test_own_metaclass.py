@@ -1,4 +1,4 @@
-"""Module classes with a metaclass of the user's own, as several libraries have them, and what NNX makes of them."""
+"""Module classes with a user's metaclass, as several libraries define them, and how NNX treats them."""
 
 import abc
 import collections
@@ -36,7 +36,7 @@ class Layers(nn.Module):
         return self.norm(self.enter(x))
 
 
-# ---- metaclasses, each in the manner of a library
+# ---- metaclasses, each like one of a library
 
 
 def plain() -> Any:
@@ -68,7 +68,7 @@ def abstract_meta() -> Any:
 
 
 def mixed_on_demand() -> Any:
-    """As pyro's modules: ``Mixed[nn.Linear]`` is a class made there and then."""
+    """Makes ``Mixed[nn.Linear]`` a new class when it is asked for, as pyro's modules do."""
 
     class Meta(type):
         made: typing.ClassVar[dict[type, type]] = {}
@@ -80,7 +80,7 @@ def mixed_on_demand() -> Any:
 
     class Mixed(nn.Module, metaclass=Meta):
         def __init__(self, *args: Any, **kwargs: Any):
-            self._samples = collections.OrderedDict()  # before the base is initialised
+            self._samples = collections.OrderedDict()  # before the base class is initialised
             super().__init__(*args, **kwargs)
 
         def __getattr__(self, name: str) -> Any:
@@ -98,7 +98,7 @@ def mixed_on_demand() -> Any:
 
 
 def before_and_after() -> Any:
-    """As fastai's modules: no ``super().__init__()`` is needed, something runs after the constructor."""
+    """Needs no ``super().__init__()`` and runs a method after the constructor, as fastai's modules do."""
 
     class Signed(type):
         def __new__(mcs, name: str, bases: Any, members: Any) -> Any:
@@ -182,7 +182,7 @@ def subclass_hook_that_ends_here() -> Any:
     class Base(nn.Module):
         names: typing.ClassVar[list[str]] = []
 
-        def __init_subclass__(cls) -> None:  # calls nobody above
+        def __init_subclass__(cls) -> None:  # does not call super().__init_subclass__()
             Base.names.append(cls.__name__)
 
     class Last(Base, Layers):
@@ -256,7 +256,7 @@ def test_a_class_of_every_style_works_in_torchlike_and_in_nnx(style):
     assert [name for name, _ in model.named_parameters()] == names
     assert isinstance(model, nn.Module) and isinstance(model, nnx.Module) and not isinstance(model, nnx.Linear)
     model.eval()
-    with torch.op_by_op():  # a path that has become one program may end in other last bits
+    with torch.op_by_op():  # a path that has become one program may differ in the last bits
         wanted = model(x)
     graph, state = nnx.split(model)
     copies = [copy.deepcopy(model), copy.copy(model), nnx.merge(graph, state), nnx.clone(model)]
@@ -310,7 +310,7 @@ def test_abstract_methods_bind_where_the_class_asks_for_it():
     Asks.register(Other)
     assert isinstance(Other(), Asks) and not isinstance(
         Other(), nn.Module
-    )  # a virtual subclass of one is none of its base's
+    )  # a virtual subclass of Asks is not a subclass of its base
 
 
 def test_arguments_of_a_class_that_nobody_takes_are_refused():
@@ -497,7 +497,7 @@ def test_a_class_may_have_slots():
     model: Any = Net()
     model.quick = 3
     assert model.quick == 3 and "quick" not in vars(model)
-    assert not hasattr(copy.deepcopy(model), "quick")  # PyTorch's copies are of the dictionary alone
+    assert not hasattr(copy.deepcopy(model), "quick")  # PyTorch copies only the dictionary too
 
 
 def test_lists_and_dictionaries_of_modules_are_plain_attributes():

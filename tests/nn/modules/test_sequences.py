@@ -1,4 +1,4 @@
-"""Recurrent layers, attention and transformers: PyTorch's weights, results, gradients, random streams and words."""
+"""Recurrent layers, attention and transformers have PyTorch's weights, results, gradients, random streams and messages."""
 
 import copy
 import io
@@ -50,7 +50,7 @@ def test_copies_pickles_state_and_nnx_carry_a_layer_over(row: Row):
 
     def results(layer: Any) -> list[Any]:
         torch.manual_seed(0)
-        with torch.op_by_op():  # a path that has become one program may end in other last bits
+        with torch.op_by_op():  # a path that has become one program may differ in the last bits
             return [t.detach().numpy() for t in tensors(row.call(torch, layer))]
 
     expected = results(module)
@@ -156,4 +156,4 @@ def test_padded_positions_come_out_as_zeros_in_inference():
     with torch.no_grad():
         result: Any = model(x, src_key_padding_mask=padding)
         assert ((result == 0).all(-1) == padding).all()
-        assert not (model(x, src_key_padding_mask=~padding) == 0).any()  # not at the end: PyTorch keeps them
+        assert not (model(x, src_key_padding_mask=~padding) == 0).any()  # not moved to the end, as in PyTorch

@@ -1,4 +1,4 @@
-"""The pieces of DataParallel: split, copy, call, put together. All devices are the CPU here."""
+"""The functions that DataParallel consists of: scatter, replicate, parallel_apply, gather. All devices are the CPU here."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the helpers around modules do to small layers, for PyTorch's recording and for ours: name of the case -> plain values."""
+"""Functions of `nn.utils` applied to small layers, as plain values by name of the case, with PyTorch and with torchlike."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def filled(torch: Any, module: Any, seed: int = 0) -> Any:
-    """The same numbers in the parameters and buffers of both sides."""
+    """Fills parameters and buffers with numbers that are the same with both libraries."""
     rng = np.random.default_rng(seed)
     with torch.no_grad():
         for tensor in [*module.parameters(), *module.buffers()]:
@@ -21,7 +21,7 @@ def filled(torch: Any, module: Any, seed: int = 0) -> Any:
 
 
 def seen(torch: Any, module: Any, *inputs: tuple[int, ...]) -> list[Any]:
-    """State, output and gradients of a module on fixed inputs."""
+    """Returns state, output and gradients of a module for fixed inputs."""
     rng = np.random.default_rng(1)
     given = [torch.tensor(rng.normal(size=shape).astype("float32")) for shape in inputs]
     out = module(*given)
@@ -64,7 +64,7 @@ def spectral_norm(torch: Any, old: bool, kind: str, iterations: int = 1) -> Any:
 
 
 def older_spectral_state(torch: Any, drop: str | None, strict: bool) -> Any:
-    """What a layer takes from a state as PyTorch wrote it before 1.0: with the weight itself, without the second vector."""
+    """Loads a state as PyTorch wrote it before 1.0, with the weight itself and without the second vector, into a layer."""
     make = lambda: torch.nn.utils.spectral_norm(filled(torch, torch.nn.Linear(3, 4)))  # noqa: E731
     torch.manual_seed(0)
     state = make().state_dict()
@@ -196,7 +196,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
         f"spectral_norm/older/{d}/{s}": lambda t, d=d, s=s: older_spectral_state(t, d, s)
         for d in (None, "weight", "weight_u") for s in (True, False)
     },
-    # Few, for matrices' exponentials and factorisations take the compiler seconds.
+    # Only a few, because exponentials and factorisations of matrices take seconds to compile.
     "orthogonal/wide": lambda t: orthogonal(t, (3, 4), None, True),
     "orthogonal/square": lambda t: orthogonal(t, (3, 3), None, True),
     "orthogonal/cayley": lambda t: orthogonal(t, (3, 3), "cayley", False),

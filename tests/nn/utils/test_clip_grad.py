@@ -1,4 +1,4 @@
-"""Clipping where there is nothing to clip."""
+"""Clipping if no parameter has a gradient."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Normalised, parametrised, pruned and fused layers: PyTorch's state, outputs, gradients and text; what is refused."""
+"""Normalised, parametrised, pruned and fused layers: PyTorch's state, outputs, gradients, text and errors."""
 
 import pickle
 from typing import Any
@@ -27,7 +27,7 @@ def assert_same(found: Any, expected: Any, where: str = "") -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.filterwarnings("ignore")  # PyTorch's are deprecated, ours say nothing
+@pytest.mark.filterwarnings("ignore")  # PyTorch deprecates these and warns; torchlike does not warn
 def test_what_layers_do_is_pytorchs(golden, name: str):
     assert_same(CASES[name](torch), golden("nn_utils")[name])
 

@@ -1,4 +1,4 @@
-"""``torch._foreach_*``: one call for a list of tensors, with everything that the single ops have."""
+"""``torch._foreach_*`` give the same results, gradients and errors as the single operation called on each tensor of the lists."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Changes of dtype and device, tensors without history, writes of whole tensors."""
+"""Conversion of dtype and device, detached tensors, and writes of whole tensors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tensors made from data and from shapes: dtypes, layouts, shared memory, and PyTorch's words for what cannot be made."""
+"""Tensors from data and from shapes: dtypes, layouts, shared memory, and PyTorch's messages for arguments that it refuses."""
 
 from typing import Any
 

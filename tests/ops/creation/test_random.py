@@ -1,4 +1,4 @@
-"""Random tensors: PyTorch's numbers for a seed, generators and their states, gradients of what is drawn."""
+"""Random tensors are PyTorch's for a seed; generators save and restore their states; random results have PyTorch's gradients."""
 
 from typing import Any
 
@@ -29,14 +29,14 @@ def test_like_draws_in_the_order_of_memory():
 
 
 def filled(shape, view, how, *args):
-    """What lies in a tensor's memory, after zeros were filled through a view of it."""
+    """Fills a view of a tensor of zeros by the method ``how``, and returns the tensor's elements in the order of memory."""
     x = torch.zeros(shape)
     getattr(view(x), how)(*args)
     return [pytest.approx(number, abs=1e-4) for number in x.flatten().tolist()]
 
 
 def test_views_are_filled_in_the_order_of_memory():
-    """As PyTorch 2.13 does; what it gives after manual_seed(0)."""
+    """Expected values were printed by PyTorch 2.13 after manual_seed(0)."""
     assert filled((2, 3), lambda x: x.t(), "uniform_") == [0.4963, 0.7682, 0.0885, 0.1320, 0.3074, 0.6341]
     torch.manual_seed(0)
     assert filled((2, 3), lambda x: x.t(), "bernoulli_", torch.tensor([0.9, 0.1])) == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]

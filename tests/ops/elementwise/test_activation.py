@@ -1,4 +1,4 @@
-"""Activations at their corners: derivatives on the borders, NaN, large numbers, arguments that make no sense."""
+"""Activations in special cases: derivatives at the borders of their ranges, NaN, large numbers, arguments that PyTorch refuses."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Comparisons of whole tensors, nearness, NaN and infinities."""
+"""Comparisons of whole tensors, comparisons within a tolerance, NaN and infinities."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""-0 on the border of a range stays what it is, as in PyTorch, and has no gradient."""
+"""-0 at the border of a range stays -0, as in PyTorch, and has no gradient."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_minus_zero_stays(function, dtype):
 
 @pytest.mark.recorded
 def test_an_array_without_dimensions_is_a_full_operand():
-    """PyTorch leaves such arithmetic to NumPy."""
+    """PyTorch leaves arithmetic with such an array to NumPy."""
     assert (torch.ones(2) + np.array(2.0)).dtype is torch.float64
     assert (torch.ones(2) * np.array(2)).dtype is torch.float64
     assert (torch.ones(2) * np.float64(2)).dtype is torch.float32

@@ -1,4 +1,4 @@
-"""Operators, promotion, corners of arithmetic, complex views: what the catalogue's samples do not tell."""
+"""Operators, promotion, special cases of arithmetic, and complex views: cases that the catalogue's samples do not cover."""
 
 from typing import Any
 
@@ -153,7 +153,7 @@ def test_half_precision_formulas_round_once():
     ],
 )  # fmt: skip
 def test_the_gradient_of_a_rest_counts_as_division_does(rest, mode, dtype, count, quotient):
-    """0.7 holds 0.1 nearly seven times: how often it is said to depends on how PyTorch rounds."""
+    """0.1 goes into 0.7 nearly seven times; whether the quotient is 6 or 7 depends on how PyTorch rounds."""
     x = torch.full((count,), 0.7, dtype=getattr(torch, dtype))
     y = torch.full((count,), 0.1, dtype=getattr(torch, dtype), requires_grad=True)
     assert torch.autograd.grad(rest(x, y).sum(), y)[0].tolist() == [-quotient] * count
@@ -172,7 +172,7 @@ def test_nextafter_has_a_gradient_only_where_it_steps():
      ("torch.lerp(x, 2 * x, n)", "w + n * w"), ("torch.add(x, x, alpha=n)", "w + m * w")],
 )  # fmt: skip
 def test_numbers_beside_half_precision_are_rounded_where_pytorch_rounds_them(expression, exact):
-    """``n`` is the number, ``m`` what it is in bfloat16; ``r`` the reciprocals."""
+    """In the expressions ``n`` is a number, ``m`` its rounding to bfloat16, ``w`` is ``x`` in float32, and ``r`` its reciprocals."""
     x = torch.arange(1, 40).bfloat16() / 8
     m = torch.tensor(0.3, dtype=torch.bfloat16).item()
     names = {"torch": torch, "x": x, "n": 0.3, "m": m, "w": x.float(), "r": torch.reciprocal(x).float()}
@@ -264,7 +264,7 @@ def test_pairs_of_numbers_are_complex_ones():
         torch.view_as_complex(torch.zeros(3))
 
 
-# ---- subtraction of truth values
+# ---- subtraction of bools
 
 
 ONE = (
@@ -287,7 +287,7 @@ FLOAT, LONG, BOOL = torch.ones(2), torch.ones(2, dtype=torch.int64), torch.tenso
     ],
 )  # fmt: skip
 def test_truth_values_are_not_subtracted(call, message):
-    for _ in range(2):  # also where the like was refused before
+    for _ in range(2):  # the first error must not change the second call
         with pytest.raises(RuntimeError) as caught:
             call()
         assert str(caught.value) == message

@@ -1,4 +1,4 @@
-"""Lines of `tests/ops/lines.py` about indexing: results, layouts, gradients, errors as recorded from PyTorch."""
+"""Indexing: the lines of `tests/ops/lines.py` give the results, layouts, gradients and errors recorded from PyTorch."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_as_recorded(line, shared, golden):
 
 
 def test_a_loop_over_places_compiles_once():
-    """The index becomes an input once it has shown that it varies."""
+    """When an index has varied, it becomes an input of the program."""
     x, out = torch.arange(400.0).reshape(100, 4) * 1, torch.zeros(100, 4)
 
     def step(i):
@@ -70,7 +70,7 @@ def test_a_wrong_index_that_is_computed_is_reported_at_the_next_read(op_by_op):
     index = torch.tensor([1]) * 5
     y = None if op_by_op else x[index]
     with pytest.raises(IndexError, match="index 5 is out of bounds for dimension 0 with size 3"):
-        x[index] if y is None else y.tolist()  # in eager mode, at the line
+        x[index] if y is None else y.tolist()  # in eager mode the line itself raises
     assert x[torch.tensor([1]) * 1].tolist() == [1.0]
 
 
@@ -83,7 +83,7 @@ def test_a_failed_write_changes_nothing():
     assert x._version == 0
 
 
-@pytest.mark.recorded  # otherwise every op is a segment of its own
+@pytest.mark.recorded  # without this every op is a segment of its own
 def test_writing_where_a_mask_says_reads_nothing():
     x = torch.arange(6.0) * 1
     segments = report.segments
@@ -101,7 +101,7 @@ def test_numpy_arrays_and_integers_index():
     assert x[np.array([True, False])].tolist() == [[0.0, 1.0, 2.0]]
     index = np.array([0, 1])
     picked = x[index]
-    index[:] = 9  # the index was taken as it was
+    index[:] = 9  # the index was read at the call
     assert picked.tolist() == x.tolist()
 
 

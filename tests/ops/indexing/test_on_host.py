@@ -1,4 +1,4 @@
-"""Tensors used as tables: elements, rows and windows written by index, in place where nothing else can see it."""
+"""Tensors used as tables: elements, rows and windows are read and written by index on the host, in place if nothing else sees it."""
 
 import gc
 from typing import Any
@@ -13,7 +13,7 @@ from torchlike.engine import compiling, flush
 
 
 def table(*shape: int, dtype: Any = torch.float32) -> Any:
-    """A tensor that has been written to so often that it counts as a table."""
+    """Returns a tensor after so many writes by index that torchlike treats it as a table."""
     result = torch.zeros(*shape, dtype=dtype)
     for _ in range(RECORDED_WRITES + 1):
         result[(0,) * len(shape)] = 0
@@ -40,7 +40,7 @@ def test_a_write_is_made_in_place_and_counted(engine_mode):
     x = table(3, 3)
     x.tolist()
     version, array = x._version, x._storage.value.array
-    if type(array) is not np.ndarray:  # it came out of a program of XLA's
+    if type(array) is not np.ndarray:  # the elements are the output of an XLA program
         x[0, 0] = 0
         version, array = x._version, x._storage.value.array
     del array
@@ -137,7 +137,7 @@ def test_a_write_after_a_wrong_index_does_not_happen():
     with compiling("auto"):
         x, rows = table(3), torch.arange(4.0)
         x.tolist()
-        wrong = rows[torch.tensor([1, 8]) + 1]  # PyTorch raises here; the index is not computed yet
+        wrong = rows[torch.tensor([1, 8]) + 1]  # PyTorch raises here; torchlike has not computed the index yet
         with pytest.raises(IndexError, match="index 9 is out of bounds"):
             write_and_read(x, wrong)
         assert x.tolist() == [0, 0, 0]
@@ -255,7 +255,7 @@ def test_a_view_of_a_view_knows_its_place():
 
 
 def test_true_in_an_index_is_not_one():
-    """The tuples (True, 0) and (1, 0) are equal, and select something else."""
+    """The tuples (True, 0) and (1, 0) are equal in Python, but they select different elements."""
     x = torch.arange(6).reshape(3, 2)
     view = x[1, 0]
     x[True, 0] = view
@@ -263,7 +263,7 @@ def test_true_in_an_index_is_not_one():
 
 
 def test_a_step_is_not_cut_by_a_table_of_results(engine_mode):
-    """What a loop adds up in a table is part of its program as soon as the inputs come out of programs."""
+    """A loop may add up results in a table: once the inputs are outputs of programs, the additions are part of its program."""
     if engine_mode == "eager":
         pytest.skip("each operation runs by itself")
     weight, totals = torch.ones(64, requires_grad=True), table(4)

@@ -1,4 +1,4 @@
-"""Products in groups and reductions of segments: what each is made of, gradients, refusals."""
+"""Grouped products and reductions of segments: values compared with those of single groups, gradients, and errors."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ ENDS = torch.tensor([1, 3], dtype=torch.int32)
 
 
 def by_hand(a, b):
-    """The same, group by group."""
+    """Computes the same product group by group."""
     if a.dim() == b.dim() == 2:
         return torch.stack([a[:, :1] @ b[:1], a[:, 1:3] @ b[1:3]])
     if a.dim() == 2:

@@ -1,4 +1,4 @@
-"""Linear algebra where a matrix does not let itself be taken apart, and what is told then; windows and transforms by known values."""
+"""Linear algebra: errors for matrices that cannot be factorised, and windows and Fourier transforms with known values."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Decompositions of low rank, statistics of normalisations, hashes: what they give, and what they refuse."""
+"""Decompositions of low rank, statistics of normalisations, and hashes: their results, and arguments that they refuse."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Products: ranks, broadcasting, PyTorch's words for shapes and dtypes that do not go together, graph names."""
+"""Products: ranks, broadcasting, names of graph nodes, and PyTorch's messages for shapes and dtypes that do not fit."""
 
 from typing import Any
 
@@ -162,8 +162,8 @@ def test_precision_switch():
     [
         ("i,j->ij", [(3,), (2,)], ["int8", "bfloat16"], "bfloat16"),
         ("i,i->i", [(3,), (3,)], ["float64", "float32"], "float64"),
-        ("ij,jk->ik", [(2, 1), (1, 4)], ["int8", "bfloat16"], "bfloat16"),  # nothing to sum
-        ("ij,jk->ik", [(2, 1), (3, 4)], ["int8", "bfloat16"], "bfloat16"),  # one of them is summed first
+        ("ij,jk->ik", [(2, 1), (1, 4)], ["int8", "bfloat16"], "bfloat16"),  # the sum has no terms
+        ("ij,jk->ik", [(2, 1), (3, 4)], ["int8", "bfloat16"], "bfloat16"),  # one factor is summed before the product
         ("ij,jk->ik", [(0, 3), (3, 4)], ["bfloat16", "int8"], "int8"),
         ("i,j,k->ijk", [(2,), (3,), (4,)], ["int8", "bfloat16", "float32"], "float32"),
         ("i,j,j->i", [(3,), (4,), (4,)], ["bfloat16", "bfloat16", "bfloat16"], "bfloat16"),

@@ -1,4 +1,4 @@
-"""Convolution, pooling and padding: against plain loops, ties, sizes, and PyTorch's words for what does not fit."""
+"""Convolution, pooling and padding: compared with plain loops; ties, sizes, and PyTorch's messages for shapes that do not fit."""
 
 import itertools
 from typing import Any
@@ -13,7 +13,7 @@ ones = torch.ones
 
 
 def slow_conv(x, w, stride, padding, dilation, groups):
-    """Cross-correlation by its definition, in float64."""
+    """Computes the cross-correlation by its definition, in float64."""
     count = w.ndim - 2
     x = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *[(p, p) for p in padding]])
     sizes = [
@@ -34,7 +34,7 @@ def slow_conv(x, w, stride, padding, dilation, groups):
 
 
 CASES = [
-    # input, weight, stride, padding, dilation, groups; the last two have more products than the column way takes
+    # input, weight, stride, padding, dilation, groups; the last two have too many products for the lowering to columns
     ((2, 3, 7), (4, 3, 3), (2,), (1,), (1,), 1),
     ((2, 3, 6, 5), (4, 3, 3, 2), (1, 2), (1, 0), (1, 2), 1),
     ((2, 4, 5, 5), (4, 2, 3, 3), (1, 1), (1, 1), (1, 1), 2),

@@ -1,4 +1,4 @@
-"""Losses, softmax, normalisation and embedding: values by their formulas, labels that are no class, PyTorch's words."""
+"""Losses, softmax, normalisation and embedding: values by their formulas, labels out of range, and PyTorch's messages."""
 
 import math
 from typing import Any
@@ -89,7 +89,7 @@ WRONG = [
 @pytest.mark.parametrize(("call", "error", "message"), WRONG)
 def test_refuses(call, error, message):
     with pytest.raises(error) as caught:
-        call().item()  # a check that ran in the program speaks at the first read
+        call().item()  # the check ran in the compiled program, and its error is raised at the first read
     assert str(caught.value) == message
 
 
@@ -97,7 +97,7 @@ def test_a_computed_label_out_of_range_is_an_error_at_the_read(op_by_op):
     target = labels(0, 1) + 2
     loss = None if op_by_op else F.cross_entropy(X, target)
     with pytest.raises(IndexError, match="Target 3 is out of bounds."):
-        F.cross_entropy(X, target) if loss is None else loss.item()  # in eager mode, at the line
+        F.cross_entropy(X, target) if loss is None else loss.item()  # in eager mode the line itself raises
 
 
 def test_mse_and_its_warning():

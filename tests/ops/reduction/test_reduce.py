@@ -1,4 +1,4 @@
-"""Reductions: dimensions, dtypes, ties and NaN in extrema and their gradients, and PyTorch's words for what cannot be reduced."""
+"""Reductions: dimensions, dtypes, ties and NaN in extrema and their gradients, and PyTorch's messages for refused arguments."""
 
 import math
 from typing import Any

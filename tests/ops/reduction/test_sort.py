@@ -1,4 +1,4 @@
-"""Lines of `tests/ops/lines.py` about order: results, layouts, gradients, errors as recorded from PyTorch."""
+"""Sorting: the lines of `tests/ops/lines.py` give the results, layouts, gradients and errors recorded from PyTorch."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""``torch._check`` and related functions, and methods that fill in place."""
+"""``torch._check`` and related functions, and methods that fill a tensor in place."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Settings, storages, and other questions that PyTorch programs ask."""
+"""Global settings, storages, and queries about the environment answer as in PyTorch."""
 
 import pytest
 

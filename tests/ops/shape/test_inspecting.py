@@ -1,4 +1,4 @@
-"""Questions about tensors and dtypes, answered as PyTorch answers them."""
+"""Queries about tensors and dtypes give PyTorch's answers."""
 
 import pytest
 

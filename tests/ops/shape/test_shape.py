@@ -1,4 +1,4 @@
-"""Lines of `tests/ops/lines.py` about shapes: results, layouts, gradients, errors as recorded from PyTorch."""
+"""Shapes: the lines of `tests/ops/lines.py` give the results, layouts, gradients and errors recorded from PyTorch."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Memory that processes share, and pinned memory, in one process."""
+"""Memory that processes share, and pinned memory, tested in one process."""
 
 import gc
 

@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, Dataset, random_split
 
 
 class Bars(Dataset):
-    """Pictures with a bar that lies or stands."""
+    """Pictures with a horizontal or a vertical bar."""
 
     def __init__(self, count):
         self.labels = torch.arange(count) % 2

@@ -1,4 +1,4 @@
-"""Boxes in pictures: anchors on a grid, overlaps, a focal loss, a pyramid of features, suppression of double finds."""
+"""Boxes in pictures: anchors on a grid, overlaps, a focal loss, a feature pyramid, non-maximum suppression."""
 
 import torch
 import torch.nn as nn

@@ -1,4 +1,4 @@
-"""Numbers on graphs and clouds of points: sparse neighbours, messages that are added up, clusters, spectra, diffusion of noise."""
+"""Numbers on graphs and point clouds: sparse neighbours, message passing, clusters, spectra, diffusion of noise."""
 
 import torch
 import torch.nn.functional as F
@@ -28,7 +28,7 @@ print("components", int((values < 1e-4).sum()), f"{values[-1]:.3f} {torch.trace(
 
 
 class Layer(nn.Module):
-    """Means of what neighbours say."""
+    """Averages the features of neighbours."""
 
     def __init__(self, inputs, outputs):
         super().__init__()
@@ -64,7 +64,7 @@ for _ in range(5):
         means[k] = points[owner == k].mean(0)
 print(means.sort(0).values, owner.unique(return_counts=True)[1].tolist())
 
-# diffusion: noise is added by a schedule, and a small network says which
+# diffusion: noise is added by a schedule, and a small network predicts it
 betas = torch.linspace(1e-3, 0.2, 20)
 kept = torch.cumprod(1 - betas, 0)
 network = nn.Sequential(nn.Linear(3, 32), nn.Softplus(), nn.Linear(32, 2))

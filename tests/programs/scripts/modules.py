@@ -1,4 +1,4 @@
-"""A module with everything: buffers, hooks, containers, a state dict saved and loaded, freezing, copies."""
+"""A module with buffers, hooks and containers; a state dict that is saved and loaded; freezing and copies."""
 
 import copy
 import os

@@ -1,4 +1,4 @@
-"""An optimizer of one's own, written in place; weights set module by module; an average of weights; gradients watched by hooks."""
+"""A user's optimizer with in-place updates; weights initialised module by module; averaged weights; hooks on gradients."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Functions with a backward of one's own, checked by finite differences; a straight-through estimator; higher derivatives."""
+"""Functions with a user's backward, checked by finite differences; a straight-through estimator; higher derivatives."""
 
 import torch
 from torch.autograd import Function, grad, gradcheck

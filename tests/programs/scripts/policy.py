@@ -1,4 +1,4 @@
-"""Reinforcement learning: an actor and a critic on a line, actions drawn from a distribution, returns counted backwards."""
+"""Reinforcement learning: an actor and a critic on a line, actions drawn from a distribution, discounted returns."""
 
 import numpy as np
 import torch

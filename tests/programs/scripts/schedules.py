@@ -1,4 +1,4 @@
-"""Learning rates by several schedules, parameter groups, mixed precision on the CPU with a gradient scaler, gradients added up."""
+"""Learning rates by several schedules, parameter groups, mixed precision on the CPU with a gradient scaler, accumulated gradients."""
 
 import torch
 from torch.amp import GradScaler, autocast

@@ -1,4 +1,4 @@
-"""Functions of functions: gradients of each example, Jacobians, Hessians, an ensemble by vmap, meta-learning by functional_call."""
+"""Function transforms: gradients of each example, Jacobians, Hessians, an ensemble by vmap, meta-learning by functional_call."""
 
 import torch
 from torch.func import functional_call, grad, hessian, jacrev, jvp, stack_module_state, vjp, vmap

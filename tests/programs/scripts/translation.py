@@ -1,4 +1,4 @@
-"""From sequence to sequence: a GRU that reads, attention that looks back, a decoder that is taught and then goes alone."""
+"""Sequence to sequence: a GRU encoder, attention, and a decoder with teacher forcing that then runs on its own output."""
 
 import torch
 from torch import nn

@@ -1,7 +1,7 @@
-"""Small programs over `torch.utils.data`, run by PyTorch to record golden results and by the tests to compare.
+"""Small programs that use `torch.utils.data`, run with PyTorch to record golden results and by the tests to compare.
 
-Each takes the module that is to be `torch` and returns plain values: orders of indices, and in the end of each order
-what the generator gives next, so that a draw too many or too few shows.
+Each takes the module to use as `torch` and returns plain values: orders of indices, and at the end of each order the generator's
+next number, which shows a draw too many or too few.
 """
 
 import random
@@ -298,7 +298,7 @@ def lengths(torch):
 
 
 class DrawingElsewhere:
-    """Draws from the sources that a worker process seeds. At the top of the module, so that it can be pickled."""
+    """Draws from the generators that a worker process seeds. Defined at the top of the module, so that it can be pickled."""
 
     def __len__(self):
         return 4
@@ -308,13 +308,13 @@ class DrawingElsewhere:
 
 
 def what_processes_draw(torch, **options):
-    """Not among SCENARIOS: processes have to be asked for here, and are what PyTorch's workers are."""
+    """Not among SCENARIOS: torchlike has to be asked for processes, while PyTorch's workers are processes."""
     torch.manual_seed(0)
     loader = torch.utils.data.DataLoader(DrawingElsewhere(), num_workers=2, collate_fn=list, **options)
     return [list(sample) for batch in loader for sample in batch]
 
 
-# ---- batches: what default_collate and default_convert make of samples
+# ---- batches: the results of default_collate and default_convert
 
 for _text, _make in {
     "ints": lambda torch: [1, 2],
@@ -378,7 +378,7 @@ for _text, _value in {
     CONVERT[_text] = lambda torch, value=_value: torch.utils.data.default_convert(value)
 
 
-# ---- what is refused
+# ---- errors
 
 
 def _loader_error(text, *args, **options):
@@ -454,7 +454,7 @@ ERRORS |= {
 
 
 def plain(value: Any) -> Any:
-    """A batch as JSON can hold it: tensors with dtype, containers with their type."""
+    """Converts a batch to what JSON can hold: tensors with dtype, containers with their type."""
     if hasattr(value, "tolist") and hasattr(value, "dtype") and hasattr(value, "requires_grad"):
         return {"tensor": value.tolist(), "dtype": str(value.dtype)}
     if isinstance(value, dict | UserDict):
@@ -467,7 +467,7 @@ def plain(value: Any) -> Any:
 
 
 def outcome(make: Callable[[Any], Any], torch: Any) -> Any:
-    """What a program gives as plain values, or how it fails."""
+    """Returns a program's result as plain values, or its error."""
     try:
         return {"value": plain(make(torch))}
     except Exception as error:
@@ -475,7 +475,7 @@ def outcome(make: Callable[[Any], Any], torch: Any) -> Any:
 
 
 def everything(torch: Any) -> dict[str, Any]:
-    """All that is recorded of these programs, by kind and name."""
+    """Returns everything that is recorded of these programs, by kind and name."""
     tables = {"collate": COLLATE, "convert": CONVERT, "errors": ERRORS}
     orders = {name: make(torch) for name, make in SCENARIOS.items()}
     outcomes = {kind: {name: outcome(make, torch) for name, make in table.items()} for kind, table in tables.items()}

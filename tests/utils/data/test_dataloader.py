@@ -1,4 +1,4 @@
-"""DataLoader and datasets: the short ways give what the long ones give; warnings; what may not be set."""
+"""DataLoader and datasets: fast paths give the results of the general ones; warnings; attributes that must not be set."""
 
 import pickle
 import warnings
@@ -20,7 +20,7 @@ from torchlike.utils.data.collate import collate, default_collate_fn_map
 
 
 class OneByOne(Dataset):
-    """Another dataset, of which nothing is known but its samples."""
+    """A dataset of an unknown class, which can only be read sample by sample."""
 
     def __init__(self, data):
         self.data = data
@@ -85,7 +85,7 @@ class Changed(TensorDataset):
 
 
 class Wrapper:
-    """Hands on what it does not have itself, as many wrappers do."""
+    """Forwards attributes that it does not have itself, as many wrappers do."""
 
     def __init__(self, inner):
         self.inner = inner

@@ -1,4 +1,4 @@
-"""Orders, batches and errors of `torch.utils.data`, against what PyTorch gave for the same programs."""
+"""Orders, batches and errors of `torch.utils.data` are those that PyTorch gave for the same programs."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 import torchlike as torch
 from tests.utils.data.scenarios import COLLATE, CONVERT, ERRORS, SCENARIOS, outcome
 
-# Of more workers than this machine has processors: PyTorch says it too, and no test depends on the machine.
+# Both libraries warn about more workers than processors. No test may depend on the machine.
 pytestmark = [pytest.mark.composed, pytest.mark.filterwarnings("ignore:This DataLoader will create")]
 
 

@@ -1,4 +1,4 @@
-"""Workers: order, errors, timeouts, a loop left half-way; threads, and processes where they are asked for."""
+"""Workers: order, errors, timeouts, iteration that stops early; threads, and processes if asked for."""
 
 import gc
 import os
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.recorded, pytest.mark.filterwarnings("ignore:This Data
 
 
 class Numbers(Dataset):
-    """0, 1, 2, ...; `what(index)` is done first."""
+    """0, 1, 2, ...; calls `what(index)` first."""
 
     def __init__(self, count, what=lambda index: None):
         self.count, self.what = count, what
@@ -54,7 +54,7 @@ def fail(error):
 
 @pytest.fixture(autouse=True)
 def no_workers_of_other_tests():
-    """An iterator that raised may hang in a traceback, and its workers with it, until the collector runs."""
+    """A traceback may keep an iterator that raised, and its workers, alive until the garbage collector runs."""
     gc.collect()
     assert wait_for_no_workers()
 
@@ -298,7 +298,7 @@ class Elsewhere(Dataset):
 
 
 def test_processes():
-    # one batch ahead: a process that exits at once takes what its queue has not yet written with it, as PyTorch's does
+    # one batch ahead: a process that exits at once loses what its queue has not yet written, as in PyTorch
     loader = DataLoader(Elsewhere(), num_workers=1, prefetch_factor=1, multiprocessing_context="spawn", collate_fn=list)
     batches = iter(loader)
     for index in range(2):

@@ -1,4 +1,4 @@
-"""download=True, by tensorflow-datasets' own manager from a server in this process, and what is said where it fails."""
+"""download=True with tensorflow-datasets' own manager and a server in this process, and the errors if it fails."""
 
 import gzip
 import hashlib
@@ -31,7 +31,7 @@ pytestmark = [
 
 @pytest.fixture
 def server():
-    """A server of the four files; `asked` lists what was fetched, `content` may be changed."""
+    """A server of the four files; `asked` lists the files that were fetched, and tests may change `content`."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_HEAD(self):
@@ -61,7 +61,7 @@ def server():
 
 @pytest.fixture
 def row(monkeypatch):
-    """Makes FashionMNIST come from an address, with the sums of the files above."""
+    """Makes FashionMNIST come from an address, with the checksums of the files above."""
     monkeypatch.setenv("NO_PROXY", "*")
 
     def at(port):

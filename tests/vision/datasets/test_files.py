@@ -1,4 +1,4 @@
-"""Datasets read from made-up files in their authors' formats."""
+"""Datasets read from small generated files in their authors' formats."""
 
 import gzip
 import pickle
@@ -26,7 +26,7 @@ def pil():
 
 
 def cifar(kind, folder, labels="labels"):
-    """A class of the same format as CIFAR, and its files with ten pictures each."""
+    """Returns a class of the same format as CIFAR, and writes its files with ten pictures each."""
     base = folder / kind.base_folder
     base.mkdir(parents=True)
     pictures = {}

@@ -1,4 +1,4 @@
-"""MNIST and related datasets: IDX files, damaged ones too, samples, the short way through a DataLoader, the shipped sample."""
+"""MNIST and related datasets: IDX files, damaged files, samples, the fast path of DataLoader, the sample in the package."""
 
 import gzip
 import pickle
@@ -212,7 +212,7 @@ def one_by_one(data, indices):
 )
 def test_a_batch_is_what_its_samples_are(tmp_path, transform, packing):
     if type(transform) is Doubled:
-        pytest.importorskip("PIL")  # who changes ToTensor gets an image, as in torchvision
+        pytest.importorskip("PIL")  # a changed ToTensor gets an image, as in torchvision
     data = FashionMNIST(write(tmp_path / "FashionMNIST"), transform=transform)
     if packing == "subset":
         data = Subset(data, [6, 5, 0, 1])
@@ -270,7 +270,7 @@ def test_it_can_be_pickled(tmp_path):
 def test_the_shipped_sample_is_balanced_and_real(train, count):
     data = FashionMNIST(FashionMNIST.sample_root(), train=train, transform=ToTensor())
     assert np.bincount(np.array(data.targets.tolist())).tolist() == [count // 10] * 10
-    # The mean and spread of the whole training set, as its authors and many programs give them.
+    # The mean and standard deviation of the whole training set, as its authors and many programs state them.
     pixels = next(iter(DataLoader(data, count)))[0]
     values = np.array(pixels.tolist())
     assert abs(values.mean() - 0.286) < 0.01

@@ -1,4 +1,4 @@
-"""Models as tests make them, with torchlike's `vision.models` or torchvision's: the whole ones by name, and small ones to run."""
+"""Models for tests, made by torchlike's `vision.models` or by torchvision: the whole ones by name, and small ones to run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _bottleneck(models: Any, torch: Any) -> Any:
 
 def _transformer(models: Any, torch: Any) -> Any:
     model = models.VisionTransformer(32, 8, 2, 2, 16, 32, num_classes=5, representation_size=8)
-    model.heads.head = torch.nn.Identity()  # which would begin as zeros
+    model.heads.head = torch.nn.Identity()  # which otherwise begin as zeros
     return model
 
 
@@ -47,7 +47,7 @@ def _dense(models: Any, torch: Any) -> Any:
 
 
 def _beginning(model: Any, count: int, torch: Any) -> Any:
-    """The first parts of a model, whose weights were drawn among all of its weights."""
+    """Returns the first layers of a model, whose weights were drawn together with all of its weights."""
     return torch.nn.Sequential(model.features[:count], torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
 
 
@@ -59,7 +59,7 @@ def _efficient2(models: Any, torch: Any) -> Any:
     return _beginning(models.efficientnet_v2_s(num_classes=5), 5, torch)
 
 
-# Seeded, so that what they give also says that their weights are drawn in the same order.
+# The results follow from a seed, so they also show that the weights are drawn in the same order.
 SMALL = {
     "basic": _basic, "bottleneck": _bottleneck, "transformer": _transformer, "squeezing": _squeezing,
     "dilated": _dilated, "inverted": _inverted, "dense": _dense, "efficient": _efficient, "efficient2": _efficient2,
@@ -71,6 +71,6 @@ def picture(torch: Any) -> Any:
 
 
 def structure(model: Any) -> str:
-    """A hash of all names, shapes and dtypes of a model's state, in order."""
+    """Returns a hash of all names, shapes and dtypes of a model's state, in order."""
     lines = [f"{name} {list(tensor.shape)} {tensor.dtype}" for name, tensor in model.state_dict().items()]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

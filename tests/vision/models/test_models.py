@@ -23,13 +23,13 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "fine_tune.py"
 
 @pytest.fixture
 def unfilled(monkeypatch):
-    """Parameters stay zeros: names and shapes need no hundred million random numbers."""
+    """Leaves parameters zero: names and shapes do not need a hundred million random numbers."""
     for name in [n for n in vars(nn.init) if n.endswith("_") and not n.startswith("_")]:
         monkeypatch.setattr(nn.init, name, lambda tensor, *args, **kwargs: tensor)
 
 
 def kind_of(name) -> Any:
-    """The enum of weights for a model."""
+    """Returns the enum of a model's weights."""
     return next(k for k in models.WeightsEnum.__subclasses__() if k.__name__.lower() == f"{name}_weights")
 
 
@@ -131,7 +131,7 @@ def test_a_transformer_takes_weights_under_their_old_names():
 
 @pytest.fixture
 def small(monkeypatch):
-    """resnet18 with a block a stage."""
+    """A resnet18 with a single block in each stage."""
     whole = models.ResNet
     make = lambda block, layers, **options: whole(block, [1, 1, 1, 1], **options)  # noqa: E731
     monkeypatch.setattr(resnet_module, "ResNet", make)
@@ -145,7 +145,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def saved(folder, **options):
-    """A file with the weights of a model, named after its hash, and its model."""
+    """Returns a file with the weights of a model, named after its hash, and the model."""
     model = models.resnet18(**options)
     file = io.BytesIO()
     torch.save(model.state_dict(), file)
@@ -180,7 +180,7 @@ def test_weights_of_an_address_are_checked_and_kept(tmp_path, small, cache, caps
     said = capsys.readouterr().err
     assert said.startswith(f'Downloading: "{address}" to {cache / path.name}\n')
     assert "100%" in said
-    path.unlink()  # it is not asked for again
+    path.unlink()  # the second call does not fetch it again
     assert same(models.resnet18(weights=address, num_classes=3, progress=False), model)
     assert capsys.readouterr().err == ""
 
@@ -250,7 +250,7 @@ def test_frozen_layers_stay_as_they_are(small):
 
 
 class Tiny(nn.Module):
-    """Has a last layer where ResNet has it, and compiles in seconds."""
+    """A small model whose last layer has the same name as ResNet's, so that it compiles in seconds."""
 
     def __init__(self, num_classes=1000):
         super().__init__()

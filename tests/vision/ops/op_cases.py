@@ -1,4 +1,4 @@
-"""Calls of `ops` and `utils`, the same for torchvision and for torchlike, with their gradients."""
+"""Calls of `ops` and `utils` and their gradients, the same with torchvision and with torchlike."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def boxes(torch: ModuleType, count: int, seed: int, size: float = 20.0) -> Any:
-    """Boxes ``(count, 4)`` within a square, as x1, y1, x2, y2."""
+    """Returns boxes ``(count, 4)`` within a square, as x1, y1, x2, y2."""
     numbers = np.random.default_rng(seed).random((count, 2, 2)) * size
     numbers.sort(1)
     numbers[:, 1] += 0.5
@@ -30,7 +30,7 @@ def regions(torch: ModuleType) -> Any:
 
 
 def with_gradients(function: Callable[..., Any], *inputs: Any) -> list[Any]:
-    """The result, and the gradients of a weighted sum of it."""
+    """Returns the result, and the gradients of a weighted sum of it."""
     for each in inputs:
         each.requires_grad_()
     result = function(*inputs)
@@ -57,7 +57,7 @@ def seeded(torch: ModuleType, function: Callable[[], Any]) -> list[Any]:
 
 
 def weights_of(torch: ModuleType, make: Callable[[], Any], *inputs: Any) -> list[Any]:
-    """The parameters of a module after a seed, and what it makes of inputs."""
+    """Returns the parameters of a module made after a seed, and its results."""
     torch.manual_seed(0)
     module = make()
     return [*(each.detach() for each in module.parameters()), module(*inputs).detach()]
@@ -202,7 +202,7 @@ def arrays(result: Any) -> list[np.ndarray]:
 
 
 def arrays_of(ops: ModuleType, utils: ModuleType, torch: ModuleType) -> dict[str, np.ndarray]:
-    """Everything that is recorded, by name."""
+    """Returns everything that is recorded, by name."""
     found = {}
     for prefix, cases, module in (("O", CASES, ops), ("U", UTILS, utils)):
         for name, case in cases.items():

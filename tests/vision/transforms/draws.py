@@ -1,4 +1,4 @@
-"""What transforms draw for a picture of 5 x 7 pixels, written with PyTorch's own functions: torchvision need not be installed."""
+"""The random numbers that transforms draw for a picture of 5 x 7 pixels, written with PyTorch's functions: needs no torchvision."""
 
 from types import ModuleType
 
@@ -8,7 +8,7 @@ COUNT = 20
 
 
 def drawn(torch: ModuleType) -> dict[str, list]:
-    """The flips of RandomHorizontalFlip, and then the corners of RandomCrop."""
+    """Returns the flips of RandomHorizontalFlip, and then the corners of RandomCrop."""
     torch.manual_seed(0)
     flips = [bool(torch.rand(1) < FLIP_PROBABILITY) for _ in range(COUNT)]
     ranges = (HEIGHT - CROP + 1, WIDTH - CROP + 1)

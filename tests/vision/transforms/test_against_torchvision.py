@@ -1,4 +1,4 @@
-"""Transforms give torchvision's numbers: the same picture, seed and arguments, the same result and as much of the stream used."""
+"""With the same picture, seed and arguments, transforms give torchvision's results and draw as many random numbers."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def agree(found: np.ndarray, wanted: np.ndarray, name: str) -> None:
     assert found.dtype == wanted.dtype, name
     assert found.shape == wanted.shape, name
     if wanted.dtype == np.uint8:
-        # A float between two integers may fall to either side; PyTorch resizes bytes with weights of 16 bits. AugMix rounds many times.
+        # A float between two integers may be rounded either way; PyTorch resizes bytes with weights of 16 bits. AugMix rounds many times.
         different = found != wanted
         assert different.mean() <= (
             0.02 if "esizedCrop" in name or "resized" in name else 0.01 if "AugMix" in name else 0.005

@@ -1,4 +1,4 @@
-"""Transforms: values, draws, printed forms and errors."""
+"""Transforms: values, random draws, printed forms and errors."""
 
 from typing import Any
 
@@ -162,7 +162,7 @@ def test_tensors_are_resized_as_interpolate_does(mode, antialias):
     found = resize(picture)  # bytes are rounded
     assert found.dtype is torch.uint8
     assert (found.float() - wanted.clamp(0, 255)).abs().max() <= 0.5001
-    watched = picture.float().requires_grad_()  # through the graph, with any number of dimensions before
+    watched = picture.float().requires_grad_()  # differentiable, with any number of leading dimensions
     torch.testing.assert_close(resize(watched[None, None])[0, 0].detach(), wanted)
 
 

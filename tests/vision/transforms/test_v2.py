@@ -18,7 +18,7 @@ ARRAYS, WORDS = unpack(GOLDEN / "vision_v2.npz")
 def agree(found: np.ndarray, wanted: np.ndarray, name: str) -> None:
     assert found.dtype == wanted.dtype, name
     assert found.shape == wanted.shape, name
-    if wanted.dtype == np.uint8:  # a float between two integers may fall to either side
+    if wanted.dtype == np.uint8:  # a float between two integers may be rounded either way
         different = found != wanted
         assert different.mean() <= 0.005, name
         assert np.abs(found.astype(int) - wanted)[different].max(initial=0) <= 1, name

@@ -1,4 +1,4 @@
-"""Transforms and the pictures they are called with, the same for torchvision and for torchlike."""
+"""Transforms and the pictures on which they are called, the same for torchvision and for torchlike."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ TRANSFORMS: dict[str, Make] = {
     "FiveCrop": lambda T, torch: T.FiveCrop(6),
     "TenCrop": lambda T, torch: T.TenCrop((5, 6)),
 }
-# Only tensors can be called with these.
+# These accept tensors only.
 ON_TENSORS: dict[str, Make] = {
     "RandomErasing": lambda T, torch: T.RandomErasing(0.8),
     "RandomErasing colour": lambda T, torch: T.RandomErasing(1.0, scale=(0.1, 0.5), value=(0.1, 0.2, 0.3)),
@@ -119,7 +119,7 @@ ONLY_BYTES = (
 
 
 def pixels() -> np.ndarray:
-    """A picture ``(H, W, 3)`` of bytes, smooth in parts."""
+    """Returns a picture ``(H, W, 3)`` of bytes that is smooth in parts."""
     y, x = np.mgrid[:HEIGHT, :WIDTH]
     red, green = 128 + 100 * np.sin(x / 3 + y / 5), 255 * x * y / (HEIGHT * WIDTH)
     blue = np.where((x - 9) ** 2 + (y - 7) ** 2 < 30, 220, 30 + 5 * y)
@@ -127,7 +127,7 @@ def pixels() -> np.ndarray:
 
 
 def pictures(torch: ModuleType, name: str) -> dict[str, Any]:
-    """The pictures that a case is called with: tensors of bytes and floats, and a PIL image."""
+    """Returns the pictures on which a case is called: tensors of bytes and floats, and a PIL image."""
     from PIL import Image
 
     array = pixels()
@@ -141,7 +141,7 @@ def pictures(torch: ModuleType, name: str) -> dict[str, Any]:
 
 
 def shown(result: Any) -> np.ndarray:
-    """A picture as an array; several in one row."""
+    """Converts a picture to an array, and several pictures to one row."""
     if isinstance(result, tuple):
         return np.concatenate([shown(each).reshape(-1) for each in result])
     return np.array(result) if hasattr(result, "getbands") else result.numpy()
@@ -156,7 +156,7 @@ def run_function(functional: ModuleType, torch: ModuleType, name: str) -> dict[s
 
 
 def run_transform(transforms: ModuleType, torch: ModuleType, name: str) -> dict[str, np.ndarray]:
-    """The results for some seeds, and the next number of the stream, which tells how much was drawn."""
+    """Returns the results for some seeds, and the next random number, which shows how many were drawn."""
     make = (TRANSFORMS | ON_TENSORS)[name]
     results = {}
     for kind, picture in pictures(torch, name).items():
@@ -171,7 +171,7 @@ def run_transform(transforms: ModuleType, torch: ModuleType, name: str) -> dict[
 
 
 def arrays_of(transforms: ModuleType, functional: ModuleType, torch: ModuleType) -> dict[str, np.ndarray]:
-    """Everything that is recorded, by name."""
+    """Returns everything that is recorded, by name."""
     arrays = {}
     for name in FUNCTIONS:
         arrays |= {f"F.{name}/{kind}": array for kind, array in run_function(functional, torch, name).items()}
@@ -181,7 +181,7 @@ def arrays_of(transforms: ModuleType, functional: ModuleType, torch: ModuleType)
 
 
 def words(transforms: ModuleType, torch: ModuleType) -> dict[str, str]:
-    """How the transforms print themselves."""
+    """Returns the printed forms of the transforms."""
     return {
         name: repr(make(transforms, torch))
         for name, make in (TRANSFORMS | ON_TENSORS).items()

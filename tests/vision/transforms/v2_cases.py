@@ -12,7 +12,7 @@ from tests.vision.transforms.transform_cases import HEIGHT, WIDTH, pixels
 
 Make = Callable[[Any], Any]
 
-# Those that draw or move, with boxes and masks.
+# Transforms that draw random numbers or move pixels, called with boxes and masks.
 WITH_BOXES: dict[str, Make] = {
     "RandomHorizontalFlip": lambda T: T.RandomHorizontalFlip(),
     "RandomVerticalFlip": lambda T: T.RandomVerticalFlip(0.8),
@@ -55,7 +55,7 @@ WITH_BOXES: dict[str, Make] = {
     "ConvertBoundingBoxFormat": lambda T: T.ConvertBoundingBoxFormat("CXCYWH"),
     "ClampBoundingBoxes": lambda T: T.ClampBoundingBoxes(),
 }
-# The sample has a picture alone.
+# The sample has only a picture.
 PICTURES: dict[str, Make] = {
     "AutoAugment": lambda T: T.AutoAugment(),
     "AutoAugment CIFAR10": lambda T: T.AutoAugment(T.AutoAugmentPolicy.CIFAR10),
@@ -67,7 +67,7 @@ FORMATS = ("XYXY", "XYWH", "CXCYWH")
 
 
 def sample(torch: ModuleType, tv_tensors: ModuleType, seed: int) -> dict[str, Any]:
-    """A picture with three boxes, whose form depends on the seed, their labels, and two masks."""
+    """Returns a picture with three boxes, whose format depends on the seed, their labels, and two masks."""
     picture = torch.tensor(pixels().transpose(2, 0, 1).copy())
     boxes = torch.tensor([[1.0, 2, 9, 12], [5, 3, 7, 6], [10, 8, 18, 15]])
     form = FORMATS[seed % 3]
@@ -90,7 +90,7 @@ def plain(torch: ModuleType, tensor: Any) -> np.ndarray:
 
 
 def run(v2: ModuleType, tv_tensors: ModuleType, torch: ModuleType, name: str) -> dict[str, np.ndarray]:
-    """The parts of the results for some seeds, the size of the boxes' picture, and the next number of the stream."""
+    """Returns the parts of the results for some seeds, the size of the boxes' picture, and the next random number."""
     make = (WITH_BOXES | PICTURES)[name]
     found = {}
     for seed in range(SEEDS):
@@ -108,7 +108,7 @@ def run(v2: ModuleType, tv_tensors: ModuleType, torch: ModuleType, name: str) ->
 
 
 def mixed(v2: ModuleType, torch: ModuleType) -> dict[str, np.ndarray]:
-    """Batches through MixUp and CutMix."""
+    """Returns batches after MixUp and CutMix."""
     found = {}
     for name in ("MixUp", "CutMix"):
         for seed in range(SEEDS):
@@ -120,7 +120,7 @@ def mixed(v2: ModuleType, torch: ModuleType) -> dict[str, np.ndarray]:
 
 
 def arrays_of(v2: ModuleType, tv_tensors: ModuleType, torch: ModuleType) -> dict[str, np.ndarray]:
-    """Everything that is recorded, by name."""
+    """Returns everything that is recorded, by name."""
     arrays = {}
     for name in WITH_BOXES | PICTURES:
         arrays |= {f"{name}/{part}": each for part, each in run(v2, tv_tensors, torch, name).items()}
@@ -128,5 +128,5 @@ def arrays_of(v2: ModuleType, tv_tensors: ModuleType, torch: ModuleType) -> dict
 
 
 def words(v2: ModuleType) -> dict[str, str]:
-    """How the transforms print themselves."""
+    """Returns the printed forms of the transforms."""
     return {name: repr(make(v2)) for name, make in (WITH_BOXES | PICTURES).items()}
