@@ -1,4 +1,4 @@
-"""How many cases a Hypothesis test tries: few here, thousands where `TORCHLIKE_CASES=10000` asks for them."""
+"""The number of cases that a Hypothesis test tries: few by default, thousands with `TORCHLIKE_CASES=10000`."""
 
 import os
 
@@ -8,7 +8,7 @@ __all__ = ["cases"]
 
 
 def cases(few: int) -> settings:
-    """The settings of a test: ``few`` cases, the same each time, or as many as the environment says, drawn anew."""
+    """Returns a test's settings: ``few`` cases, the same each time, or as many new ones as the environment variable says."""
     asked = os.environ.get("TORCHLIKE_CASES")
     return settings(
         max_examples=int(asked) if asked else few,

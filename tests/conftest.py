@@ -1,4 +1,4 @@
-"""What PyTorch gives, for all tests to compare with: the golden files of this repository, or those that PyTorch has just written."""
+"""The fixture for PyTorch's answers: the golden files of this repository, or files that PyTorch has just written."""
 
 import json
 from pathlib import Path
@@ -10,12 +10,12 @@ import pytest
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
 
-# These modules import PyTorch and run where it is installed, never with the tests.
+# These modules import PyTorch. They run if it is installed, and never together with other tests.
 collect_ignore_glob = ["golden/*"]
 
 
 def read_golden(name: str, folder: Path = GOLDEN) -> dict[str, Any]:
-    """What `<name>.npz` (arrays by name) or `<name>.json` holds."""
+    """Returns the content of `<name>.npz` (arrays by name) or `<name>.json`."""
     arrays, words = folder / f"{name}.npz", folder / f"{name}.json"
     if arrays.exists():
         with numpy.load(arrays, allow_pickle=False) as file:
@@ -25,14 +25,14 @@ def read_golden(name: str, folder: Path = GOLDEN) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def golden(request: pytest.FixtureRequest):
-    """`golden("optim")` gives what the golden file of that name holds: see ``--golden``."""
+    """`golden("optim")` returns the content of the golden file of that name: see ``--golden``."""
     fresh = Path(request.config.getoption("golden") or GOLDEN)
-    # What not every recorder writes is read from here: torchvision's models, for one.
+    # Files that not every recorder writes are read from here, such as those of torchvision's models.
     return lambda name: read_golden(name, fresh if [*fresh.glob(f"{name}.*")] else GOLDEN)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With ``--golden``, leaves the tests that compare with PyTorch: those of tests/compare, and those of golden files."""
+    """With ``--golden``, keeps only the tests that compare with PyTorch: those of tests/compare, and those with golden files."""
     if config.getoption("golden") is None:
         return
     kept, others = [], []

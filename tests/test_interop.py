@@ -1,4 +1,4 @@
-"""Tensors in JAX's functions and transformations, JAX's functions in a torchlike graph, and memory exchanged by dlpack."""
+"""Tensors in JAX's functions and transformations, JAX's functions in a torchlike graph, and memory exchanged by DLPack."""
 
 import warnings
 
@@ -130,7 +130,7 @@ def test_it_is_part_of_the_compiled_step():
     assert last < first / 2 and after.compiles == before.compiles and after.segments - before.segments <= 40
 
 
-# ---- dlpack, and flax's table
+# ---- DLPack, and flax's tabulate
 
 
 def test_memory_goes_both_ways_by_dlpack():
@@ -147,7 +147,7 @@ def test_memory_goes_both_ways_by_dlpack():
 
 @pytest.fixture
 def methods_restored():
-    """Takes away the methods that flax's ``tabulate`` leaves on each class: copies of what the class inherits."""
+    """Removes the methods that flax's ``tabulate`` leaves on each class: copies of inherited ones."""
     classes = (torch.nn.Sequential, torch.nn.Linear, torch.nn.ReLU, torch.nn.Parameter, torch.Tensor)
     own = {cls: set(vars(cls)) for cls in classes}
     yield

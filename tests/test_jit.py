@@ -1,4 +1,4 @@
-"""torch.compile and torch.jit: what they give back runs as before, and what they cannot do they say."""
+"""torch.compile and torch.jit: the returned functions compute the same as before, and unsupported calls raise errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""torch.masked: each result is what the same function gives for the kept elements alone."""
+"""torch.masked: each result equals that of the plain function applied to only the kept elements."""
 
 from typing import Any
 

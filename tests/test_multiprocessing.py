@@ -1,4 +1,4 @@
-"""torch.multiprocessing: what a process that was started says of its end, and memory that it shares."""
+"""torch.multiprocessing: how a started process reports its end, and memory that processes share."""
 
 import multiprocessing
 import os
@@ -11,7 +11,7 @@ from torchlike import multiprocessing as mp
 
 pytestmark = pytest.mark.recorded
 
-multiprocessing.set_forkserver_preload(["torchlike"])  # imported once for all that are started here
+multiprocessing.set_forkserver_preload(["torchlike"])  # imported once for all processes that these tests start
 
 
 def end(index, how):
@@ -44,7 +44,7 @@ def test_the_standard_librarys_names_are_there():
 
 
 def train(index, model, whole, row, alone):
-    """What a process does with what it was sent; True in the last element says that all was as it should be."""
+    """Runs in a process on the tensors that were sent to it; sets the first element to 1 if all was right."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     (model[0](torch.ones(1, 2)) + model[1](torch.ones(1, 2))).sum().backward()
     optimizer.step()

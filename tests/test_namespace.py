@@ -1,4 +1,4 @@
-"""Functions that ``torch`` has and few programs use, held to what PyTorch gives and says."""
+"""Functions of ``torch`` that few programs use, compared with PyTorch's results and messages."""
 
 import importlib
 import subprocess

@@ -1,4 +1,4 @@
-"""torch.nested: tensors of different sizes in one batch give what each of them gives by itself, and PyTorch's text and errors."""
+"""torch.nested: each tensor of a batch gives the result that it gives alone; PyTorch's text and errors."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Devices that are not there answer so, in PyTorch's words; the CPU is a device among others."""
+"""Devices that are not available answer with PyTorch's messages; the CPU is a device like others."""
 
 import pytest
 

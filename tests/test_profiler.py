@@ -1,4 +1,4 @@
-"""torch.profiler: which steps are watched, what is told of them, what is refused."""
+"""torch.profiler: the steps that are recorded, the tables and traces, and options that are refused."""
 
 import gzip
 import json

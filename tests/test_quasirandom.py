@@ -1,4 +1,4 @@
-"""Sobol' sequences: PyTorch's points, scrambled and not, in every way to ask for them."""
+"""Sobol' sequences: PyTorch's points, scrambled and not, by every method of drawing them."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_scrambling_draws_what_pytorch_draws():
     assert engine.draw().flatten().tolist() == pytest.approx([0.2677, 0.3618], abs=1e-4)
     points = SobolEngine(3, scramble=True, seed=5).draw(64, dtype=torch.float64)
     assert points.dtype is torch.float64 and points.min() >= 0 and points.max() < 1
-    for column in (points * 4).long().T:  # as even as the plain sequence
+    for column in (points * 4).long().T:  # as evenly distributed as the plain sequence
         assert column.bincount().tolist() == [16] * 4
 
 

@@ -54,7 +54,7 @@ CASES = [
 ]
 INPUT = "import sys; print(sys.argv, repr(sys.path[0]), __name__)\nraise OSError('read from the input')\n"
 
-# Imports torchlike once, and runs each case in a fork: what is raised there leaves the process as it would leave the runner's.
+# Imports torchlike once and runs each case in a fork, so that an exception leaves the process as it leaves the runner's.
 DRIVER = """
 import gc, json, os, sys
 from torchlike import _runner
@@ -87,7 +87,7 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def outcomes(folder) -> list[tuple[int, str, str]]:
-    """Exit code, output and error output of each case, and of the options of the runner's own."""
+    """Returns exit code, output and error output of each case, and of the runner's own options."""
     cases = [*CASES, ["--help"], ["--version"], ["--unknown"], ["-m"], ["missing.py"]]
     for number in range(len(cases)):
         (folder / f"{number}.in").write_text(INPUT)

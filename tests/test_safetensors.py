@@ -1,4 +1,4 @@
-"""safetensors files: every dtype, tied weights, and the words of the library where tensors cannot be saved as they are."""
+"""safetensors files: every dtype, tied weights, and the library's messages for tensors that cannot be saved as they are."""
 
 import json
 import os

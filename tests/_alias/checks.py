@@ -1,4 +1,4 @@
-"""What must hold in a process in which `import torch` means torchlike. `tests/_alias/test_alias.py` runs these in one such process."""
+"""Checks for a process in which `import torch` means torchlike. `tests/_alias/test_alias.py` runs them in one such process."""
 
 import base64
 import dataclasses
@@ -28,7 +28,7 @@ U2l6ZQpxEUsChXEShXETUnEUY3RvcmNoCmRldmljZQpxFVgDAAAAY3B1cRaFcRdScRhlLg==
 
 
 def raised(action: Callable[[], object]) -> Exception:
-    """What an action raises."""
+    """Returns the exception that an action raises."""
     try:
         action()
     except Exception as error:
@@ -204,14 +204,14 @@ def check_every_address_leads_back() -> None:
 
 
 def check_stand_ins() -> None:
-    """Of PyTorch, and not of torchlike: most of quantization."""
+    """Names that PyTorch has and torchlike lacks, such as most of quantization."""
     from torch.ao import quantization
     from torch.ao.quantization import QConfigMapping
     from torch.ao.quantization.stubs import QuantWrapper
     from torch.ao.quantization.utils import is_per_tensor
 
     class Wrapper(QuantWrapper):
-        """Derived from it."""
+        """A class derived from a stand-in."""
 
         def forward(self, x: QuantWrapper) -> QuantWrapper | None:
             return None
@@ -271,7 +271,7 @@ def check_torchvision_stands_in() -> None:
     if importlib.util.find_spec("torchvision") is None or "site-packages" in str(
         importlib.util.find_spec("torchvision")
     ):
-        return  # the installed one comes first
+        return  # the installed package comes first
     import torchvision
     from torchvision import datasets, transforms
     from torchvision.transforms import ToTensor
@@ -317,7 +317,7 @@ def check_pickles_of_pytorch_are_read() -> None:
 
 
 def results() -> dict[str, str]:
-    """By name of the check: what it raised, or nothing."""
+    """Returns what each check raised, or nothing, by its name."""
     found = {}
     for name, check in list(globals().items()):
         if name.startswith("check_"):

@@ -1,4 +1,4 @@
-"""`torchlike.alias()`: `import torch` means torchlike, also where PyTorch is installed, and in the processes that are started."""
+"""After `torchlike.alias()`, `import torch` means torchlike, also if PyTorch is installed, and in processes that are started."""
 
 import json
 import os
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.recorded
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Path:
-    """A folder in which PyTorch seems to be installed. It ends a program that imports it."""
+    """A folder that looks like an installed PyTorch; a program that imports it ends."""
     folder = tmp_path_factory.mktemp("installed")
     (folder / "torch").mkdir()
     (folder / "torch" / "__init__.py").write_text("raise SystemExit('the installed PyTorch was imported')\n")
@@ -29,7 +29,7 @@ def installed(tmp_path_factory) -> Path:
 
 
 def run(*arguments: str, path: Path, **more) -> subprocess.CompletedProcess[str]:
-    """What `python -m torchlike` prints, where a PyTorch is installed."""
+    """Returns what `python -m torchlike` prints if a PyTorch is installed."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(path), str(ROOT)])}
     command = [sys.executable, "-W", "error", "-m", "torchlike", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, **more)

@@ -1,6 +1,6 @@
-"""On which device these tests run: an accelerator that JAX finds, else a made-up one.
+"""Chooses the device of these tests: an accelerator that JAX finds, or else a simulated one.
 
-`make accelerator` runs all of them (``TORCHLIKE_ACCELERATOR=all``), the suite a few, to see that they could.
+`make accelerator` runs all of them (``TORCHLIKE_ACCELERATOR=all``). The test suite runs a few, to show that they work.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from tests.accelerator.made_up import gpus
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`call` and `case` are few where the suite runs, all where an accelerator is tested."""
+    """Gives `call` and `case` a few values in the test suite, and all values if an accelerator is tested."""
     every = os.environ.get("TORCHLIKE_ACCELERATOR") == "all"
     if "call" in metafunc.fixturenames:
         from tests.ops.test_catalog import RECORDED, is_random
@@ -30,7 +30,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def real() -> bool:
-    """Whether it is an accelerator indeed."""
+    """Whether the device is a real accelerator."""
     return torch.accelerator.is_available()
 
 

@@ -1,6 +1,6 @@
-"""An accelerator that is none: JAX's CPU devices but the first serve as GPUs.
+"""A simulated accelerator: all of JAX's CPU devices except the first serve as GPUs.
 
-What runs there takes the way that it would take on a GPU: nothing lies on the host or is computed by NumPy, arrays are sent and fetched.
+Operations there run as they would on a GPU: no elements are on the host or computed by NumPy, and arrays are sent and fetched.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from torchlike.engine import aval
 
 @contextmanager
 def gpus() -> Iterator[None]:
-    """`torch.device("cuda")` is the second of JAX's CPU devices, of which there must be two."""
+    """Makes `torch.device("cuda")` the second of JAX's CPU devices, of which there must be two."""
     real = aval.jax_devices
 
     def jax_devices(platform: str | None = None) -> list[Any]:

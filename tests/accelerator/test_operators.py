@@ -1,4 +1,4 @@
-"""Operators on an accelerator: the values and gradients that PyTorch recorded, as near as the device computes."""
+"""Operators on an accelerator: the values and gradients recorded from PyTorch, up to the precision of the device."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from torchlike.dispatch.bindings import FUNCTIONS
 
 pytestmark = pytest.mark.recorded
 
-# Other orders of summation and other approximations of functions than a CPU's; float64 is exact to the last bits everywhere.
+# Orders of summation and approximations of functions differ from a CPU's; float64 agrees to the last bits everywhere.
 TOLERANCE = {
     "float32": (2e-4, 5e-5), "complex64": (2e-4, 5e-5), "float16": (4e-3, 2e-3), "bfloat16": (4e-2, 4e-3),
 }  # fmt: skip
@@ -30,7 +30,7 @@ def test_values_and_gradients_are_near_those_of_pytorch(call: Call, device: str)
         with torch.device(device):
             made, kwargs, inputs = make(call, grad="grads" in said)
             outs = outputs(FUNCTIONS[call.op.name](*made, **kwargs))
-            if not inputs:  # nothing says where it lies but the default
+            if not inputs:  # only the default decides on which device it is
                 device = outs[0].device.type
             for i, out in enumerate(outs):
                 assert_near(out, ARRAYS[f"{call.key}/out{i}"], said["dtypes"][i], device)
@@ -46,5 +46,5 @@ def test_values_and_gradients_are_near_those_of_pytorch(call: Call, device: str)
                     assert_near(grad, ARRAYS[f"{call.key}/grad{i}"], call.dtype, device)
                 else:
                     assert grad is None or not numpy(grad.cpu()).any()
-    except NotImplementedError as error:  # it is said, and not computed wrongly
+    except NotImplementedError as error:  # it raises an error rather than compute a wrong result
         pytest.xfail(str(error))

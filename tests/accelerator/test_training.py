@@ -1,4 +1,4 @@
-"""Training on an accelerator: the losses of the CPU, mixed precision, and what must not wait for the device."""
+"""Training on an accelerator: the losses of the CPU, mixed precision, and operations that must not wait for the device."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def test_autocast_computes_products_in_bfloat16(device: str):
 
 
 def loop(device: str, *, draw: bool = False, read: bool = False) -> tuple[list[float], int]:
-    """Losses of a loop that reads them at its end, or each one a step late; and how many programs ran."""
+    """Returns the losses of a loop that reads them at its end, or each one a step later, and how many programs ran."""
     torch.manual_seed(0)
     model = nn.Linear(8, 4).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -77,7 +77,7 @@ def test_random_numbers_are_drawn_while_the_device_works(device: str):
     pending = x @ x
     torch.rand(4, device=device)
     nn.functional.dropout(x)
-    assert pending._value().array is None  # it was not computed for that
+    assert pending._value().array is None  # this did not compute it
 
 
 def test_random_numbers_follow_the_seed(device: str):
@@ -91,7 +91,7 @@ def test_random_numbers_follow_the_seed(device: str):
 def test_copies_from_pinned_memory(device: str):
     x = torch.arange(6.0).pin_memory()
     there = x.to(device, non_blocking=True)
-    x.zero_()  # the copy is the one of the time of the call
+    x.zero_()  # the copy has the values of the time of the call
     assert (there * 2).cpu().tolist() == [0, 2, 4, 6, 8, 10]
     loader = DataLoader(TensorDataset(torch.arange(4.0)), batch_size=2, pin_memory=True)
     assert [batch.to(device, non_blocking=True).sum().item() for (batch,) in loader] == [1, 5]

@@ -1,8 +1,8 @@
-"""What PyTorch 2.13's autocast makes of each op: a call, and the dtypes of its result on the CPU and on CUDA.
+"""The dtypes of results under PyTorch 2.13's autocast: for each op a call, and the dtypes on the CPU and on CUDA.
 
-``x`` makes a tensor of the dtype in question, ``h`` one of the half type, ``w`` one of float32, ``positive`` a positive definite matrix.
-The three letters are for float32, the half type and float64 given: f float32, h the half type, d float64, c complex64, z complex128,
-i int64, - not compared, since PyTorch refuses or since what it says there depends on the build.
+``x`` makes a tensor of the dtype that is tested, ``h`` one of the half type, ``w`` one of float32, ``positive`` a positive definite matrix.
+The three letters are the results for inputs of float32, of the half type and of float64: f float32, h the half type, d float64,
+c complex64, z complex128, i int64, - not compared, since PyTorch refuses or since its answer depends on the build.
 """
 
 ROWS = [

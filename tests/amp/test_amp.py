@@ -1,4 +1,4 @@
-"""autocast and GradScaler: which precision ops run in, and what happens to gradients that are not finite."""
+"""autocast and GradScaler: the precision in which operations run, and steps with gradients that are not finite."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from torchlike import nn
 
 def test_products_run_in_half_and_losses_in_float32():
     model, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), torch.randn(5, 4)
-    model(x)  # known to the recorder in float32 before
+    model(x)  # the recorder has seen the op in float32 before
     with torch.autocast("cpu"):
         y = model(x)
         loss = nn.functional.cross_entropy(y, torch.tensor([0, 1, 0, 1, 0]))

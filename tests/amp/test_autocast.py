@@ -1,4 +1,4 @@
-"""Which ops autocast runs in which precision: by the dtypes of their results, on the lists of both kinds of device."""
+"""The precision in which autocast runs each op, seen from the dtypes of results, for the lists of both kinds of device."""
 
 import warnings
 
@@ -38,7 +38,7 @@ def made(call, dtype, half):
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 @pytest.mark.parametrize(("call", "on_cpu", "on_cuda"), ROWS, ids=[row[0] for row in ROWS])
 def test_each_op_gives_the_dtype_that_it_gives_in_pytorch(monkeypatch, device, call, on_cpu, on_cuda):
-    """CUDA's list counts for tensors on the CPU here, so that it is tested everywhere."""
+    """CUDA's list is applied to tensors on the CPU here, so that it is tested everywhere."""
     monkeypatch.setitem(_autocast.LISTS, "cpu", device)
     half = HALVES[device]
     for dtype, expected in zip(
@@ -61,7 +61,7 @@ def test_two_half_types_are_not_promoted():
 
 
 def test_nothing_of_autocast_stays_behind():
-    """What runs an op is never replaced, and outside the context each op is as it was."""
+    """No function is replaced, and outside the context each op is as it was."""
     x = torch.ones(2, 2)
     with torch.autocast("cpu"):
         assert _forms.apply is apply
@@ -70,7 +70,7 @@ def test_nothing_of_autocast_stays_behind():
 
 
 def test_inside_an_op_that_is_cast_as_a_whole_nothing_is_cast_again():
-    """``cosine_embedding_loss`` runs in float32: it has float32's precision although it is given a half type."""
+    """``cosine_embedding_loss`` runs in float32, and has float32's precision although its inputs have a half type."""
     x = torch.tensor([[1.0, 2.0, 3.0]], dtype=torch.bfloat16)
     y = torch.tensor([[1.0, 2.0, 3.5]], dtype=torch.bfloat16)
     plain = F.cosine_embedding_loss(x.float(), y.float(), torch.ones(1))

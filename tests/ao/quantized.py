@@ -1,4 +1,4 @@
-"""Quantization: lines whose outcome is compared with PyTorch's, and what observers say of some batches."""
+"""Quantization: lines whose outcome is compared with PyTorch's, and the scales that observers compute from some batches."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def names(torch: ModuleType) -> dict[str, Any]:
 
 
 def said(torch: ModuleType, line: str) -> str:
-    """What a line gives as text, or how it fails."""
+    """Returns a line's result as text, or its error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -166,7 +166,7 @@ def said(torch: ModuleType, line: str) -> str:
 
 
 def observed(torch: ModuleType, line: str) -> list[str]:
-    """What an observer says before and after each of three batches."""
+    """Returns what an observer computes before and after each of three batches."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         observer = eval(line, names(torch))
@@ -179,14 +179,14 @@ def observed(torch: ModuleType, line: str) -> list[str]:
 
 
 def quantized_model(torch: ModuleType, spec: str) -> list[str]:
-    """A model quantized dynamically: how it is printed, and what it computes."""
+    """Returns the text of a model that is quantized dynamically, and its results."""
     nn = torch.nn
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         space = names(torch)
         torch.manual_seed(
             5
-        )  # with which no activation lies so near the middle of two integers that its last bit decides
+        )  # with this seed no activation is so near the middle of two integers that its last bit decides
 
         class Model(nn.Module):
             def __init__(self) -> None:

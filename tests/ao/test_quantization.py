@@ -1,4 +1,4 @@
-"""torch.ao.quantization and quantized tensors against PyTorch's values and words, recorded."""
+"""torch.ao.quantization and quantized tensors have PyTorch's recorded values and messages."""
 
 import io
 import warnings

@@ -1,8 +1,8 @@
-"""Counts the annotations of the package, and those that say `Any`: `python -m tests.api.annotations`.
+"""Counts the annotations of the package, and those with `Any`: `python -m tests.api.annotations`.
 
-An annotation is that of a parameter, a return value or a variable. It says `Any` if the name is anywhere in it, also inside a string,
-or if it uses a name of the package that is defined by such a type: `Hook = Callable[..., Any]` hides nothing. Stubs do not count, as
-they are generated.
+The annotations of parameters, return values and variables count. An annotation has `Any` if the name is anywhere in it, also inside a
+string, or if it uses a name of the package that is defined with `Any`: so `Hook = Callable[..., Any]` hides nothing. Stubs do not count,
+because they are generated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[2] / "torchlike"
 
 
 def names(annotation: ast.AST) -> set[str]:
-    """The names in a type, those in strings included."""
+    """Returns the names in a type, also those in strings."""
     result = set()
     for node in ast.walk(annotation):
         if isinstance(node, ast.Name):
@@ -30,7 +30,7 @@ def names(annotation: ast.AST) -> set[str]:
 
 
 def aliases_of_any(trees: list[ast.Module]) -> set[str]:
-    """`Any`, and the names of types that are defined by it."""
+    """Returns `Any`, and the names of types that are defined with it."""
     known = {"Any"}
     definitions: list[tuple[str, set[str]]] = []
     for statement in (statement for tree in trees for statement in tree.body):
@@ -45,7 +45,7 @@ def aliases_of_any(trees: list[ast.Module]) -> set[str]:
 
 
 def every_annotation(tree: ast.AST) -> Iterator[ast.expr]:
-    """Every annotation in a file."""
+    """Yields every annotation in a file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
             yield node.annotation
@@ -54,7 +54,7 @@ def every_annotation(tree: ast.AST) -> Iterator[ast.expr]:
 
 
 def count() -> dict[str, tuple[int, int]]:
-    """By file: the annotations that say `Any`, and all."""
+    """Returns by file the number of annotations with `Any`, and of all."""
     trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
     vague = aliases_of_any([*trees.values()])
     result = {}

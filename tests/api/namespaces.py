@@ -1,14 +1,14 @@
-"""The public namespaces, and the names in them: what the tests of this folder walk over."""
+"""The public namespaces and their names, over which the tests of this folder iterate."""
 
 import runpy
 from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parents[2] / "docs"
-HOOKS = runpy.run_path(str(DOCS / "_hooks.py"))  # what is public is decided once, where the API pages are made
+HOOKS = runpy.run_path(str(DOCS / "_hooks.py"))  # the API pages decide what is public
 public_names = HOOKS["names_in"]
 
-# As PyTorch (and torchvision, under `vision`) lays them out, and the pages that document each.
+# As PyTorch (and torchvision, under `vision`) names them, and the page that documents each.
 NAMESPACES = {
     "torchlike": ["torch", "tensor", "autograd", "engine", "amp"],
     "torchlike.amp": ["amp"],
@@ -70,7 +70,7 @@ NAMESPACES = {
 
 
 def public_objects() -> list[tuple[str, str, Any]]:
-    """(namespace, name, object) of every public function and class, once each."""
+    """Returns (namespace, name, object) of every public function and class, each once."""
     found: dict[int, tuple[str, str, Any]] = {}
     for namespace in NAMESPACES:
         for name, value in public_names(namespace).items():

@@ -1,4 +1,4 @@
-"""The package says of its parameters, results and variables what they are: `Any` is rare."""
+"""The annotations of parameters, results and variables are precise: `Any` is rare."""
 
 import pytest
 

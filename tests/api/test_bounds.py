@@ -14,32 +14,32 @@ from torchlike._core.tensor import Tensor
 pytestmark = pytest.mark.recorded
 
 PACKAGE = Path(__file__).parents[2] / "torchlike"
-FILES = sorted(PACKAGE.rglob("*.py"))  # stubs are generated, and read by programs
+FILES = sorted(PACKAGE.rglob("*.py"))  # stubs are generated, and only programs read them
 
 MOST_LINES_OF_A_FILE = 900
 MOST_LINES_OF_A_FUNCTION = 80
 REPEATED_LINES = 8
 MOST_FILES_OF_A_FOLDER = 25
-# Folders with more, since they have PyTorch's own files.
+# Folders with more files, because PyTorch's folder of the same name has as many.
 PYTORCHS_OWN = {"distributions", "nn/modules"}
 MOST_BYTES_OF_THE_WHEEL = 3_000_000
-BYTES_OF_ITS_RECORD = 60  # for each file: its digest does not compress, its name does
+BYTES_OF_ITS_RECORD = 60  # for each file: its name compresses, its digest does not
 # The files outside ``_core`` that use private fields of Tensor, and how often at most. ``_core/fields.py`` has functions for all others.
 USES_OF_FIELDS = {
-    "dispatch/apply.py": 30,  # every operation passes here
+    "dispatch/apply.py": 30,  # every operation calls this
     "dispatch/inplace.py": 56,  # and every write in place
     "dispatch/bindings.py": 1,
-    "autograd/engine.py": 5,  # gives each leaf its gradient
+    "autograd/engine.py": 5,  # writes each leaf's gradient
     "autograd/replayed_backward.py": 4,  # as above, for a whole model at once
     "optim/_update.py": 9,  # reads each parameter and gradient at every step
-    "nn/parameter.py": 14,  # has fields of its own: of parameters that have no shape yet
+    "nn/parameter.py": 14,  # has fields of its own, for parameters that have no shape yet
     "_subclasses/fake_tensor.py": 6,  # the device that a fake tensor shows
     "nn/_graph.py": 1,  # and flax's variable of a tensor
 }
 
 
 def functions_longer_than(most: int, path: Path) -> list[str]:
-    """The functions of a file that have more lines, from ``def`` to the last one, docstring included."""
+    """Returns the functions of a file that have more lines, counted from ``def`` to the last line, with the docstring."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     lengths = {f"{path.name}:{node.lineno} {node.name}": (node.end_lineno or 0) - node.lineno + 1 for node in functions}
@@ -47,7 +47,7 @@ def functions_longer_than(most: int, path: Path) -> list[str]:
 
 
 def repeated_blocks(files: Iterable[Path], size: int) -> list[str]:
-    """The places where a block of ``size`` lines stands a second time; blank lines and indentation do not count.
+    """Returns the places where a block of ``size`` lines occurs again; blank lines and indentation do not count.
 
     Imports, signatures and docstrings are lines like others: what several files need in the same words has one place.
     """
@@ -62,7 +62,7 @@ def repeated_blocks(files: Iterable[Path], size: int) -> list[str]:
 
 
 def uses_of_fields(path: Path, fields: Iterable[str]) -> int:
-    """How often a file reads or sets one of these attributes, of whatever object."""
+    """Counts how often a file reads or sets one of these attributes, of any object."""
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     return sum(isinstance(node, ast.Attribute) and node.attr in fields for node in nodes)
 
@@ -94,7 +94,7 @@ def test_no_block_stands_twice_among_the_optimizers():
 
 
 def test_the_wheel_is_small():
-    """The package is packed as a wheel is, which takes a tenth of the time of building one."""
+    """The package is packed as a wheel is, in a tenth of the time that building one takes."""
     files = [path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:

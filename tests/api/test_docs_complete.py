@@ -1,4 +1,4 @@
-"""Every public function and class stands on its namespace's page of the API documentation, which says first what it is for."""
+"""Every public function and class is on its namespace's page of the API documentation, and its first sentence says what it does."""
 
 import re
 from fnmatch import fnmatchcase
@@ -13,7 +13,7 @@ ENTRY = re.compile(r"^(?:::: \S*?|### )(\w+)$", re.MULTILINE)
 
 
 def entries(page: str) -> set[str]:
-    """The names a page has an entry for, once MkDocs has prepared it."""
+    """Returns the names for which a page has an entry after MkDocs has prepared it."""
     return set(ENTRY.findall(HOOKS["on_page_markdown"]((DOCS / "api" / f"{page}.md").read_text("utf-8"))))
 
 

@@ -1,4 +1,4 @@
-"""The public API: what is exported is ours, says its public address, and explains itself."""
+"""The public API: exported names are torchlike's own, have their public address as `__module__`, and have docstrings."""
 
 import importlib
 import inspect
@@ -45,7 +45,7 @@ def test_a_star_import_gives_what_is_listed(namespace):
 
 @pytest.mark.parametrize(("namespace", "name", "value"), OBJECTS, ids=NAMES)
 def test_an_object_says_its_public_address(namespace, name, value):
-    # `torch.FloatTensor`, as PyTorch says for these few, means `torchlike.FloatTensor`.
+    # `torch.FloatTensor`, as PyTorch calls these few, means `torchlike.FloatTensor`.
     address = re.sub(r"^torch\b", "torchlike", value.__module__)
     assert not any(part.startswith("_") for part in address.split(".")), address
     assert getattr(sys.modules[address], value.__name__) is value
@@ -53,7 +53,7 @@ def test_an_object_says_its_public_address(namespace, name, value):
 
 @pytest.mark.parametrize(("namespace", "name", "value"), OBJECTS, ids=NAMES)
 def test_an_object_explains_itself(namespace, name, value):
-    # `vars`, since a class would otherwise show its parent's words.
+    # `vars`, since a class without a docstring would otherwise show its parent's.
     words = vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__
     assert words and words.strip(), "no docstring"
     assert words.strip().splitlines()[0].endswith((".", ":", "``")), "the first line is a sentence"

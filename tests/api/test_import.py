@@ -1,4 +1,4 @@
-"""Importing torchlike is light, and neither importing nor using it changes JAX for others."""
+"""Importing torchlike is quick, and neither importing nor using it changes JAX for other code."""
 
 import json
 import os
@@ -14,8 +14,8 @@ HEAVY = ["torch", "flax", "optax", "tensorflow", "tensorflow_datasets", "scipy",
 
 
 def run(program: str) -> str:
-    """What a fresh interpreter prints, warnings being errors."""
-    # Compiled files are kept, as they are for users: without them the time would be that of compiling the package.
+    """Returns what a new interpreter prints, with warnings as errors."""
+    # Bytecode files are kept, as users have them: without them the time would include compiling the package.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=120, env=environment
@@ -24,7 +24,7 @@ def run(program: str) -> str:
     return done.stdout
 
 
-# What an import could disturb: JAX's options, the environment, the process's threads and hooks.
+# What an import might change: JAX's options, the environment, the process's threads and hooks.
 LOOK = """
 import json, os, sys, threading, warnings
 import jax, flax.nnx, optax
@@ -72,7 +72,7 @@ def test_the_check_can_fail():
 
 
 def test_import_starts_no_device():
-    # JAX has no public question for this; the private one answers without starting anything.
+    # JAX has no public function for this; the private one answers without starting a backend.
     program = "import torchlike; from jax._src import xla_bridge; print(xla_bridge.backends_are_initialized())"
     assert run(program) == "False\n"
 
@@ -87,7 +87,7 @@ def test_import_loads_no_heavy_library():
 def test_import_leaves_the_garbage_collector_on_or_off(before):
     program = f"import gc; gc.{before}(); import torchlike; print(gc.isenabled(), gc.get_freeze_count() > 0)"
     on = before == "enable"
-    assert run(program) == f"{on} {on}\n"  # where it is off, nothing has to be frozen
+    assert run(program) == f"{on} {on}\n"  # if the collector is off, nothing has to be frozen
 
 
 CYCLES = """
@@ -138,7 +138,7 @@ except ImportError:
 
 
 def test_import_does_not_read_the_names_of_pytorch():
-    # They are looked at when a name is missing, and not before.
+    # They are read only when a name is missing.
     program = """
 import torchlike
 read = torchlike._missing.pytorch_names.cache_info
@@ -151,7 +151,7 @@ def test_import_takes_no_longer_than_jax_flax_and_optax():
     program = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
     seconds: dict[str, list[float]] = {"jax, flax.nnx, optax": [], "torchlike": []}
     deadline = time.monotonic() + 90
-    # Side by side, and the quickest of each, so that a busy machine does not decide. Stops when it is clear.
+    # Runs both in turns and compares the quickest of each, so that a busy machine does not decide. Stops when the result is clear.
     while True:
         for names, times in seconds.items():
             times.append(float(run(program.format(names))))

@@ -1,4 +1,4 @@
-"""The layers of the package, from the source alone: no import upward, no circle, each foreign library by its one adapter."""
+"""The layers of the package, read from the source: no upward import, no import cycle, one adapter for each foreign library."""
 
 import ast
 import tomllib
@@ -18,13 +18,13 @@ CONTRACTS = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding
 
 
 def layers_of(container: str) -> list[set[str]]:
-    """The layers of a package as pyproject.toml lists them, the lowest first. Neighbours within a layer do not know each other."""
+    """Returns the layers of a package from pyproject.toml, the lowest first. Packages of one layer do not import each other."""
     (contract,) = [c for c in CONTRACTS if c["type"] == "layers" and c["containers"] == [container]]
     return [{part.strip("() ") for part in layer.split("|")} for layer in reversed(contract["layers"])]
 
 
 def adapters() -> dict[str, set[str]]:
-    """By foreign library the only files that import it, as pyproject.toml lists them; PyTorch itself has none."""
+    """Returns by foreign library the only files that may import it, from pyproject.toml; PyTorch itself has none."""
     allowed: dict[str, set[str]] = {"tensorflow": set()}
     for contract in CONTRACTS:
         if contract["type"] == "forbidden" and contract["source_modules"] == ["torchlike"]:
@@ -42,7 +42,7 @@ ADAPTERS = adapters()
 
 
 def modules_under(package: Path) -> dict[str, Path]:
-    """Every file of a package by its module name; stubs count, with the names they import."""
+    """Returns every file of a package by its module name; stubs count, with the names that they import."""
     found = {}
     for path in sorted([*package.rglob("*.py"), *package.rglob("*.pyi")]):
         parts = path.relative_to(package.parent).with_suffix("").parts
@@ -51,7 +51,7 @@ def modules_under(package: Path) -> dict[str, Path]:
 
 
 def imports_of(name: str, path: Path, known: dict[str, Path]) -> Iterator[str]:
-    """The modules a file imports, wherever in the file: inside functions and under TYPE_CHECKING too."""
+    """Returns the modules that a file imports anywhere, also inside functions and under TYPE_CHECKING."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -64,7 +64,7 @@ def imports_of(name: str, path: Path, known: dict[str, Path]) -> Iterator[str]:
 
 
 def arrows(package: Path) -> dict[str, set[str]]:
-    """Module -> the modules it imports, packages as their `__init__`."""
+    """Returns the imported modules by module; a package stands for its `__init__`."""
     known = modules_under(package)
     graph = {}
     for name, path in known.items():
@@ -92,7 +92,7 @@ def goes_upward(source: str, target: str) -> bool:
 
 
 def problems(package: Path) -> Iterator[str]:
-    """What a package does against the rules, one line each."""
+    """Returns the violations of the rules in a package, one line each."""
     graph = arrows(package)
     for source, targets in graph.items():
         for target in sorted(targets):

@@ -1,6 +1,6 @@
 """TensorBoard itself, in a browser without a window, shows what torch.utils.tensorboard wrote.
 
-Runs where tensorboard and Chromium are installed; CHROMIUM names the browser's program where it is not on the path:
+Needs tensorboard and Chromium; CHROMIUM names the browser's program if it is not on the path:
 
     pip install tensorboard; apt install chromium-headless-shell; python -m pytest tests/browser
 """
@@ -31,7 +31,7 @@ SECONDS_TO_START = 120
 
 @pytest.fixture
 def address(tmp_path):
-    """Where TensorBoard shows what a training run of three steps has written."""
+    """The address at which TensorBoard shows a training run of three steps."""
     with SummaryWriter(tmp_path / "logs") as writer:
         for step in range(3):
             writer.add_scalar("train/loss", torch.tensor(1.0 / (step + 1)), step)
@@ -74,5 +74,5 @@ def test_the_page_shows_the_curve_and_the_histogram(address, tmp_path):
     page = re.sub(r"<(script|style).*?</\1>", "", done.stdout, flags=re.DOTALL)
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
     assert "train /loss" in words, (words, done.stderr[-1000:])
-    assert "0.3333 2" in words  # the value of the last step, under the curve
+    assert "0.3333 2" in words  # the value of the last step, below the curve
     assert "weights" in words

@@ -1,4 +1,4 @@
-"""torch.cuda where there is no GPU: questions are answered, and what needs a GPU says that there is none."""
+"""torch.cuda without a GPU: queries are answered, and functions that need a GPU raise an error that says that there is none."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Flags of functions composed of ops: PyTorch takes Python's bool alone."""
+"""Flags of functions composed of ops accept only Python's bool, as in PyTorch."""
 
 from typing import Any
 

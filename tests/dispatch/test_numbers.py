@@ -1,4 +1,4 @@
-"""Numbers, sizes and flags of every declared op: which of Python's and NumPy's types are taken, and what refuses the others says."""
+"""Numbers, sizes and flags of every op: which types of Python and NumPy are accepted, and the messages for the others."""
 
 import math
 from typing import Any
@@ -14,14 +14,14 @@ from torchlike.nn import functional as F
 
 from ..ops.samples import arguments, every_call
 
-pytestmark = pytest.mark.recorded  # about what is refused before anything runs
+pytestmark = pytest.mark.recorded  # these tests are about errors before anything runs
 SIZES = ("Dims", "Sequence[int]", "IntOrInts", "Pair", "tuple[int, ...]")
 # One call of each op.
 CALLS = list({call.op.name: call for call in reversed(list(every_call()))}.values())
 
 
 def bound(call) -> list[Any]:
-    """One argument for each parameter, by position, tensors for arrays."""
+    """Returns one argument for each parameter, by position, with tensors for arrays."""
     given, kwargs, roles = arguments(call)
     tensors = [
         torch.tensor(a) if r in "ti" else [torch.tensor(t) for t in a] if r in "lj" else a
@@ -31,7 +31,7 @@ def bound(call) -> list[Any]:
 
 
 def places(kinds):
-    """Every parameter of these kinds: the call, and where the parameter is."""
+    """Yields every parameter of these kinds: the call, and the position of the parameter."""
     found = []
     for call in CALLS:
         for i, annotation in enumerate(call.op.parameters.annotations):
@@ -42,7 +42,7 @@ def places(kinds):
 
 
 def words_for(call, i, value) -> str:
-    """What the call raises with this value as the argument of that number."""
+    """Returns the message of the call with this value as the argument at that position."""
     args = bound(call)
     args[i] = value
     positional = call.op.parameters.positional
@@ -110,7 +110,7 @@ def test_numpys_numbers_are_as_good_as_pythons(call, i):
         assert result(other) == expected
 
 
-# Values of types that the functions do not take.
+# Values of types that the functions refuse.
 YES: Any = True
 NONE: Any = None
 TWO: Any = 2.0
@@ -134,7 +134,7 @@ def test_equal_numbers_of_two_types_are_not_taken_for_each_other():
     assert F.elu(torch.tensor([-1.0]), LONG).item() == F.elu(torch.tensor([-1.0]), 2).item()
 
 
-# What PyTorch gives.
+# PyTorch's messages.
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -181,7 +181,7 @@ def test_functions_composed_of_ops_take_numpys_ints(call):
 
 
 def test_every_kind_of_number_is_looked_at():
-    """A new annotation of sizes must be one of those that are checked."""
+    """Checks that a new annotation of sizes is one of those that the tests above cover."""
     seen = {a for op in CATALOG.values() for annotation in op.parameters.annotations for a in annotation.split(" | ")}
     for kind in seen - {"tuple[tuple[int, int], ...]"}:
         if "int" in kind.lower().replace("pointer", ""):

@@ -1,4 +1,4 @@
-"""Inputs that share memory with what is written: refused and accepted as by PyTorch 2.13."""
+"""Inputs that share memory with the written tensor are refused or accepted as in PyTorch 2.13."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A declaration that says something nobody understands is refused where it is made."""
+"""A declaration with an unknown or wrong field raises where it is made."""
 
 from __future__ import annotations
 

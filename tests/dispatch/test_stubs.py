@@ -1,4 +1,4 @@
-"""The committed stubs are what the declarations give, and `python -m torchlike.ops` tells of them."""
+"""The committed stubs are those that the declarations give, and `python -m torchlike.ops` prints the declarations."""
 
 import subprocess
 import sys

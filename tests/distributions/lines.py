@@ -1,4 +1,4 @@
-"""Lines whose words are compared with PyTorch's: errors, warnings turned into errors, and what is printed."""
+"""Lines whose text is compared with PyTorch's: errors, warnings turned into errors, and printed forms."""
 
 import warnings
 from typing import Any
@@ -90,7 +90,7 @@ LINES = [
 
 
 def said(library: Any, line: str) -> str:
-    """What a line gives or says, the library's own name left out."""
+    """Returns a line's result or error, without the library's own name."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:

@@ -1,4 +1,4 @@
-"""The distributions, transforms and pairs that the tests walk over, and what each is asked for."""
+"""The distributions, transforms and pairs that the tests use, and the methods that are called on each."""
 
 from collections.abc import Callable
 from typing import Any
@@ -69,7 +69,7 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "Wishart": ("Wishart", {"df": [9.5], "covariance_matrix": [[2.0, 0.5], [0.5, 1.0]]}),
 }
 
-# What is put together from others: (library) -> distribution.
+# Distributions that contain others: (library) -> distribution.
 COMPOSED: dict[str, Callable[[Any], Any]] = {
     "Independent": lambda t: t.distributions.Independent(t.distributions.Normal(t.zeros(2, 3), t.ones(2, 3)), 1),
     "Mixture": lambda t: t.distributions.MixtureSameFamily(
@@ -88,14 +88,14 @@ COMPOSED: dict[str, Callable[[Any], Any]] = {
     "Expanded vectors": lambda t: t.distributions.MultivariateNormal(t.zeros(2), t.eye(2)).expand([3]),
 }
 
-# Values for those whose draws are not PyTorch's: it draws Wishart matrices anew that nothing is wrong with.
+# Values for distributions whose draws are not PyTorch's: it draws some Wishart matrices again although nothing is wrong with them.
 VALUES = {"Wishart": [[[3.0, 0.5], [0.5, 2.0]], [[13.0, 0.5], [0.5, 12.0]]]}
 
 READ = ("mean", "variance", "stddev", "mode", "batch_shape", "event_shape")
 
 
 def tensors(library: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, lists as leaves of the graph."""
+    """Returns the arguments, with lists as leaves of the graph."""
     return {
         name: library.tensor(value, requires_grad=True) if isinstance(value, list) else value
         for name, value in given.items()
@@ -103,7 +103,7 @@ def tensors(library: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def made(library: Any, name: str) -> tuple[Any, list[Any]]:
-    """A row's distribution and its parameters that have gradients."""
+    """Returns a row's distribution and its parameters that have gradients."""
     if name in COMPOSED:
         return COMPOSED[name](library), []
     cls, given = ROWS[name]
@@ -113,7 +113,7 @@ def made(library: Any, name: str) -> tuple[Any, list[Any]]:
 
 
 def asked(library: Any, name: str) -> dict[str, Any]:
-    """What a distribution answers: arrays and words by question; an error says its class."""
+    """Returns a distribution's answers, arrays and texts by question; for an error its class."""
     found: dict[str, Any] = {}
 
     def ask(question: str, answer: Callable[[], Any]) -> Any:
@@ -185,7 +185,7 @@ FAMILIES: dict[str, Callable[[Any], Any]] = {
 
 
 def other(family: str, D: Any, t: Any) -> Any:
-    """A second distribution of a family, a little off the first."""
+    """Returns a second distribution of a family that differs a little from the first."""
     moved = {
         "Uniform": lambda: D.Uniform(t.tensor([0.0, 1.0]), t.tensor([1.0, 2.5])),
         "Normal": lambda: D.Normal(t.tensor([0.0, 1.0]), t.tensor([2.0, 0.5])),
@@ -200,7 +200,7 @@ def other(family: str, D: Any, t: Any) -> Any:
 
 
 def divergences(library: Any) -> dict[str, Any]:
-    """The divergence of each pair as an array, or the class of the error."""
+    """Returns the divergence of each pair as an array, or the class of the error."""
     D, found = library.distributions, {}
     for p in FAMILIES:
         for q in FAMILIES:
@@ -212,7 +212,7 @@ def divergences(library: Any) -> dict[str, Any]:
     return found
 
 
-# (library) -> transform, and a value to give it
+# (library) -> transform, and a value to transform
 TRANSFORMS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
     "Abs": (lambda D: D.AbsTransform(), [-1.0, 2.0]),
     "Affine": (lambda D: D.AffineTransform(1.0, -2.0), [-1.0, 2.0]),
@@ -242,7 +242,7 @@ TRANSFORMS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
 
 
 def transformed(library: Any, name: str) -> dict[str, Any]:
-    """What a transform makes of its value, what the inverse does, and the volume change."""
+    """Returns a transform's value, the inverse's value, and the change of volume."""
     make, value = TRANSFORMS[name]
     transform, x = make(library.distributions), library.tensor(value)
     y = transform(x)
@@ -262,7 +262,7 @@ def transformed(library: Any, name: str) -> dict[str, Any]:
 
 
 def everything(library: Any) -> dict[str, dict[str, Any]]:
-    """The answers to all questions, by row."""
+    """Returns the answers to all questions, by row."""
     answers = {name: asked(library, name) for name in [*ROWS, *COMPOSED]}
     answers |= {f"transform {name}": transformed(library, name) for name in TRANSFORMS}
     return answers | {"divergences": divergences(library)}

@@ -1,4 +1,4 @@
-"""Distributions, transforms and divergences against PyTorch's answers, recorded."""
+"""Distributions, transforms and divergences give PyTorch's recorded answers."""
 
 import pickle
 from collections.abc import Callable
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.composed, pytest.mark.filterwarnings("ignore:Singular 
 
 
 def check(golden: Callable[[str], dict[str, Any]], name: str, found: dict[str, Any]) -> None:
-    """Every answer is the recorded one; PyTorch computes the gradient of Dirichlet draws from a short series."""
+    """Compares every answer with the recorded one; PyTorch computes the gradient of Dirichlet draws from a short series."""
     every = golden("distributions") | golden("distribution_words")["words"]
     recorded = {k.partition("/")[2]: v for k, v in every.items() if k.startswith(f"{name}/")}
     assert found.keys() == recorded.keys()

@@ -1,4 +1,4 @@
-"""The page of benchmarks says what its data say, and has its plots."""
+"""The page of benchmarks agrees with its data, and has its plots."""
 
 import importlib.util
 import json

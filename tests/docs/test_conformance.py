@@ -1,4 +1,4 @@
-"""The page on conformance is written from its data, and gives a reason for everything that differs."""
+"""The page on conformance is generated from its data, and gives a reason for every difference."""
 
 import runpy
 from collections import Counter

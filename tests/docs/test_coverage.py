@@ -1,4 +1,4 @@
-"""The page on coverage says what is there now, and the packaged list of PyTorch's names serves the errors for missing ones."""
+"""The page on coverage describes the present names, and the packaged list of PyTorch's names serves errors for missing ones."""
 
 import re
 import runpy

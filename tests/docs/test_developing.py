@@ -1,4 +1,4 @@
-"""What is written for developers names files and functions that are there, and the picture of the layers shows the contracts."""
+"""Files and functions that the pages for developers name exist, and the picture of the layers agrees with the contracts."""
 
 import ast
 import os
@@ -26,13 +26,13 @@ LAYERS = runpy.run_path(str(DOCS / "_layers.py"))
 
 
 def defined_in(body: list[ast.stmt]) -> dict[str, list[ast.stmt]]:
-    """The classes and functions of a body by name, each with its own body."""
+    """Returns the classes and functions of a body by name, each with its own body."""
     kinds = (ast.ClassDef, ast.FunctionDef)
     return {each.name: each.body for each in body if isinstance(each, kinds)}
 
 
 def is_there(path: str, name: str | None) -> bool:
-    """Whether a file is there, and in it a class, function or method."""
+    """Whether a file exists and has this class, function or method."""
     file = ROOT / path
     if name is None or not file.is_file():
         return file.exists() and name is None
@@ -84,7 +84,7 @@ def test_the_version_is_the_same_wherever_it_stands():
 
 
 ADD_AN_OP = (DOCS / "dev" / "add-an-op.md").read_text("utf-8")
-# Runs in a copy of the repository, in which the activation of the page has been added.
+# Runs in a copy of the repository to which the page's activation has been added.
 ACTIVATION_IS_THERE = """
 import runpy, sys
 import torchlike as torch
@@ -110,7 +110,7 @@ assert "def logclip(input: Tensor, limit: _float = 1.0, inplace: _bool = False) 
 
 
 def code_from(start: str, end: str) -> str:
-    """The part of the page's code from a line that begins so up to the next that begins so."""
+    """Returns the part of the page's code from a line that begins so to the next one that begins so."""
     found = re.search(rf"^{re.escape(start)}.*?(?=^{re.escape(end)})", ADD_AN_OP, re.MULTILINE | re.DOTALL)
     assert found is not None
     return found[0]

@@ -18,7 +18,7 @@ PAGES = sorted(
 
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n*```text\n(?P<output>.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
-# Runs in a process of its own, so that a page finds the engine as a reader does: nothing recorded yet, default mode.
+# Runs in a process of its own, so that a page finds the engine in the state in which a reader does: new, and in the default mode.
 RUNNER = """
 import contextlib, io, json, sys
 shown, names = [], {"__name__": "__main__"}
@@ -32,7 +32,7 @@ json.dump(shown, sys.stdout)
 
 
 def blocks(text: str) -> list[tuple[int, str, str]]:
-    """The line, the code and the wanted output of each block."""
+    """Returns the line, the code and the expected output of each block."""
     return [
         (text.count("\n", 0, found.start("code")), found["code"], found["output"] or "")
         for found in BLOCK.finditer(text)
@@ -40,7 +40,7 @@ def blocks(text: str) -> list[tuple[int, str, str]]:
 
 
 def outputs(page: Path, codes: list[tuple[int, str]]) -> list[str]:
-    """What the blocks of a page print, run in order."""
+    """Returns what the blocks of a page print when they run in order."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", RUNNER, str(page)],
         input=json.dumps(codes),

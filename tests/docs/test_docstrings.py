@@ -1,6 +1,6 @@
-"""Runs every example in every docstring of the package, found in the source, so that none is lost behind a decorator.
+"""Runs every example in every docstring of the package, found in the source, so that a decorator cannot hide one.
 
-What programs use most has one.
+The functions and classes that programs use most have an example.
 """
 
 import ast
@@ -27,8 +27,8 @@ HOLDERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def examples(path: Path) -> Iterator[doctest.DocTest]:
-    """One test for each docstring of a file that holds an example."""
-    # What a docstring may lean on; all else it imports, as its reader must.
+    """Yields one test for each docstring of a file that contains an example."""
+    # The names that a docstring may use; it imports all others, as its reader must.
     names = {"torch": torchlike, "torchlike": torchlike, "nn": nn, "F": functional, "np": numpy}
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         words = ast.get_docstring(node) if isinstance(node, HOLDERS) else None
@@ -41,12 +41,12 @@ def examples(path: Path) -> Iterator[doctest.DocTest]:
 EXAMPLES = [each for path in sorted(PACKAGE.rglob("*.py")) for each in examples(path)]
 
 
-@pytest.mark.filterwarnings("ignore:Lazy modules are a new feature")  # as PyTorch warns at each of them
+@pytest.mark.filterwarnings("ignore:Lazy modules are a new feature")  # PyTorch warns at each of these
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.name}:{example.lineno}")
 def test_an_example_prints_what_it_says(example):
     said: list[str] = []
     run = copy.copy(example)
-    run.globs = dict(example.globs)  # which are cleared after it
+    run.globs = dict(example.globs)  # these are cleared after the test
     failed = doctest.DocTestRunner(optionflags=FLAGS).run(run, out=said.append).failed
     assert failed == 0, "".join(said)
 
@@ -66,7 +66,7 @@ NAMESPACES_WITH_EXAMPLES = [
     *("torchlike", "torchlike.autograd", "torchlike.distributions", "torchlike.linalg", "torchlike.nn", "torchlike.nn.functional"),
     *("torchlike.nn.init", "torchlike.nn.utils", "torchlike.optim", "torchlike.optim.lr_scheduler", "torchlike.utils.data"),
 ]  # fmt: skip
-# Declared in a file that is full, types that are made at run time, and a setting.
+# Declared in a full file, types that are made at run time, and a setting.
 WITHOUT_EXAMPLE = {"floor", "fmod", "sign", "square", "set_num_threads"}
 TYPES = {"ByteTensor", "DoubleTensor", "FloatTensor", "IntTensor", "LongTensor"}
 
@@ -74,7 +74,7 @@ TYPES = {"ByteTensor", "DoubleTensor", "FloatTensor", "IntTensor", "LongTensor"}
 @pytest.mark.recorded
 @pytest.mark.parametrize("namespace", NAMESPACES_WITH_EXAMPLES)
 def test_what_programs_use_most_has_an_example(namespace):
-    """Each function and class that at least three of the repositories counted in coverage.json use."""
+    """Checks each function and class that at least three of the repositories counted in coverage.json use."""
     table = json.loads((DOCS / "coverage.json").read_text("utf-8"))["used"]
     used = {name for names in table.values() for name in names}
     known = {

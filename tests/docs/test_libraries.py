@@ -1,4 +1,4 @@
-"""The page on libraries names those that are run, and what is recorded of each."""
+"""The page on libraries names the libraries that are run, with the requirements recorded for each."""
 
 import json
 import runpy

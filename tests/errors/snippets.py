@@ -1,4 +1,4 @@
-"""Lines that must fail, by what is wrong with them, and the objects they are run on."""
+"""Lines that must raise, grouped by what is wrong with them, and the objects that they use."""
 
 from types import ModuleType
 from typing import Any
@@ -280,17 +280,17 @@ SNIPPETS = {
 
 
 def rows() -> list[tuple[str, str]]:
-    """Every line with its group."""
+    """Returns every line with its group."""
     return [(group, line.strip()) for group, lines in SNIPPETS.items() for line in lines.strip().splitlines()]
 
 
 def objects(torch: ModuleType) -> dict[str, Any]:
-    """Fresh ones for each line, so that what a line leaves behind can be seen."""
+    """Returns new objects for each line, so that a change by the line can be seen."""
     w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)  # a leaf
     h = w * 2
     q = w * 3
     with torch.no_grad():
-        u = h[:2]  # a view made where nothing is recorded
+        u = h[:2]  # a view made under no_grad
     return {
         "torch": torch, "F": torch.nn.functional, "nn": torch.nn, "np": np,
         "a": torch.ones(2, 3), "b": torch.ones(4), "d": torch.ones(2, 3, dtype=torch.float64), "o": torch.tensor(2.5),
@@ -300,7 +300,7 @@ def objects(torch: ModuleType) -> dict[str, Any]:
 
 
 def failure(torch: ModuleType, line: str) -> list[str]:
-    """Type and text of what the line raises."""
+    """Returns type and text of the exception that the line raises."""
     try:
         exec(line, objects(torch))
     except Exception as error:

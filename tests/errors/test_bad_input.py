@@ -1,4 +1,4 @@
-"""Wrong input fails at its line, with the exception and the words recorded from PyTorch, and changes nothing."""
+"""Wrong input raises at its line, with the exception and the text recorded from PyTorch, and changes nothing."""
 
 import builtins
 
@@ -10,7 +10,7 @@ from tests.errors.snippets import objects, rows
 
 
 def state(tensor):
-    """All that a user can see of a tensor. The gradient of what is no leaf is only looked at where it is kept."""
+    """Returns everything that a user can see of a tensor. The gradient of a tensor that is not a leaf is only read if it is kept."""
     grad = tensor.grad if tensor.is_leaf or tensor.retains_grad else None
     return {
         "values": tensor.tolist(), "dtype": tensor.dtype, "shape": tensor.shape, "stride": tensor.stride(),
@@ -72,7 +72,7 @@ def test_a_failed_step_leaves_model_and_optimizer_as_they_were():
 
 
 def test_an_error_in_the_loop_does_not_spoil_the_steps_after_it():
-    """The same step before and after a batch with a wrong label gives the same numbers."""
+    """The same step gives the same numbers before and after a batch with a wrong label."""
 
     def train(bad_at):
         torch.manual_seed(0)
@@ -96,7 +96,7 @@ def test_an_error_in_the_loop_does_not_spoil_the_steps_after_it():
 
 def test_labels_that_only_the_program_knows_are_checked_at_the_next_read():
     logits = torch.zeros(2, 3)
-    labels = torch.tensor([0, 1]) * 3  # computed: the host does not know them yet
+    labels = torch.tensor([0, 1]) * 3  # computed, so the host does not know them yet
     with pytest.raises(IndexError, match="Target 3 is out of bounds."):
         torch.nn.functional.cross_entropy(logits, labels).item()
 
@@ -116,4 +116,4 @@ def test_numpys_bool_is_no_flag_and_is_a_number(call, text):
         with pytest.raises(TypeError, match=text):
             call(x, flag)
     assert call(x, True) is not None
-    assert (x + np.bool_(True)).tolist() == [[2.0] * 3] * 2  # PyTorch takes it for a number
+    assert (x + np.bool_(True)).tolist() == [[2.0] * 3] * 2  # PyTorch accepts it as a number

@@ -1,4 +1,4 @@
-"""Transforms of functions: what they compute, what flows through them, and PyTorch's words where something does not fit."""
+"""Function transforms: results, gradients through them, and PyTorch's messages for wrong arguments."""
 
 import pytest
 
@@ -183,7 +183,7 @@ def test_other_tensors_in_the_places_of_parameters():
     functional_call(model, given, X)
     assert model.weight is held and not close(
         given["running_mean"], [0.0, 0.0]
-    )  # the given buffer is the one written to
+    )  # the caller's buffer is the one that is written
     assert model.running_mean.tolist() == [0.0, 0.0]
     tied = nn.Module()
     tied.a = nn.Linear(2, 2, bias=False)

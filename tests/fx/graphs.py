@@ -1,4 +1,4 @@
-"""Programs that trace, change and run graphs. What they say is compared with what they said under PyTorch."""
+"""Programs that trace, change and run graphs. Their output is compared with their output under PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs: their names, their code and their text are those that PyTorch makes."""
+"""Graphs have PyTorch's names, code and text."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""What PyTorch gives for every call that the op declarations name: values, dtypes, gradients, names of grad_fn.
+"""Records PyTorch's results for every call that the op declarations name: values, dtypes, gradients, names of grad_fn.
 
-The calls are the table: `tests/ops/samples.py` makes them of the samples in the declarations.
+`tests/ops/samples.py` makes the calls from the samples in the declarations.
 """
 
 import warnings
@@ -16,7 +16,7 @@ from torchlike.dispatch.opdef import Form
 
 
 def function_of(op: Any) -> Any:
-    """PyTorch's function for an op: the method where it is only that, from the namespace that the name begins with; None if none."""
+    """Returns PyTorch's function for an op, or the method if it has no function; None if it has neither."""
     if Form.FUNCTION in op.forms:
         return getattr(torch, op.name, None)
     if Form.METHOD in op.forms:
@@ -28,7 +28,7 @@ def function_of(op: Any) -> Any:
 
 
 def theirs(value: Any) -> Any:
-    """An argument as PyTorch takes it: our dtypes become its own."""
+    """Converts an argument for PyTorch: our dtypes become its own."""
     if isinstance(value, ours.dtype):
         return getattr(torch, value.name)
     if isinstance(value, (tuple, list)):
@@ -47,7 +47,7 @@ def numpy(t: torch.Tensor) -> np.ndarray:
 
 
 def record(call: Call, arrays: dict[str, np.ndarray], words: dict[str, Any], differentiate: bool = True) -> None:
-    """One call: `arrays` gets results and gradients, `words` dtypes, which inputs have a gradient, and the node's name."""
+    """Records a call: `arrays` gets results and gradients, `words` dtypes, which inputs have a gradient, and the node's name."""
     given, kwargs, roles = arguments(call)
     made: list[Any] = []
     inputs: list[torch.Tensor] = []
@@ -86,7 +86,7 @@ def record(call: Call, arrays: dict[str, np.ndarray], words: dict[str, Any], dif
 
 
 def everything() -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, str]]:
-    """Results and gradients, the words about them, and the calls that PyTorch has no function for."""
+    """Returns results and gradients, their descriptions, and the calls for which PyTorch has no function."""
     arrays: dict[str, np.ndarray] = {}
     words: dict[str, Any] = {"torch": torch.__version__}
     left_out: dict[str, str] = {}

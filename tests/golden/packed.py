@@ -1,4 +1,4 @@
-"""Many small arrays in one file: their bytes behind each other, and a table that says what lies where."""
+"""Stores many small arrays in one file: their bytes one after the other, and a table of their positions."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def pack(path: Path, arrays: dict[str, np.ndarray], words: dict[str, Any]) -> None:
-    """Writes arrays by name, and words (anything JSON can hold) beside them."""
+    """Writes arrays by name, and beside them anything that JSON can hold."""
     table, parts, offset = [], [], 0
     for name, array in arrays.items():
         array = np.ascontiguousarray(array)
@@ -20,7 +20,7 @@ def pack(path: Path, arrays: dict[str, np.ndarray], words: dict[str, Any]) -> No
 
 
 def unpack(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What `pack` wrote."""
+    """Reads what `pack` wrote."""
     with np.load(path, allow_pickle=False) as file:
         told, data = json.loads(str(file["table"])), file["data"].tobytes()
     arrays = {}

@@ -1,6 +1,6 @@
-"""Writes the golden files anew, from PyTorch: `python -m tests.golden.record`, or with names of files for these alone.
+"""Writes the golden files anew with PyTorch: `python -m tests.golden.record`, or only some, with their names as arguments.
 
-What goes in stands in `tests/golden/tables.py`; this file says how it is laid out. Run it where PyTorch is installed.
+`tests/golden/tables.py` computes their content, and this file defines their layout. It needs an installed PyTorch.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def a_line_for_each_case(words: dict[str, Any]) -> str:
     return f'{{"torch":{json.dumps(words["torch"])},"cases":[\n' + ",\n".join(lines) + "\n]}"
 
 
-# How a file is laid out: with few and meaningful lines, so that a difference shows what changed. Others are JSON of one line.
+# The layout of a file: few and meaningful lines, so that a difference shows what changed. Other files are JSON of one line.
 LAYOUTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "complex": lambda words: json.dumps(words, indent=0),
     "data": lambda words: json.dumps(words, separators=COMPACT),
@@ -66,7 +66,7 @@ LAYOUTS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def version_of(name: str) -> dict[str, str]:
-    """PyTorch's version, as the file has it."""
+    """Returns PyTorch's version as written in the file."""
     if name == "complex":
         return {}
     if name == "rng":

@@ -1,4 +1,4 @@
-"""Writes checkpoints as PyTorch does, and what is in them: `python -m tests.golden.record_checkpoints`, with PyTorch."""
+"""Writes checkpoints with PyTorch, and a description of their contents: `python -m tests.golden.record_checkpoints`."""
 
 import json
 import warnings
@@ -12,7 +12,7 @@ from tests.serialization.cases import CASES, LEGACY, described, trained
 FOLDER = Path(__file__).parent / "checkpoints"
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # of what PyTorch says about its own storages
+    warnings.simplefilter("ignore")  # a warning of PyTorch about its own storages
     FOLDER.mkdir(exist_ok=True)
     torch.manual_seed(0)
     every: dict[str, Any] = {name: case(torch) for name, case in CASES.items()}

@@ -2,7 +2,7 @@
 
     python tests/golden/record_devices.py
 
-It starts itself by torchrun with Gloo, for each kind and number of processes, and writes the losses that the first process prints.
+The program starts itself with torchrun and Gloo for each kind and number of processes, and writes the losses that the first one prints.
 """
 
 import json
@@ -14,7 +14,7 @@ KINDS = (("fsdp", 2), ("fsdp", 4), ("tp", 4), ("2d", 4))
 
 
 def train(kind: str) -> list[float]:
-    """Twelve losses, each the mean of all processes'."""
+    """Returns twelve losses, each the mean of all processes'."""
     import torch
     import torch.distributed as dist
     from torch import nn

@@ -1,6 +1,6 @@
 """Records programs of the fuzzer and the rows that PyTorch writes for them: `python -m tests.golden.record_fuzz`.
 
-The programs stand in the file as text, so that what is recorded stays when the generator changes.
+The file contains the programs as text, so that they stay the same if the generator changes.
 """
 
 import json
@@ -17,7 +17,7 @@ SEEDS = {"engine": [11], "training": [12], "modules": [13, 17], "threads": [14],
 
 
 def rounded(rows):
-    """Seven digits: what a number in single precision has."""
+    """Rounds to seven digits, the precision of float32."""
     if isinstance(rows, list):
         return [rounded(each) for each in rows]
     return float(f"{rows:.7g}") if isinstance(rows, float) else rows

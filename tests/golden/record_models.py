@@ -1,4 +1,4 @@
-"""Records what torchvision's models are made of: `python -m tests.golden.record_models`, where torchvision is installed."""
+"""Records the structure of torchvision's models: `python -m tests.golden.record_models`, with torchvision installed."""
 
 import json
 from pathlib import Path

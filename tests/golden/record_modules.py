@@ -1,7 +1,7 @@
 """Records PyTorch's modules, and of what kind each name in them is, into torchlike/_alias/pytorch_modules.json.
 
-`python -m tests.golden.record_modules`, where PyTorch is installed. Under `python -m torchlike`, what PyTorch has and torchlike lacks
-stands in by what is recorded here: `torchlike/_alias/stand_ins.py` says how the kinds are used.
+`python -m tests.golden.record_modules`, with PyTorch installed. Under `python -m torchlike`, stand-ins take the place of names that
+PyTorch has and torchlike lacks. The kinds recorded here decide what they do; see `torchlike/_alias/stand_ins.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 import torch
 
 FILE = Path(__file__).parents[2] / "torchlike" / "_alias" / "pytorch_modules.json"
-# Of these only the names of modules are recorded: PyTorch's own tests, its compiler, and what no program imports from.
+# Of these only the names of modules are recorded: PyTorch's own tests, its compiler, and modules that no program imports from.
 CLOSED = (
     "torch._decomp", "torch._dynamo.polyfills", "torch._dynamo.repro", "torch._dynamo.variables", "torch._export.db",
     "torch._export.passes", "torch._export.serde", "torch._functorch._aot_autograd", "torch._inductor",
@@ -47,7 +47,7 @@ def is_closed(module: str) -> bool:
 
 
 def modules(package: str, path: Any) -> Iterator[str]:
-    """The names of all modules below a package, each imported if it can be."""
+    """Returns the names of all modules below a package, each imported if possible."""
     for found in pkgutil.iter_modules(path):
         name = f"{package}.{found.name}"
         if found.name in ("__main__", "conftest") or name.startswith("torch.testing._internal."):
@@ -61,18 +61,18 @@ def modules(package: str, path: Any) -> Iterator[str]:
             yield from modules(name, spec.submodule_search_locations)
 
 
-# ---- what a name is
+# ---- the kind of a name
 
 
 def is_pytorchs(value: Any) -> bool:
-    """Whether a class or function is PyTorch's own. What its extension in C++ defines often says that it is Python's."""
+    """Whether a class or function is PyTorch's own. Many from its C++ extension claim to be Python's."""
     return (getattr(value, "__module__", None) or "torch").split(".")[0] in ("torch", "builtins") and getattr(
         builtins, getattr(value, "__name__", ""), None
     ) is not value
 
 
 def kind_of(value: Any) -> Any:
-    """The kind of a value: see the head of `torchlike/_alias/stand_ins.py`. None where it is not recorded."""
+    """Returns the kind of a value, as `torchlike/_alias/stand_ins.py` defines it, or None if it is not recorded."""
     if isinstance(value, types.ModuleType):
         return ("module", value.__name__) if value.__name__.startswith("torch") else None
     if isinstance(value, type):
@@ -102,13 +102,13 @@ def enum_members(value: type) -> list[str]:
 
 
 def is_inner(module: str, name: str) -> bool:
-    """Whether a name is private to a module that is private itself, and lies so deep that no program takes it from there."""
+    """Whether a name is private to a private module, so deep inside that no program uses it."""
     package, *inner = module.split(".")[1:] or [""]
     return name.startswith("_") and package.startswith("_") and package != "_C" and bool(inner)
 
 
 def listed(module: Any) -> dict[str, tuple[str, Any]]:
-    """The names of a module, with kinds. A name that it has from another module of PyTorch's says so: ("from", its address)."""
+    """Returns the names of a module with their kinds. A name from another module of PyTorch has the kind ("from", its address)."""
     found = {}
     for name, value in list(vars(module).items()):
         if (
@@ -130,16 +130,16 @@ def listed(module: Any) -> dict[str, tuple[str, Any]]:
             elif name.startswith("_") and home == "builtins":
                 continue
         elif kind[0] == "module" and kind[1] == f"{module.__name__}.{name}":
-            continue  # the list of modules says it
+            continue  # the list of modules has it
         found[name] = kind
     return found
 
 
-# ---- which functions are decorators: by trying each in a process of its own
+# ---- decorators: a process of its own calls each function
 
 
 def probe(x: Any = None) -> Any:
-    """What is decorated."""
+    """The function or class to decorate."""
     return x
 
 
@@ -150,7 +150,7 @@ def decorates(result: Any) -> bool:
 
 
 def how_it_decorates(function: Any) -> str | None:
-    """ "decorator" where a call with a function gives one, "factory" where a call with something else, or nothing, gives a decorator."""
+    """ "decorator" if a call with a function returns one, "factory" if a call with something else, or nothing, returns a decorator."""
     try:
         required = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind < 2]
     except (TypeError, ValueError):
@@ -158,7 +158,7 @@ def how_it_decorates(function: Any) -> str | None:
     if len(required) <= 1:
         with contextlib.suppress(Exception, SystemExit):
             names: dict[str, Any] = {"function": function, "probe": probe}
-            exec("made = function(probe)", names)  # at the level of a module, where some decorators must be called
+            exec("made = function(probe)", names)  # at module level, where some decorators must be called
             if decorates(names["made"]):
                 return "decorator"
     for arguments in ((), ("x",)) if len(required) <= 1 else ():
@@ -170,7 +170,7 @@ def how_it_decorates(function: Any) -> str | None:
 
 
 def try_each(module: str, names: list[str], write: int) -> typing.NoReturn:
-    """Says of each function how it decorates, and ends the process, whatever they do."""
+    """Prints of each function how it decorates; ends the process whatever they do."""
     try:
         null = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
@@ -185,7 +185,7 @@ def try_each(module: str, names: list[str], write: int) -> typing.NoReturn:
 
 
 def decorators(module: str, names: list[str]) -> dict[str, str]:
-    """Those among the functions of a module that decorate. A function that hangs, or ends the process, is none."""
+    """Returns the decorators among a module's functions. A function that hangs or ends the process is not one."""
     found: dict[str, str] = {}
     while names:
         read, write = os.pipe()
@@ -196,7 +196,7 @@ def decorators(module: str, names: list[str]) -> dict[str, str]:
             rows = [line.split() for line in said]
         os.waitpid(child, 0)
         found |= {name: how for name, how in rows if how != "None"}
-        names = names[len(rows) + 1 :]  # past the one that did not answer
+        names = names[len(rows) + 1 :]  # skips the one that did not answer
     return found
 
 
@@ -230,7 +230,7 @@ def everything() -> dict[str, Any]:
 
 
 def pack(value: Any) -> Any:
-    """Names in one string, which takes the least room."""
+    """Joins names to one string, which takes the least room."""
     if isinstance(value, list):
         return " ".join(value)
     if all(isinstance(each, list) for each in value.values()):
@@ -239,7 +239,7 @@ def pack(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    os.chdir(tempfile.mkdtemp())  # some modules leave files where they are imported
+    os.chdir(tempfile.mkdtemp())  # some modules write files where they are imported
     found = everything()
     lines = (f"{json.dumps(name)}: {json.dumps(kinds, separators=(',', ':'))}" for name, kinds in found.items())
     FILE.write_text("{" + ",\n".join(lines) + "}\n", "utf-8")

@@ -1,6 +1,6 @@
 """Records PyTorch's public names into torchlike/pytorch_names.json: `python tests/golden/record_names.py`, with PyTorch.
 
-And the names of its operators, and the signatures of those that a CPU has, which say what a ``TorchDispatchMode`` is given.
+Also records the names of its operators, and the signatures of those for the CPU, which give a ``TorchDispatchMode`` its arguments.
 """
 
 import importlib
@@ -16,9 +16,7 @@ import torch
 
 NAMES = Path(__file__).parents[2] / "torchlike" / "pytorch_names.json"
 OPERATORS = NAMES.parent / "_ops" / "pytorch_operators.json"  # the names of `torch.ops.aten`
-SIGNATURES = (
-    NAMES.parent / "_ops" / "aten_signatures.txt"
-)  # one a line; a star is before what is made of other operators
+SIGNATURES = NAMES.parent / "_ops" / "aten_signatures.txt"  # one a line; a star marks operators composed of others
 FOREIGN = re.compile(
     "cudnn|miopen|mps|xnnpack|nnpack|_cufft|fbgemm|_cslt|_thnn|Dimname|semi_structured|_efficient_attention"
 )
@@ -40,7 +38,7 @@ PACKAGES = (
 
 
 def is_pytorchs(value: Any) -> bool:
-    """Whether a thing found in a namespace of PyTorch is for its users: its own, no text, no part of its compiler in C++."""
+    """Whether an object in a namespace of PyTorch is for its users: its own, no text, and not of its compiler in C++."""
     if isinstance(value, ModuleType):
         return value.__name__.startswith("torch.")
     if isinstance(value, (str, dict)) or "pybind11_type" in (type(value).__name__, type(type(value)).__name__):
@@ -49,7 +47,7 @@ def is_pytorchs(value: Any) -> bool:
 
 
 def public(namespace: str) -> Iterator[str]:
-    """A namespace's own names: those it lists, else all but those that it only borrows from ``torch`` and constants of its files."""
+    """Returns a namespace's own names: those it lists, or else all except those from ``torch`` and constants of its files."""
     holder: Any = torch.Tensor if namespace == "torch.Tensor" else importlib.import_module(namespace)
     listed = namespace != "torch" and getattr(holder, "__all__", None)
     found = {*(listed or dir(holder))} & {*dir(holder)}
@@ -69,7 +67,7 @@ def public(namespace: str) -> Iterator[str]:
 
 
 def signatures() -> list[str]:
-    """The signatures of PyTorch's operators, in the order of their names."""
+    """Returns the signatures of PyTorch's operators, ordered by name."""
     lines: list[tuple[str, str]] = []
     for schema in torch._C._jit_get_all_schemas():
         whole = f"{schema.name}.{schema.overload_name}".removesuffix(".")

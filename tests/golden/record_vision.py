@@ -1,4 +1,4 @@
-"""Records what torchvision's transforms give: `python -m tests.golden.record_vision`, where torchvision is installed."""
+"""Records the results of torchvision's transforms: `python -m tests.golden.record_vision`, with torchvision installed."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
-"""The golden files: one function for each, which asks a framework for everything that the file holds.
+"""The golden files: one function for each, which computes with a framework everything that the file contains.
 
-The cases are in the folders of the tests. The functions here ask a framework for its answers to them, `tests/golden/record.py` writes
-PyTorch's answers into files, and the tests compare torchlike's answers with these. Each test so compares either with the recorded files,
-or with PyTorch as it is installed now: `make compare` has the files written into another folder and the tests read them there.
+The cases are in the folders of the tests. The functions here run them with a framework, `tests/golden/record.py` writes PyTorch's answers
+to files, and the tests compare torchlike's answers with these files. `make compare` writes the files of the installed PyTorch to another
+folder, and lets the tests read them there instead of the committed ones.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Arrays: TypeAlias = "dict[str, np.ndarray]"
 
 
 def copied(tensor: Any) -> np.ndarray:
-    """A tensor's elements, which later steps do not change."""
+    """Copies a tensor's elements, so that later steps do not change them."""
     return tensor.numpy().copy()
 
 
@@ -85,7 +85,7 @@ def nn_init(torch: ModuleType) -> Arrays:
     for name in initialisers.INITIALISERS:
         torch.manual_seed(layers.SEED)
         arrays[name] = copied(initialisers.fill(torch, name))
-        arrays[f"{name}.next"] = torch.rand(1).numpy()  # as much of the stream must be used up
+        arrays[f"{name}.next"] = torch.rand(1).numpy()  # shows how many random numbers were drawn
     return arrays
 
 
@@ -97,7 +97,7 @@ def sequence_arrays(torch: ModuleType) -> Arrays:
 
 
 def distribution_answers(torch: ModuleType, kind: type) -> dict[str, Any]:
-    """The answers that are arrays, or those that are text."""
+    """Returns the answers that are arrays, or those that are text."""
     every = distributions.everything(torch)
     answers = {f"{name}/{question}": answer for name, found in every.items() for question, answer in found.items()}
     return {key: answer for key, answer in answers.items() if isinstance(answer, kind)}
@@ -145,7 +145,7 @@ TABLES: dict[str, Callable[[Any], dict[str, Any]]] = {
 
 
 def answers(name: str, torch: ModuleType) -> dict[str, Any]:
-    """What the golden file of that name holds when it is recorded now."""
+    """Returns what the golden file of that name contains if it is recorded now."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch warns of what the cases do on purpose
+        warnings.simplefilter("ignore")  # PyTorch warns about what the cases do on purpose
         return TABLES[name](torch)

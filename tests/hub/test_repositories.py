@@ -33,7 +33,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def hub(tmp_path, folder, monkeypatch):
-    """A folder for repositories, and downloads that pack the folder as GitHub does."""
+    """A folder for repositories, with downloads that pack the folder as GitHub does."""
     monkeypatch.setattr(torch.hub._HubSettings, "directory", str(tmp_path / "hub"))
     fetched: list[str] = []
 

@@ -1,1 +1,1 @@
-"""Libraries built on PyTorch, run with torchlike in its place."""
+"""Programs with libraries built on PyTorch, run with torchlike in its place."""

@@ -1,10 +1,10 @@
-"""Runs programs that use libraries built on PyTorch, with torchlike in PyTorch's place, and compares what they print with PyTorch's.
+"""Runs programs that use libraries built on PyTorch, with torchlike in PyTorch's place, and compares their output with PyTorch's.
 
     python -m tests.libraries.run [name ...]            each program under `python -m torchlike`
     python -m tests.libraries.run --quick               those of the libraries in quick.txt, which CI runs
     python -m tests.libraries.run --record [name ...]   under PyTorch itself, whose output is kept in tests/golden/libraries.json
 
-The libraries are those of PyPI, unmodified. `make libraries` and `make quick-libraries` make an environment that has them and no PyTorch.
+The libraries come from PyPI, unmodified. `make libraries` and `make quick-libraries` make an environment with them and without PyTorch.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def programs(names: list[str]) -> dict[str, Path]:
 
 
 def quick() -> list[str]:
-    """The programs of the libraries that take least to install and to run; quick.txt has them by their names on PyPI."""
+    """Returns the programs of the libraries that install and run quickest; quick.txt has their names on PyPI."""
     lines = (HERE / "quick.txt").read_text(encoding="utf-8").split("\n")
     names = [line.replace("-", "_") for line in lines if line and not line.startswith("#")]
     return [{"pytorch_ignite": "ignite"}.get(name, name) for name in names]
 
 
 def run(path: Path, command: list[str], timeout: float) -> tuple[str, str, float]:
-    """What a program prints, how it failed (an empty text: it did not), and the seconds that it took."""
+    """Returns what a program prints, its error (an empty text if none), and the seconds that it took."""
     start = time.perf_counter()
     try:
         done = subprocess.run(
@@ -53,7 +53,7 @@ def run(path: Path, command: list[str], timeout: float) -> tuple[str, str, float
 
 
 def difference(ours: str, theirs: str) -> str:
-    """Where two outputs differ: in words, or in numbers by more than four digits; the empty text if nowhere."""
+    """Returns where two outputs differ, in words or in numbers by more than four digits, or an empty text."""
     for mine, other in zip(ours.splitlines(), theirs.splitlines(), strict=False):
         x, y = [float(n) for n in NUMBER.findall(mine)], [float(n) for n in NUMBER.findall(other)]
         close = len(x) == len(y) and all(abs(a - b) <= 1e-4 + 5e-4 * abs(b) for a, b in zip(x, y, strict=True))

@@ -1,4 +1,4 @@
-"""Calls whose operators a TorchDispatchMode sees, forward and backward. What it sees is compared with what it saw under PyTorch."""
+"""Calls whose operators a TorchDispatchMode sees, forward and backward, compared with those that it saw under PyTorch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import warnings
 from types import ModuleType
 from typing import Any
 
-# A module, and what it is called with.
+# A module, and its arguments.
 MODULES = {
     "linear": ("nn.Linear(4, 3)", "(torch.randn(2, 4), )"),
     "linear3": ("nn.Linear(4, 3)", "(torch.randn(2, 5, 4), )"),
@@ -151,7 +151,7 @@ FUNCTIONS = {
     "out": "torch.add(torch.ones(2), torch.ones(2), out=torch.empty(2))",
 }
 
-# What PyTorch makes of these by itself, or in its backward pass, is one operator here, or a few others.
+# PyTorch shows several operators for these, or for their backward; torchlike shows one, or a few others.
 DIFFERENT_FORWARD = frozenset(
     ["mha", "encoder", "lstm", "gru", "rnncell", "bilinear", "prelu", "max", "einsum", "cosine"]
 )
@@ -179,7 +179,7 @@ def mode_of(torch: ModuleType) -> Any:
 
 
 def seen(torch: ModuleType, call: Any) -> list[str]:
-    """What a mode sees of a call, and of the backward pass from its sum."""
+    """Returns the operators that a mode sees of a call, and of the backward pass from its sum."""
     mode = mode_of(torch)
     with mode:
         result = call()

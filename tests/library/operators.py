@@ -1,4 +1,4 @@
-"""Programs that define operators and call them by their inner names. What they say is compared with what they said under PyTorch."""
+"""Programs that define operators and call them by their internal names. Their output is compared with that under PyTorch."""
 
 from __future__ import annotations
 

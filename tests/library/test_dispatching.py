@@ -1,4 +1,4 @@
-"""A TorchDispatchMode sees the operators that it sees under PyTorch, and what it computes keeps its numbers and gradients."""
+"""A TorchDispatchMode sees the operators that it sees under PyTorch, and results and gradients within it are right."""
 
 import contextlib
 from typing import Any
@@ -28,7 +28,7 @@ def test_a_mode_sees_the_operators_that_it_sees_under_pytorch(found, golden, nam
 
 
 def outcome(make, when):
-    """Result and gradients of a call, forward and backward within a mode or without."""
+    """Returns result and gradients of a call, forward and backward with or without a mode."""
     torch.manual_seed(1)
     call, leaves = make()
     inside = dispatching.mode_of(torch)

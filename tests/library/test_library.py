@@ -1,4 +1,4 @@
-"""Operators that a program defines: how they are called, their gradients and their errors are PyTorch's."""
+"""Operators that a program defines: their calls, gradients and errors are PyTorch's."""
 
 import pytest
 

@@ -14,17 +14,17 @@ DTYPES = ["complex64", "complex128"]
 
 
 def calls(torch: Any, dtype: str) -> dict[str, Any]:
-    """The results by name, on the torch that is given."""
+    """Returns the results by name, with the given torch."""
     z = torch.tensor(POINTS, dtype=getattr(torch, dtype))
     found = {name: getattr(torch, name)(z) for name in FUNCTIONS}
     return found | {power: eval(power, {"z": z}) for power in POWERS}
 
 
 def text(result: Any) -> list[str]:
-    """Each number in few digits; its class and the sign of a zero are what matters."""
+    """Formats each number with few digits; its class and the sign of a zero are what matters."""
     return [f"{v.real:.7g} {v.imag:.7g}" if isinstance(v, complex) else f"{v:.7g}" for v in result.tolist()]
 
 
 def everything(torch: Any) -> dict[str, dict[str, list[str]]]:
-    """By dtype and function: real and imaginary part (or the one part) at each point, as text."""
+    """Returns by dtype and function the real and imaginary part (or the only part) at each point, as text."""
     return {dtype: {name: text(result) for name, result in calls(torch, dtype).items()} for dtype in DTYPES}

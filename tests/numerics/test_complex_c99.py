@@ -1,4 +1,4 @@
-"""Complex functions where a part is infinite, NaN or zero: PyTorch's values, zeros with their signs, and derivatives elsewhere."""
+"""Complex functions at points with an infinite, NaN or zero part: PyTorch's values, signed zeros, and derivatives elsewhere."""
 
 import math
 
@@ -19,7 +19,7 @@ def parts(value):
 
 
 def alike(got, expected, rtol):
-    """NaN like NaN, infinities and zeros with their signs, other numbers nearly."""
+    """Whether NaN and infinities are in the same places, zeros have the same signs, and other numbers are close."""
     if math.isnan(expected):
         return math.isnan(got)
     if math.isinf(expected) or expected == 0:
@@ -41,7 +41,7 @@ def test_values_at_infinities_nan_and_zeros_are_those_of_pytorch(golden, results
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("abs", "sgn")])
 def test_derivatives_at_ordinary_points_are_what_they_were(name):
-    """Against the difference quotient; each function is analytic at these points."""
+    """Compared with the difference quotient; each function is analytic at these points."""
     z = torch.tensor([0.3 + 0.4j, -1.2 + 0.5j, 0.7 - 2.0j], dtype=torch.complex128, requires_grad=True)
     function = getattr(torch, name)
     (grad,) = torch.autograd.grad(function(z), z, torch.ones(3, dtype=torch.complex128))

@@ -1,4 +1,4 @@
-"""The ways to write a convolution for XLA and for NumPy agree, where oneDNN is installed and where it is not."""
+"""The lowerings of a convolution for XLA and for NumPy agree, with and without oneDNN."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Numbers smaller than the smallest normal one: what compares and decides sees them, though XLA computes with zero in their place."""
+"""Operations that compare and decide see denormal numbers, although XLA computes with zero instead."""
 
 import pytest
 
@@ -63,7 +63,7 @@ def test_what_decides_sees_denormal_numbers(call, x):
 
 
 def test_the_compiler_does_not_undo_it_beside_other_ops(x):
-    """Where a comparison with zero stands in one loop with a choice, LLVM would make one of numbers of it."""
+    """If a comparison with zero is in one loop with a choice, LLVM would turn the comparison of bits into one of numbers."""
     for _ in range(3):  # the second time as one program
         kept = x.masked_fill(x == 0, 1)
         chosen = torch.where(x.bool(), x, torch.ones_like(x))

@@ -1,4 +1,4 @@
-"""Divisions are rounded once, whatever the compiler knows of the divisor: bit for bit what NumPy and PyTorch's CPU kernels give."""
+"""Divisions are rounded once, whatever the compiler knows about the divisor: bit for bit as by NumPy and PyTorch's CPU kernels."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ QUOTIENTS = {
 @pytest.mark.parametrize("name", QUOTIENTS)
 def test_to_the_last_bit(name):
     quotient, expected = QUOTIENTS[name]
-    for _ in range(3):  # op by op, and as a compiled trace
+    for _ in range(3):  # in eager mode, and as a compiled trace
         found = quotient(torch.from_numpy(X.copy()), torch.from_numpy(ROW.copy())).numpy()
         np.testing.assert_array_equal(found, expected)
 
@@ -50,7 +50,7 @@ def test_what_is_rounded_down_later_is_not_one_off():
 
 
 def test_elements_fall_into_the_bins_of_the_exact_division():
-    tenths = torch.arange(-500, 500) / 10  # on and between the borders
+    tenths = torch.arange(-500, 500) / 10  # on the borders and between them
     assert torch.histc(tenths, 20, -50, 50).tolist() == [50.0] * 20
 
 

@@ -1,4 +1,4 @@
-"""Lines of `tests/ops/lines.py` about Python numbers in tensors of a dtype: what fits, what wraps, what raises, and even spacing."""
+"""Lines of `tests/ops/lines.py` about Python numbers in tensors: which fit a dtype, wrap or raise, and even spacing."""
 
 import pytest
 

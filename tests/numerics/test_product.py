@@ -1,4 +1,4 @@
-"""Products of matrices: XLA's numbers, derivatives to the second order and batches, and no slow product in a program for a CPU."""
+"""Matrix products: XLA's numbers, second derivatives and batches; no program for a CPU contains a slow product."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Draws by every method of a tensor, by ``randperm``, ``multinomial`` and ``bernoulli``, and the state that they leave behind."""
+"""Draws by every method of a tensor, by ``randperm``, ``multinomial`` and ``bernoulli``, and the generator's state afterwards."""
 
 import hashlib
 from types import ModuleType
@@ -36,28 +36,28 @@ METHODS = [
 
 
 def mixed(index: int) -> int:
-    """The size of a draw in a sequence of draws of all kinds."""
+    """Returns the size of a draw in a sequence of draws of all kinds."""
     return 7 * index % 40
 
 
 def content(torch: ModuleType, tensor: Any) -> bytes:
-    """The tensor's bytes."""
+    """Returns the tensor's bytes."""
     return tensor.contiguous().view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
 
 
 def digest(contents: list[bytes]) -> str:
-    """One short word for all samples, in order, and the state after them."""
+    """Returns a short hash of all samples, in order, and of the state after them."""
     return hashlib.sha256(b"".join(contents)).hexdigest()[:16]
 
 
 def first(torch: ModuleType, tensor: Any) -> list:
-    """The first values, for a reader and for a message that says more than a digest."""
+    """Returns the first values, for readers and for messages, which a hash would not explain."""
     tensor = torch.view_as_real(tensor).flatten() if tensor.is_complex() else tensor
     return tensor[:3].tolist()
 
 
 def everything(torch: ModuleType) -> dict[str, Any]:
-    """Everything that tests/random_streams/test_rng.py compares with."""
+    """Returns everything with which tests/random_streams/test_rng.py compares."""
 
     def summary(tensors: list[Any], generator: Any) -> str:
         return digest([content(torch, tensor) for tensor in [*tensors, generator.get_state()]])

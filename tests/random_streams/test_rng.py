@@ -1,4 +1,4 @@
-"""Random numbers: PyTorch's recorded samples and states, the generator's own contract, and its refusals."""
+"""Random numbers: PyTorch's recorded samples and states, the generator's methods, and its errors."""
 
 import copy
 import hashlib
@@ -185,7 +185,7 @@ def test_refused_seeds(seed, error, message):
 
 
 def broken(position, value):
-    """A good state with one byte changed."""
+    """Returns a valid state with one byte changed."""
     state = Generator().get_state()
     state[position] = value
     return state

@@ -10,7 +10,7 @@ __all__ = ["EXPRESSIONS", "LOSSES", "OPTIMIZERS", "everything", "gradients", "sh
 
 
 def namespace(torch: ModuleType) -> dict[str, object]:
-    """What the expressions may name."""
+    """Returns the names that the expressions may use."""
     index, values = torch.tensor([[0, 1, 1], [2, 0, 2]]), torch.tensor([3.0, 4.0, 5.0])
     coo = torch.sparse_coo_tensor
     crow, col = torch.tensor([0, 1, 3]), torch.tensor([2, 0, 2])
@@ -320,7 +320,7 @@ EXPRESSIONS = [
 
 
 def shown(torch: ModuleType, expression: str) -> str:
-    """What an expression gives as text, or its error: the type, and the first 60 characters of the message."""
+    """Returns an expression's result as text, or its error: the type, and the first 60 characters of the message."""
     names = namespace(torch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -332,7 +332,7 @@ def shown(torch: ModuleType, expression: str) -> str:
             return f"{type(error).__name__}: {str(error)[:60]}"
 
 
-# Losses, of which the gradients of ``r``, ``w`` (values that a sparse tensor is made of), ``m`` and ``e`` (dense) are recorded.
+# Losses for which the gradients of ``r``, ``w`` (the values of a sparse tensor), ``m`` and ``e`` (dense) are recorded.
 LOSSES = """
 torch.sparse.mm(r, m).square().sum()
 (r @ m).sin().sum()
@@ -374,7 +374,7 @@ torch.nn.functional.embedding_bag(torch.tensor([[1, 0, 1]]), e, mode="sum", per_
 
 
 def gradients(torch: ModuleType, loss: str) -> dict[str, list[float]]:
-    """The gradients of a loss with respect to the leaves that have one, all their elements, and those of a second pass added."""
+    """Returns a loss's gradients for the leaves that have one, with all elements, and the sum with those of a second pass."""
     names = namespace(torch)
     leaves = {
         "r": names["r"],
@@ -387,7 +387,7 @@ def gradients(torch: ModuleType, loss: str) -> dict[str, list[float]]:
         eval(loss, names | leaves).backward()
         for name, leaf in leaves.items():
             if leaf.grad is not None:
-                # PyTorch gives some gradients of a sparse tensor dense. Where the tensor has its elements, they are the same.
+                # PyTorch gives some gradients of a sparse tensor dense. At the tensor's own elements they are the same.
                 gradient = (
                     leaf.grad.to_dense() * (leaf.detach().to_dense() != 0) if name == "r" else leaf.grad.to_dense()
                 )
@@ -411,7 +411,7 @@ OPTIMIZERS = {
 
 
 def trained(torch: ModuleType, name: str) -> Any:
-    """What three steps make of a table whose gradient is sparse; or the error of the first."""
+    """Returns a table with a sparse gradient after three steps, or the error of the first."""
     kind, options = OPTIMIZERS[name]
     table = torch.nn.Embedding.from_pretrained(torch.arange(8.0).reshape(4, 2) / 4, freeze=False, sparse=True)
     optimizer = getattr(torch.optim, kind)(table.parameters(), **options)

@@ -1,4 +1,4 @@
-"""Sparse tensors: what is printed, computed and differentiated is PyTorch's."""
+"""Sparse tensors: printed forms, results and gradients are PyTorch's."""
 
 import copy
 import io

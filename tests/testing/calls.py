@@ -54,7 +54,7 @@ CALLS = [
 
 
 def said(library: Any, line: str) -> str:
-    """What a call gives or says, the library's own name left out."""
+    """Returns a call's result or error, without the library's own name."""
     library.manual_seed(5)
     names = {"torch": library, "close": library.testing.assert_close, "make": library.testing.make_tensor}
     try:

@@ -1,4 +1,4 @@
-"""assert_close and make_tensor against PyTorch's words and values, recorded."""
+"""assert_close and make_tensor give PyTorch's recorded messages and values."""
 
 import numpy as np
 import pytest
