@@ -307,3 +307,21 @@ def test_a_write_into_what_a_wrong_index_has_made():
     for lost in (after, taken, after, taken):
         with pytest.raises(IndexError, match="index 7 is out of bounds"):
             lost.tolist()
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize("switch", [torch.no_grad, torch.inference_mode, lambda: torch.set_grad_enabled(False)])
+def test_a_decorated_function_that_is_interrupted_leaves_the_modes_as_they_were(switch):
+    twice, x = switch()(lambda x: x * 2), torch.ones(2, requires_grad=True)
+    assert not twice(x).requires_grad
+    interrupted = Interrupts(Path(torch.__file__).parent)
+    for number in itertools.count(1):
+        happened = interrupted.happened
+        with interrupted(events=number):
+            twice(x)
+        assert torch.is_grad_enabled()
+        assert not torch.is_inference_mode_enabled()
+        assert (x * 2).requires_grad
+        if interrupted.happened == happened:
+            break
+    assert number > 5

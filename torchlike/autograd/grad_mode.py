@@ -62,7 +62,8 @@ class _Switch:
             modes.update()
 
     def __exit__(self, *exc: object) -> None:
-        modes.grad_enabled, modes.inference = self._before.pop()
+        modes.grad_enabled, modes.inference = self._before[-1]  # before any call, since Ctrl-C may end one
+        self._before.pop()
         modes.update()
 
     def __call__(self, function: Callable[..., object]) -> Callable[..., Any]:
@@ -74,8 +75,16 @@ class _Switch:
 
         @functools.wraps(function)
         def wrapped(*args: object, **kwargs: object) -> Any:
-            with self.clone():
+            # ``with`` would call ``__exit__``, and Ctrl-C at the beginning of that call would leave the modes as they are here.
+            grad, inference = modes.grad_enabled, modes.inference
+            try:
+                self.clone().__enter__()
                 return function(*args, **kwargs)
+            finally:
+                modes.grad_enabled = grad
+                if modes.inference is not inference:
+                    modes.inference = inference
+                    modes.update()
 
         return wrapped
 
