@@ -259,11 +259,6 @@ class Tensor(TensorMethods):
     def _is_view(self) -> bool:
         return self._base is not None
 
-    def _replace_contents(self, value: Value) -> None:
-        """Writes a value of any shape into the storage. Afterwards the tensor is all of that storage."""
-        self._view = None
-        self._storage.write(value)
-
     def _value(self) -> Value:
         """The current value. For a view whose base was written to, this also updates its history."""
         view = self._view

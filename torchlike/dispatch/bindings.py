@@ -20,6 +20,7 @@ from .arguments import NumbersOf, Parameters, check_call, missing
 from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_writable, into, watch_in_place, write
 from .opdef import Composite, Form, Op, Promote, declarations
+from .options import resized
 from .overlap import Reading, reading, reading_in_place, refuse_overlap, refuse_overlap_with_out
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
@@ -333,6 +334,5 @@ def _with_out(op: Op | Composite, out: Tensor | None, result: Any) -> Any:
                 UserWarning,
                 stacklevel=3,
             )
-        out._replace_contents(result.to(out.dtype)._value())
-        return out
+        return resized(out, result.to(out.dtype))
     return write(out, result)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._core import devices, dtypes
 from .._core.annotations import DeviceLike, Dtype, Layout
-from .._core.fields import set_requires_grad, view_record
+from .._core.fields import count_write, move_to_storage, set_requires_grad, version_of, view_record
 from .._core.layouts import strided
+from .._core.storage import Storage
 from .._core.tensor import Tensor
 from ..engine.aval import Placement
 from .type_names import type_name
@@ -106,7 +108,30 @@ def fill(out: Tensor, result: Tensor, dtype: Dtype | None = None) -> Tensor:
         from .inplace import write
 
         return write(out, result)
-    out._replace_contents(result._value())
+    return resized(out, result)
+
+
+class Resizing:
+    """``to``: gives a tensor another shape within its memory, whether or not it requires a gradient. ``ops`` sets it."""
+
+    to: Callable[[Tensor, tuple[int, ...]], Tensor]
+
+
+def resized(out: Tensor, result: Tensor) -> Tensor:
+    """Gives the tensor of ``out=`` another shape and writes the result, which has its dtype, to it.
+
+    The memory stays that of the tensors that share it. A tensor without elements shows none of it, so it moves to new memory.
+    """
+    from .inplace import write
+
+    if out.numel():
+        Resizing.to(out, result.shape)
+        count_write(out, -1)  # PyTorch counts both as one
+        return write(out, result)
+    version = version_of(out) + 1
+    count_write(out)
+    move_to_storage(out, Storage(result._value()))
+    count_write(out, version)
     return out
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +19,7 @@ from ..._core.fields import (
     move_to_storage,
     node_of,
     rebase,
+    root_of,
     storage_of,
     version_of,
     view_record,
@@ -29,6 +32,7 @@ from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
 from ...dispatch.apply import without_derivative
 from ...dispatch.inplace import check_writable
+from ...dispatch.options import Resizing
 from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
 from .complex_numbers import conj_view, is_conj, is_neg, neg_view, view_as_real
 from .reshape import copy_as_shape, view_as_shape
@@ -251,8 +255,12 @@ _in_place(as_strided, "as_strided_")
 
 @composite(forms=Form.METHOD)
 def resize_(self: Tensor, *sizes: Any, memory_format: MemoryFormat | None = None) -> Tensor:
-    """Another shape for the same memory, elements in order. Where the memory does not suffice the tensor moves to a new one, whose
-    further elements are zero, and leaves other tensors of the old memory behind.
+    """Another shape for the same memory, elements in order.
+
+    Where the memory does not suffice, the tensor moves to a longer one, whose further elements are zero.
+
+    Raises:
+        NotImplementedError: the memory does not suffice, and other tensors share it.
     """
     size = tuple(int(n) for n in (sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes))
     for n in size:
@@ -260,18 +268,58 @@ def resize_(self: Tensor, *sizes: Any, memory_format: MemoryFormat | None = None
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
-    if size == tuple(self.shape):
-        return self
+    return self if size == tuple(self.shape) else _resized(self, size)
+
+
+def _resized(self: Tensor, size: tuple[int, ...]) -> Tensor:
+    conjugated, negated = is_conj(self), is_neg(self)
     with _without_grad():
-        whole = whole_storage(self)
-        flat = whole if whole.dim() == 1 else view_as_shape(whole, (whole.numel(),))
-        element_count, offset = int(np.prod(size, dtype=np.int64)), self.storage_offset()
-        if offset + element_count <= whole.numel():
-            part = window(flat, ((element_count, 1),), (offset,))
-            return _become(self, view_as_shape(part, size))
-        part_before = window(flat, ((whole.numel() - offset, 1),), (offset,))
-        move_to_storage(self, Storage(zero_extended(part_before, size)._value()))
+        count, offset, before = int(np.prod(size, dtype=np.int64)), self.storage_offset(), _memory(self).numel()
+        if offset + count > before:
+            if before and _is_shared(self):
+                raise NotImplementedError(
+                    f"torchlike does not support resize_ to {list(size)}, which needs {offset + count} elements of memory, since other "
+                    f"tensors share the memory, which has {before}"
+                )
+            longer = Storage(zero_extended(_memory(self), (offset + count,))._value())
+            longer.version = version_of(self)
+            count_write(self)  # seen by graph nodes that have saved it
+            move_to_storage(self, longer)
+        part = view_as_shape(window(_memory(self), ((count, 1),), (offset,)), size)
+        part = conj_view(part) if conjugated else part
+        part = neg_view(part) if negated else part
+        if not self._tracked:
+            return _become(self, part)
+        view = view_record(part)  # the result of ``out=`` under ``no_grad``, of which autograd notices nothing
+        assert view is not None
+        move_to_storage(self, storage_of(part), view.rebased(None))
+        count_write(self)
         return self
+
+
+def _memory(tensor: Tensor) -> Tensor:
+    """All of the memory that a tensor lies in, one element after the other."""
+    whole = _in_elements_of(whole_storage(tensor), tensor.dtype)
+    return whole if whole.dim() == 1 else view_as_shape(whole, (whole.numel(),))
+
+
+Resizing.to = _resized
+
+
+def _is_shared(tensor: Tensor) -> bool:
+    """Whether a program has more tensors, or a storage object, that show a tensor's memory. Looks through all its objects."""
+    gc.collect()
+    holders: list[object] = [root_of(tensor)]
+    holders += [each for each in gc.get_referrers(holders[0]) if isinstance(each, DetachedStorage)]
+    for holder in holders:
+        found = gc.get_referrers(holder)
+        for each in found:
+            if isinstance(each, (Tensor, UntypedStorage)) and each is not tensor:
+                # A base that only its views know is none of the program's. Known here: by the list, the name and the call.
+                views = sum(isinstance(by, View) for by in gc.get_referrers(each))
+                if sys.getrefcount(each) > 3 + views:
+                    return True
+    return False
 
 
 @op(
