@@ -134,7 +134,7 @@ class FakeTensor(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> Any:
-        mode = next(each.fake_mode for each in _tensors((args, kwargs)) if isinstance(each, FakeTensor))
+        mode = next(leaf.fake_mode for leaf in _tensors((args, kwargs)) if isinstance(leaf, FakeTensor))
         with mode:
             return func(*args, **(kwargs or {}))
 
@@ -231,13 +231,13 @@ class FakeTensorMode(TorchDispatchMode):
             fakes[id(storage_of(elem)), id(view_record(elem))] = fake  # pyright: ignore[reportArgumentType]
             return elem
 
-        given, keywords = tree_map(take_out, args), tree_map(take_out, kwargs)
+        fake_args, keywords = tree_map(take_out, args), tree_map(take_out, kwargs)
         with undispatched():
-            result = func(*given, **keywords)
+            result = func(*fake_args, **keywords)
         if func._signature is not None and func._signature.schema.is_mutable:
             args[0].constant = None
             return args[0]
-        return tree_map(lambda each: FakeTensor(self, each, device) if isinstance(each, Tensor) else each, result)
+        return tree_map(lambda leaf: FakeTensor(self, leaf, device) if isinstance(leaf, Tensor) else leaf, result)
 
     def _known(self, tensor: Tensor) -> Tensor:
         if isinstance(tensor, FakeTensor):
@@ -252,14 +252,14 @@ class FakeTensorMode(TorchDispatchMode):
                 if tensor.fake_mode is not self:
                     raise AssertionError("Mixing fake modes NYI")
             elif not self.allow_non_fake_inputs:
-                shown = ", ".join(repr(each) if isinstance(each, FakeTensor) else "tensor([...])" for each in tensors)
-                raise AssertionError(_NOT_FAKE.format(func, shown))
+                texts = ", ".join(repr(leaf) if isinstance(leaf, FakeTensor) else "tensor([...])" for leaf in tensors)
+                raise AssertionError(_NOT_FAKE.format(func, texts))
 
     def _device_of(self, func: Any, kwargs: Kwargs, tensors: Iterable[Tensor]) -> devices.device:
         """The device of the results: the one asked for, or that of the tensors; a number on the CPU goes with any."""
-        asked = kwargs.get("device")
-        if asked is not None:
-            return asked if isinstance(asked, devices.device) else devices.device(asked)  # pyright: ignore[reportArgumentType]
+        target = kwargs.get("device")
+        if target is not None:
+            return target if isinstance(target, devices.device) else devices.device(target)  # pyright: ignore[reportArgumentType]
         common: devices.device | None = None
         is_number = False
         for tensor in tensors:

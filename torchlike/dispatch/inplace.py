@@ -175,12 +175,12 @@ def _beside(tensor: Tensor, result: Tensor) -> Tensor:
 
     If only the result lies on a mesh, the tensor is moved to that mesh instead.
     """
-    mine, theirs = tensor._aval.placement, result._aval.placement
+    mine, result_placement = tensor._aval.placement, result._aval.placement
     if isinstance(mine, Meshed):
         return move(result, mine)
-    if isinstance(theirs, Meshed) and mine.platform == theirs.platform:
+    if isinstance(result_placement, Meshed) and mine.platform == result_placement.platform:
         storage = tensor._storage
-        storage.value = moved_value(storage.read(), theirs.home)
+        storage.value = moved_value(storage.read(), result_placement.home)
         storage.content_version += 1
         return result
     return result.to(tensor.device)  # pyright: ignore[reportAttributeAccessIssue]

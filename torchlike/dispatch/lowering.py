@@ -158,11 +158,11 @@ def result_type_of(tensors: list[Aval], numbers: Sequence[object]) -> dtypes.dty
     by_rank: list[dtypes.dtype | None] = [None, None, None]  # with dimensions, without, Python numbers
     for aval in tensors:
         rank = 0 if aval.shape else 1
-        common, mine = by_rank[rank], tensor_meta(aval).dtype
-        by_rank[rank] = mine if common is None else dtypes.promote_types(common, mine)
+        common, own_dtype = by_rank[rank], tensor_meta(aval).dtype
+        by_rank[rank] = own_dtype if common is None else dtypes.promote_types(common, own_dtype)
     for number in numbers:
-        common, mine = by_rank[2], dtypes.of_number(number)
-        by_rank[2] = mine if common is None else dtypes.promote_types(common, mine)
+        common, own_dtype = by_rank[2], dtypes.of_number(number)
+        by_rank[2] = own_dtype if common is None else dtypes.promote_types(common, own_dtype)
     result: dtypes.dtype | None = None
     for candidate in by_rank:
         if candidate is None:

@@ -26,12 +26,12 @@ def is_integer(value: object) -> bool:
     return isinstance(value, Tensor) and value.numel() == 1 and value.dtype.category <= dtypes.INTEGER
 
 
-def size_of(name: str, size: tuple[object, ...], argument: str = "size", spread: bool = True) -> tuple[int, ...]:
+def size_of(name: str, size: tuple[object, ...], argument: str = "size", is_variadic: bool = True) -> tuple[int, ...]:
     """A shape from ``f(2, 3)`` or ``f((2, 3))``; PyTorch's errors for what is none.
 
     Args:
         size: the positional arguments as they were given.
-        spread: whether the sizes may be given one by one.
+        is_variadic: whether the sizes may be given one by one.
     """
     if not size:
         raise TypeError(f'{name}() missing 1 required positional arguments: "{argument}"')
@@ -41,7 +41,7 @@ def size_of(name: str, size: tuple[object, ...], argument: str = "size", spread:
             raise TypeError(f"{name}() takes 1 positional argument but {len(size)} were given")
         entries: Any = first
     else:
-        if not spread or not is_integer(first):
+        if not is_variadic or not is_integer(first):
             raise TypeError(
                 f"{name}(): argument '{argument}' (position 1) must be tuple of ints, not {type_name(first)}"
             )

@@ -57,11 +57,11 @@ def _parameters(function: Callable[..., object], method: bool, out: bool) -> str
     parameters = list(inspect.signature(function).parameters.values())[1 if method else 0 :]
     for p in parameters:
         type_text = annotation(p.annotation)
-        spread = p.annotation == "Dims" and p is parameters[0] and method  # x.permute(1, 0) or x.permute((1, 0))
+        is_variadic = p.annotation == "Dims" and p is parameters[0] and method  # x.permute(1, 0) or x.permute((1, 0))
         if p.kind is p.VAR_KEYWORD:
             continue
-        if p.kind is p.VAR_POSITIONAL or spread:
-            parts.append(f"*{p.name}: {'_Ints' if spread else type_text}")
+        if p.kind is p.VAR_POSITIONAL or is_variadic:
+            parts.append(f"*{p.name}: {'_Ints' if is_variadic else type_text}")
             keyword_only = True
             continue
         if p.kind is p.KEYWORD_ONLY and not keyword_only:

@@ -157,9 +157,9 @@ class Hub:
 
     def _give_up(self, key: tuple[str, int], round_: Round) -> None:
         """Answers the ranks that wait for a rank that has ended."""
-        lost = [rank for rank in round_.missing() if rank in self.gone]
-        if lost:
-            round_.reply("error", "; ".join(self.gone[rank] for rank in lost))
+        missing_ranks = [rank for rank in round_.missing() if rank in self.gone]
+        if missing_ranks:
+            round_.reply("error", "; ".join(self.gone[rank] for rank in missing_ranks))
             del self.rounds[key]
 
     def _ask(self, peer: Peer, message: dict[str, Any]) -> None:

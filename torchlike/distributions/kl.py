@@ -302,16 +302,16 @@ def _lowrank_trace(q: Any, matrix: Tensor) -> Tensor:
     return (matrix.pow(2) / diagonal.unsqueeze(-1)).sum((-2, -1)) - _squared(q._capacitance_tril, through)
 
 
-def _gaussian_divergence(spread: Tensor, trace: Tensor, distance: Tensor, p: Any) -> Tensor:
-    return 0.5 * (spread + trace + distance - p.event_shape[0])
+def _gaussian_divergence(log_ratio: Tensor, trace: Tensor, distance: Tensor, p: Any) -> Tensor:
+    return 0.5 * (log_ratio + trace + distance - p.event_shape[0])
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
 def _(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
     _check_sizes(p, q, "Multivariate Normals")
     tril_p, tril_q = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
-    spread = 2 * (log_determinant(tril_q) - log_determinant(tril_p))
-    return _gaussian_divergence(spread, _squared(tril_q, tril_p), squared_distance(tril_q, q.loc - p.loc), p)
+    log_ratio = 2 * (log_determinant(tril_q) - log_determinant(tril_p))
+    return _gaussian_divergence(log_ratio, _squared(tril_q, tril_p), squared_distance(tril_q, q.loc - p.loc), p)
 
 
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
@@ -319,9 +319,9 @@ def _(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     _check_sizes(p, q, "(Low Rank) Multivariate Normals")
     factor, diagonal = q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag
     tril = p._unbroadcasted_scale_tril
-    spread = lowrank_log_determinant(diagonal, q._capacitance_tril) - 2 * log_determinant(tril)
+    log_ratio = lowrank_log_determinant(diagonal, q._capacitance_tril) - 2 * log_determinant(tril)
     distance = lowrank_squared_distance(factor, diagonal, q.loc - p.loc, q._capacitance_tril)
-    return _gaussian_divergence(spread, _lowrank_trace(q, tril), distance, p)
+    return _gaussian_divergence(log_ratio, _lowrank_trace(q, tril), distance, p)
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
@@ -329,22 +329,22 @@ def _(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor:
     _check_sizes(p, q, "(Low Rank) Multivariate Normals")
     tril = q._unbroadcasted_scale_tril
     factor, diagonal = p._unbroadcasted_cov_factor, p._unbroadcasted_cov_diag
-    spread = 2 * log_determinant(tril) - lowrank_log_determinant(diagonal, p._capacitance_tril)
+    log_ratio = 2 * log_determinant(tril) - lowrank_log_determinant(diagonal, p._capacitance_tril)
     trace = _squared(tril, factor) + _squared(tril, diagonal.sqrt().diag_embed())
-    return _gaussian_divergence(spread, trace, squared_distance(tril, q.loc - p.loc), p)
+    return _gaussian_divergence(log_ratio, trace, squared_distance(tril, q.loc - p.loc), p)
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
 def _(p: LowRankMultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     _check_sizes(p, q, "Low Rank Multivariate Normals")
     factor, diagonal = q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag
-    spread = lowrank_log_determinant(diagonal, q._capacitance_tril) - lowrank_log_determinant(
+    log_ratio = lowrank_log_determinant(diagonal, q._capacitance_tril) - lowrank_log_determinant(
         p._unbroadcasted_cov_diag, p._capacitance_tril
     )
     trace = _lowrank_trace(q, p._unbroadcasted_cov_factor)
     trace = trace + _lowrank_trace(q, p._unbroadcasted_cov_diag.sqrt().diag_embed())
     distance = lowrank_squared_distance(factor, diagonal, q.loc - p.loc, q._capacitance_tril)
-    return _gaussian_divergence(spread, trace, distance, p)
+    return _gaussian_divergence(log_ratio, trace, distance, p)
 
 
 # ---- p and q of two families: minus the entropy of p, minus the mean of log q, which follows from one or two moments of p

@@ -18,7 +18,7 @@ _WHY = (
 )
 
 
-def _refuse(*arguments: object, **named: object) -> NoReturn:
+def _refuse(*arguments: object, **keywords: object) -> NoReturn:
     raise RuntimeError(_WHY)
 
 

@@ -113,11 +113,11 @@ class Skeleton:
         leaves = [from_jax(leaf) if isinstance(leaf, jax.Array) else leaf for leaf in leaves]
         leaves = [from_host(leaf.copy()) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
         fixed = tuple(None if isinstance(leaf, Tensor) else leaf for leaf in leaves)
-        wide = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
-        key = structure, tuple((type(leaf), leaf) for leaf in fixed), wide
+        has_64_bits = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
+        key = structure, tuple((type(leaf), leaf) for leaf in fixed), has_64_bits
         call = self._calls.get(key)
         if call is None:
-            call = self._calls[key] = Call(self, structure, fixed, wide)
+            call = self._calls[key] = Call(self, structure, fixed, has_64_bits)
         tensor_args = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         outs = apply(_CALL, ([*tensors, *tensor_args], call))
         count = call.result.num_leaves
@@ -139,15 +139,15 @@ class Call:
     result: Any = None  # the tree structure of the module's result
     changed: Any = None  # the numbers of the places whose variables get new values
 
-    def __init__(self, skeleton: Skeleton, structure: Any, fixed: tuple[object, ...], wide: bool) -> None:
-        self.skeleton, self.structure, self.fixed, self.wide = skeleton, structure, fixed, wide
+    def __init__(self, skeleton: Skeleton, structure: Any, fixed: tuple[object, ...], has_64_bits: bool) -> None:
+        self.skeleton, self.structure, self.fixed, self.has_64_bits = skeleton, structure, fixed, has_64_bits
 
     def __call__(self, arrays: list[Any]) -> list[Any]:
         """Calls the module on arrays: first those of the variables, then those of the arguments."""
         # flax expects JAX's default, which has no 64-bit types. They are switched on only if an argument is a double.
         doubles = any(array.dtype in (np.float64, np.complex128) for array in arrays)
-        with jax.enable_x64(self.wide or doubles):
-            if not (self.wide or doubles):
+        with jax.enable_x64(self.has_64_bits or doubles):
+            if not (self.has_64_bits or doubles):
                 arrays = [_narrow(array) for array in arrays]
             # A variable that the call does not change keeps this object, so identity shows the changed ones.
             arrays = [jnp.asarray(array) for array in arrays]

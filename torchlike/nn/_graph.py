@@ -269,7 +269,7 @@ def _init(module: object, attributes: Iterable[tuple[Any, Any]]) -> None:
             own[table] = {n: None if v is None else _tensor_of(v, dtype_by_name[n]) for n, v in own[table].items()}
 
 
-def _tensor_of(variable: Any, wide: Any = None) -> Tensor:
+def _tensor_of(variable: Any, dtype64: Any = None) -> Tensor:
     """Returns the tensor of a variable that flax passes: its own tensor, or a new one if flax made the variable.
 
     Args:
@@ -278,8 +278,8 @@ def _tensor_of(variable: Any, wide: Any = None) -> Tensor:
     tensor_variable = variable
     if not isinstance(variable, _TensorVariable):
         tensor_variable = (Param if isinstance(variable, nnx.Param) else Variable)(variable.get_raw_value())
-    if wide is not None and tensor_variable._tensor is None and hasattr(tensor_variable._content, "dtype"):
-        object.__setattr__(tensor_variable, "_content", _widened(tensor_variable._content, wide))
+    if dtype64 is not None and tensor_variable._tensor is None and hasattr(tensor_variable._content, "dtype"):
+        object.__setattr__(tensor_variable, "_content", _widened(tensor_variable._content, dtype64))
     return tensor_variable.tensor
 
 

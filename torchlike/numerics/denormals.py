@@ -45,8 +45,8 @@ def _number(x: Array) -> Array:
 
 def _is_zero(integers: Array) -> Array:
     """``integers == 0``, computed in floats: LLVM would turn the plain form into a comparison of the original float with zero."""
-    wide = jnp.float64 if integers.dtype == np.int64 else jnp.float32
-    return jnp.abs(integers.astype(wide) * jnp.asarray(0.7, wide)) < jnp.asarray(0.3, wide)
+    float_dtype = jnp.float64 if integers.dtype == np.int64 else jnp.float32
+    return jnp.abs(integers.astype(float_dtype) * jnp.asarray(0.7, float_dtype)) < jnp.asarray(0.3, float_dtype)
 
 
 def order(x: Array, nan_first: bool = False) -> Array:

@@ -119,10 +119,10 @@ class Update(Operation):
             param, grad = _as_real(param), _as_real(grad)
             state = {n: _as_real(s) if jnp.iscomplexobj(s) else s for n, s in state.items()}
         dtypes = {name: array.dtype for name, array in state.items()}
-        wide = self._dtype_of_step(param, state)
-        state = {n: s if n in SCALAR_STATES else s.astype(wide) for n, s in state.items()}
-        chain = self.make(wide, first, **numbers, **flags)
-        new_param, new_state = apply_to(chain, param.astype(wide), grad.astype(wide), state, leaves)
+        step_dtype = self._dtype_of_step(param, state)
+        state = {n: s if n in SCALAR_STATES else s.astype(step_dtype) for n, s in state.items()}
+        chain = self.make(step_dtype, first, **numbers, **flags)
+        new_param, new_state = apply_to(chain, param.astype(step_dtype), grad.astype(step_dtype), state, leaves)
         new_param = new_param.astype(param.dtype)
         new_state = {name: array.astype(dtypes[name]) for name, array in new_state.items()}  # it is written in place
         if is_complex:
@@ -136,7 +136,7 @@ class Update(Operation):
         Raises:
             RuntimeError: PyTorch refuses such a step.
         """
-        wide = expected = from_numpy_dtype(param.dtype)
+        step_dtype = expected = from_numpy_dtype(param.dtype)
         for name in sorted(state, key=self.interpolated.count, reverse=True):
             own = from_numpy_dtype(state[name].dtype)
             if name in SCALAR_STATES or own is expected:
@@ -146,8 +146,8 @@ class Update(Operation):
             if name in self.interpolated:
                 names = C_NAMES[own.name], C_NAMES[expected.name]
                 raise RuntimeError(f"expected dtype {names[0]} for `end` but got dtype {names[1]}")
-            wide = promote_types(wide, own)
-        return wide.numpy
+            step_dtype = promote_types(step_dtype, own)
+        return step_dtype.numpy
 
 
 def _as_real(array: Array) -> Array:

@@ -87,8 +87,12 @@ def _step_by(
 
 
 def _root_mean_square(array: Array) -> Array:
-    wide = array.astype(jnp.float64 if array.dtype == jnp.float64 else jnp.float32)  # float16 overflows when squared
-    return jnp.sqrt(jnp.sum(wide * wide)).astype(jnp.float64) / array.size**0.5  # PyTorch divides on the host
+    float32_array = array.astype(
+        jnp.float64 if array.dtype == jnp.float64 else jnp.float32
+    )  # float16 overflows when squared
+    return (
+        jnp.sqrt(jnp.sum(float32_array * float32_array)).astype(jnp.float64) / array.size**0.5
+    )  # PyTorch divides on the host
 
 
 _MATRIX = ("step", "row_var", "col_var")

@@ -42,8 +42,8 @@ def random(generator: Generator, shape: Shape, dtype: DTypeLike) -> np.ndarray:
     else:
         require_kernel(not count, "random_kernel_cpu", dtype)
         return np.empty(shape, dtype)
-    wide = dtype.itemsize == 8
-    words = generator.stream.words64(count) if wide else generator.stream.words32(count)
+    is_64_bit = dtype.itemsize == 8
+    words = generator.stream.words64(count) if is_64_bit else generator.stream.words32(count)
     return as_dtype((words % words.dtype.type(int(largest) + 1)).astype(np.int64), dtype).reshape(shape)
 
 

@@ -118,12 +118,12 @@ def _product_with_dense(sparse: Tensor, dense: Tensor) -> Tensor:
     content = parts(sparse)
     shape = content.pattern.shape
     try:
-        wide = dense.expand(shape)
+        expanded = dense.expand(shape)
     except RuntimeError:
         raise RuntimeError(
             f"mul(sparse, dense): the dense tensor of shape {list(dense.shape)} does not broadcast to {list(shape)}"
         ) from None
-    factors = gathered(wide, coo_index(content.pattern), "MulBackward0")
+    factors = gathered(expanded, coo_index(content.pattern), "MulBackward0")
     return assembled(content.pattern, values_of(sparse) * factors, content.coalesced, "MulBackward0")
 
 

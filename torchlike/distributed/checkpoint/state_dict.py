@@ -56,8 +56,8 @@ def _inner(model: Any) -> Any:
 def _given_out(value: object, options: StateDictOptions) -> Any:
     if not isinstance(value, Tensor):
         return value
-    spread = isinstance(value._aval.placement, Meshed)
-    if options.cpu_offload or (options.full_state_dict and spread):
+    is_distributed = isinstance(value._aval.placement, Meshed)
+    if options.cpu_offload or (options.full_state_dict and is_distributed):
         own: Any = value.detach()  # pyright: ignore[reportAttributeAccessIssue]
         return move(own, CPU) if options.cpu_offload else own.full_tensor()
     return value

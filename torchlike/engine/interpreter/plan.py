@@ -241,7 +241,7 @@ class Builder:
             yield from ((function, inputs, output) for function, inputs, output, _ in calls)
             return
         last_use = {reference: n for n, (_, inputs, *_) in enumerate(calls) for reference in inputs}
-        shown = {r for function, inputs, *_ in calls if function.__class__ is not np.ufunc for r in inputs}
+        non_ufunc_inputs = {r for function, inputs, *_ in calls if function.__class__ is not np.ufunc for r in inputs}
         for n, (function, inputs, output, _) in enumerate(calls):
             kind = None if isinstance(output, list) else self.large.get(output)
             if kind is not None:
@@ -249,7 +249,7 @@ class Builder:
                     if (
                         self.large.get(reference) == kind
                         and last_use[reference] == n
-                        and reference not in shown
+                        and reference not in non_ufunc_inputs
                         and reference not in outputs
                     ):
                         function = _into(function, place)

@@ -133,9 +133,9 @@ def _conv(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedD
         if batch_groups > 1:
             x = x.reshape(groups, count, -1, *sizes).swapaxes(0, 1).reshape(count, channels, *sizes)
         if not plain:
-            wide = np.zeros((count, channels, *padded), dtype)
-            wide[inside] = x
-            x = wide
+            images = np.zeros((count, channels, *padded), dtype)
+            images[inside] = x
+            x = images
         w = w.transpose(order_w).reshape(groups, filters // groups, group_channels, prod(kernel))
         if by_kernel:
             out = None

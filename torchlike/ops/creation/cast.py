@@ -90,9 +90,9 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         names = ("device", "dtype", "non_blocking", "copy")
     parameter_names = {"device", "dtype", "non_blocking", "copy", "memory_format", "other"}
     if len(args) > len(names) or not kwargs.keys() <= parameter_names or any(n in kwargs for n in names[: len(args)]):
-        got = [type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()]
+        types = [type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()]
         raise TypeError(
-            f"to() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of:\n"
+            f"to() received an invalid combination of arguments - got ({', '.join(types)}), but expected one of:\n"
             " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
             "torch.memory_format memory_format = None)\n"
             " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"

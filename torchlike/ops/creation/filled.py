@@ -41,8 +41,10 @@ def filled(size: Sequence[int], value: Number, dtype: Dtype, placement: Placemen
 @op(name="_arange", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
 def arange_values(start: Number, step: Number, count: int, dtype: Dtype, placement: Placement) -> Array:
     """``start + i * step``, computed in 64 bits and rounded once, as PyTorch does."""
-    wide = jnp.int64 if dtype.category == dtypes.INTEGER else jnp.float64
-    return (jnp.asarray(start, wide) + jnp.asarray(step, wide) * lax.iota(wide, count)).astype(dtype.numpy)
+    wide_dtype = jnp.int64 if dtype.category == dtypes.INTEGER else jnp.float64
+    return (jnp.asarray(start, wide_dtype) + jnp.asarray(step, wide_dtype) * lax.iota(wide_dtype, count)).astype(
+        dtype.numpy
+    )
 
 
 def _rounding(dtype: Dtype) -> Callable[[Array], Array]:
@@ -103,7 +105,7 @@ def zeros(
     device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    **named: object,
+    **keywords: object,
 ) -> Tensor:
     """A tensor of this shape filled with 0; the sizes may be given one by one or as a tuple.
 
@@ -111,7 +113,7 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    shape = _shape("zeros", size, named)
+    shape = _shape("zeros", size, keywords)
     return _constant("zeros", 0, shape, out, dtype, layout, device, requires_grad)
 
 
@@ -124,14 +126,14 @@ def ones(
     device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    **named: object,
+    **keywords: object,
 ) -> Tensor:
     """A tensor of this shape filled with 1; the sizes may be given one by one or as a tuple.
 
     >>> torch.ones(2, dtype=torch.int64)
     tensor([1, 1])
     """
-    shape = _shape("ones", size, named)
+    shape = _shape("ones", size, keywords)
     return _constant("ones", 1, shape, out, dtype, layout, device, requires_grad)
 
 
@@ -145,23 +147,23 @@ def empty(
     pin_memory: bool = False,
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
-    **named: object,
+    **keywords: object,
 ) -> Tensor:
     """A tensor of this shape whose elements mean nothing yet (they are 0).
 
     >>> torch.empty(2, 3).shape
     torch.Size([2, 3])
     """
-    shape = _shape("empty", size, named)
+    shape = _shape("empty", size, keywords)
     return _constant("empty", 0, shape, out, dtype, layout, device, requires_grad)
 
 
-def _shape(name: str, size: tuple[object, ...], named: Mapping[str, object]) -> tuple[int, ...]:
+def _shape(name: str, size: tuple[object, ...], keywords: Mapping[str, object]) -> tuple[int, ...]:
     """The shape from positional arguments or from ``size=``."""
-    if named:
-        if not size and list(named) == ["size"]:
-            return size_of(name, (named["size"],), spread=False)
-        wrong = next((k for k in named if k != "size"), None)
+    if keywords:
+        if not size and list(keywords) == ["size"]:
+            return size_of(name, (keywords["size"],), is_variadic=False)
+        wrong = next((k for k in keywords if k != "size"), None)
         if wrong is None:
             raise TypeError(f"{name}() got multiple values for argument 'size'")
         raise TypeError(f"{name}() got an unexpected keyword argument '{wrong}'")
@@ -188,7 +190,7 @@ def full(
     Raises:
         RuntimeError: the number does not fit the dtype.
     """
-    shape = size_of("full", (size,), spread=False)
+    shape = size_of("full", (size,), is_variadic=False)
     value = _number("full", "fill_value", 2, fill_value)
     if dtype is None and out is None:
         dtype = dtypes.of_number(value)
@@ -364,14 +366,14 @@ def new_zeros(
     requires_grad: bool = False,
     layout: Layout | None = None,
     pin_memory: bool = False,
-    **named: object,
+    **keywords: object,
 ) -> Tensor:
     """Zeros of the given shape in this tensor's dtype and on its device.
 
     >>> torch.tensor([1, 2]).new_zeros(3)
     tensor([0, 0, 0])
     """
-    return _new(self, "new_zeros", _shape("new_zeros", size, named), 0, dtype, layout, device, requires_grad)
+    return _new(self, "new_zeros", _shape("new_zeros", size, keywords), 0, dtype, layout, device, requires_grad)
 
 
 @composite(forms=Form.METHOD)
@@ -383,14 +385,14 @@ def new_ones(
     requires_grad: bool = False,
     layout: Layout | None = None,
     pin_memory: bool = False,
-    **named: object,
+    **keywords: object,
 ) -> Tensor:
     """Ones of the given shape in this tensor's dtype and on its device.
 
     >>> torch.tensor([1, 2]).new_ones(3)
     tensor([1, 1, 1])
     """
-    return _new(self, "new_ones", _shape("new_ones", size, named), 1, dtype, layout, device, requires_grad)
+    return _new(self, "new_ones", _shape("new_ones", size, keywords), 1, dtype, layout, device, requires_grad)
 
 
 @composite(forms=Form.METHOD)
@@ -402,10 +404,10 @@ def new_empty(
     requires_grad: bool = False,
     layout: Layout | None = None,
     pin_memory: bool = False,
-    **named: object,
+    **keywords: object,
 ) -> Tensor:
     """A tensor of the given shape in this one's dtype and on its device; its elements mean nothing yet (they are 0)."""
-    return _new(self, "new_empty", _shape("new_empty", size, named), 0, dtype, layout, device, requires_grad)
+    return _new(self, "new_empty", _shape("new_empty", size, keywords), 0, dtype, layout, device, requires_grad)
 
 
 @composite(forms=Form.METHOD)
@@ -425,7 +427,7 @@ def new_full(
     >>> torch.tensor([1, 2]).new_full((3,), 3.5)
     tensor([3, 3, 3])
     """
-    shape = size_of("new_full", (size,), spread=False)
+    shape = size_of("new_full", (size,), is_variadic=False)
     value = _number("new_full", "fill_value", 2, fill_value)
     return _new(self, "new_full", shape, value, dtype, layout, device, requires_grad)
 
@@ -449,7 +451,7 @@ def empty_strided(
     Raises:
         RuntimeError: not one stride for each size, or a negative one.
     """
-    shape, steps = size_of("empty_strided", (size,), spread=False), tuple(int(s) for s in stride)
+    shape, steps = size_of("empty_strided", (size,), is_variadic=False), tuple(int(s) for s in stride)
     if len(shape) != len(steps):
         raise RuntimeError(
             f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})"
@@ -478,7 +480,7 @@ def empty_permuted(
     >>> torch.empty_permuted((2, 3), (1, 0)).stride()
     (1, 2)
     """
-    shape, order = size_of("empty_permuted", (size,), spread=False), [int(d) for d in physical_layout]
+    shape, order = size_of("empty_permuted", (size,), is_variadic=False), [int(d) for d in physical_layout]
     if len(order) != len(shape):
         raise RuntimeError(
             f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {len(shape)} is not "
@@ -538,7 +540,7 @@ def arange(
     device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    **named: object,
+    **keywords: object,
 ) -> Tensor:
     """``start, start + step, ...`` up to but not including ``end``: ``arange(end)``, ``arange(start, end, step=1)``.
 
@@ -548,14 +550,14 @@ def arange(
     Raises:
         RuntimeError: the step is 0 or leads away from the end, or a bound is not finite.
     """
-    names = ["end"] if len(bounds) == 1 and "end" not in named else ["start", "end", "step"]
+    names = ["end"] if len(bounds) == 1 and "end" not in keywords else ["start", "end", "step"]
     bounds_by_name = dict(zip(names, bounds, strict=False))
-    for key, value in named.items():
+    for key, value in keywords.items():
         if key not in ("start", "end", "step"):
             raise TypeError(f"arange() got an unexpected keyword argument '{key}'")
         bounds_by_name[key] = value
     if "end" not in bounds_by_name or len(bounds) > 3:
-        got = ", ".join([type_name(b) for b in bounds] + [f"{k}={type_name(v)}" for k, v in named.items()])
+        got = ", ".join([type_name(b) for b in bounds] + [f"{k}={type_name(v)}" for k, v in keywords.items()])
         raise TypeError(f"arange() received an invalid combination of arguments - got ({got}), but expected {_ARANGE}")
     for position, key in enumerate(names):
         if key in bounds_by_name:
@@ -736,8 +738,8 @@ def logspace(
     start, end, kind = _spacing("logspace", start, end, steps, dtype, out)
     placement = placement_of(device, layout)
     if int(steps) == 1:  # of the end as it was given, in double precision
-        wide = dtypes.complex128 if kind.is_complex else dtypes.float64
-        result = spaced_by_powers(exponent, exponent, 1, base, wide, placement).to(kind)
+        wide_dtype = dtypes.complex128 if kind.is_complex else dtypes.float64
+        result = spaced_by_powers(exponent, exponent, 1, base, wide_dtype, placement).to(kind)
     else:
         result = spaced_by_powers(start, end, int(steps), base, kind, placement)
     return require_grad(result if out is None else fill(out, result), requires_grad)

@@ -115,7 +115,7 @@ def set_rng_state(new_state: object) -> None:  # for `Tensor`, the dispatcher wo
 
 @contextlib.contextmanager
 def fork_rng(
-    devices: object = None, enabled: bool = True, device_type: str = "cuda", **named: object
+    devices: object = None, enabled: bool = True, device_type: str = "cuda", **keywords: object
 ) -> Iterator[None]:
     """Within the context random numbers may be drawn, and afterwards the generator is as it was before."""
     if not enabled:
@@ -149,7 +149,7 @@ def _fresh(
     name: str,
     draw: Callable[..., np.ndarray],
     size: tuple[object, ...],
-    named: Mapping[str, object],
+    keywords: Mapping[str, object],
     generator: Generator | None,
     out: Tensor | None,
     dtype: Dtype | None,
@@ -157,11 +157,11 @@ def _fresh(
     device: DeviceLike | None,
     requires_grad: bool,
 ) -> Tensor:
-    if named:
-        if size or list(named) != ["size"]:
-            wrong = next((k for k in named if k != "size"), "size")
+    if keywords:
+        if size or list(keywords) != ["size"]:
+            wrong = next((k for k in keywords if k != "size"), "size")
             raise TypeError(f"{name}() got an unexpected keyword argument '{wrong}'")
-        size = (named["size"],)
+        size = (keywords["size"],)
     shape = size_of(name, size)
     kind = dtype_of(name, dtype, None if out is None else out.dtype)
     result = from_value(drawn(draw, _generator(generator), shape, kind.numpy, placement_of(device, layout)))
@@ -178,7 +178,7 @@ def rand(
     device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
-    **named: object,
+    **keywords: object,
 ) -> Tensor:
     """Numbers drawn uniformly from [0, 1).
 
@@ -186,7 +186,7 @@ def rand(
     >>> torch.rand(3)
     tensor([0.4963, 0.7682, 0.0885])
     """
-    return _fresh("rand", sampling.uniform, size, named, generator, out, dtype, layout, device, requires_grad)
+    return _fresh("rand", sampling.uniform, size, keywords, generator, out, dtype, layout, device, requires_grad)
 
 
 @composite(forms=Form.FUNCTION)
@@ -199,7 +199,7 @@ def randn(
     device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
-    **named: object,
+    **keywords: object,
 ) -> Tensor:
     """Numbers drawn from the normal distribution of mean 0 and variance 1.
 
@@ -207,7 +207,7 @@ def randn(
     >>> torch.randn(3)
     tensor([ 1.5410, -0.2934, -2.1788])
     """
-    return _fresh("randn", sampling.normal, size, named, generator, out, dtype, layout, device, requires_grad)
+    return _fresh("randn", sampling.normal, size, keywords, generator, out, dtype, layout, device, requires_grad)
 
 
 @composite(forms=Form.FUNCTION)
@@ -220,7 +220,7 @@ def randint(
     device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
-    **named: object,
+    **keywords: object,
 ) -> Tensor:
     """Integers from ``low`` to ``high - 1``: ``randint(high, size)`` or ``randint(low, high, size)``.
 
@@ -228,32 +228,36 @@ def randint(
     >>> torch.randint(10, (4,))
     tensor([4, 9, 3, 0])
     """
-    low, high, size = _bounds("randint", bounds, named, last="size")
-    shape = size_of("randint", (size,), spread=False)
+    low, high, size = _bounds("randint", bounds, keywords, last="size")
+    shape = size_of("randint", (size,), is_variadic=False)
     kind = dtype_of("randint", dtype, dtypes.int64 if out is None else out.dtype)
     place = placement_of(device, layout)
     result = from_value(drawn(sampling_integers.randint, _generator(generator), shape, kind.numpy, place, low, high))
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
-def _bounds(name: str, bounds: tuple[Any, ...], named: dict[str, object], last: str | None) -> tuple[int, int, object]:
+def _bounds(
+    name: str, bounds: tuple[Any, ...], keywords: dict[str, object], last: str | None
+) -> tuple[int, int, object]:
     """``low``, ``high`` and what comes last, from ``(high, last)`` or ``(low, high, last)``."""
     bounds = list(bounds)  # pyright: ignore[reportAssignmentType]
     tail = None
     if last is not None:
-        if last in named:
-            tail = named.pop(last)
+        if last in keywords:
+            tail = keywords.pop(last)
         elif bounds:
             tail = bounds.pop()  # pyright: ignore[reportAttributeAccessIssue]
-    numbers = dict(zip(["high"] if len(bounds) == 1 and "high" not in named else ["low", "high"], bounds, strict=False))
-    for key, value in named.items():
+    numbers = dict(
+        zip(["high"] if len(bounds) == 1 and "high" not in keywords else ["low", "high"], bounds, strict=False)
+    )
+    for key, value in keywords.items():
         if key not in ("low", "high"):
             raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
         numbers[key] = value
     if "high" not in numbers or len(bounds) > 2 or (last is not None and tail is None):
-        got = ", ".join(type_name(v) for v in bounds)
+        types = ", ".join(type_name(v) for v in bounds)
         raise TypeError(
-            f"{name}() received an invalid combination of arguments - got ({got}), but expected (int high, tuple of ints size) or "
+            f"{name}() received an invalid combination of arguments - got ({types}), but expected (int high, tuple of ints size) or "
             "(int low, int high, tuple of ints size)"
         )
     for key, value in numbers.items():
@@ -356,10 +360,10 @@ def randint_like(
     pin_memory: bool = False,
     requires_grad: bool = False,
     memory_format: MemoryFormat | None = None,
-    **named: object,
+    **keywords: object,
 ) -> Tensor:
     """Integers from ``low`` to ``high - 1``, in the shape, dtype and place of another tensor."""
-    low, high, _ = _bounds("randint_like", bounds, named, last=None)
+    low, high, _ = _bounds("randint_like", bounds, keywords, last=None)
     options = (dtype, layout, device, requires_grad, generator)
     return _like(input, "randint_like", sampling_integers.randint, options, low, high)
 
@@ -391,7 +395,7 @@ def normal(
     if not tensors:
         if size is None:
             raise TypeError('normal() missing 1 required positional arguments: "size"')
-        shape = size_of("normal", (size,), spread=False)
+        shape = size_of("normal", (size,), is_variadic=False)
         kind = dtype_of("normal", dtype, None if out is None else out.dtype)
         placement = placement_of(device, layout)
         if placement is META:
@@ -516,13 +520,13 @@ def _draw_into(
 
 @composite(forms=Form.METHOD)
 def uniform_(
-    self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None, **named: Any
+    self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None, **keywords: Any
 ) -> Tensor:
     """Fills the tensor with numbers drawn uniformly from [from, to)."""
-    if "from" in named:  # no parameter can have that name in Python
-        from_ = named.pop("from")
-    if named:
-        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(named))}'")
+    if "from" in keywords:  # no parameter can have that name in Python
+        from_ = keywords.pop("from")
+    if keywords:
+        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(keywords))}'")
     return _draw_into(self, "UniformBackward0", sampling.uniform, generator, float(from_), float(to))
 
 
@@ -571,14 +575,14 @@ def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | 
 
 
 @composite(forms=Form.METHOD)
-def random_(self: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
+def random_(self: Tensor, *bounds: Any, generator: Generator | None = None, **keywords: Any) -> Tensor:
     """Fills the tensor with integers: ``random_()`` up to the dtype's largest, ``random_(to)``, ``random_(from, to)``.
 
     >>> torch.empty(4, dtype=torch.int64).random_(0, 1)
     tensor([0, 0, 0, 0])
     """
-    limits = dict(zip(["to"] if len(bounds) == 1 and "to" not in named else ["from", "to"], bounds, strict=False))
-    limits |= named
+    limits = dict(zip(["to"] if len(bounds) == 1 and "to" not in keywords else ["from", "to"], bounds, strict=False))
+    limits |= keywords
     if len(bounds) > 2 or not limits.keys() <= {"from", "to"}:
         raise TypeError(
             "random_() received an invalid combination of arguments: it takes (), (int to) or (int from, int to)"

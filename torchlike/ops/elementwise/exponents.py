@@ -73,11 +73,11 @@ def complex_logaddexp(x: Array, y: Array) -> Array:
         low,
         jnp.log(jnp.exp(jnp.where(equal_infinities, x, zero)) + jnp.exp(jnp.where(equal_infinities, y, zero))),
     )
-    gone = low.real - high.real == -math.inf  # 0, of which XLA makes 0 * infinity
+    is_zero = low.real - high.real == -math.inf  # 0, of which XLA makes 0 * infinity
     return jnp.where(
         equal_infinities,
         endless,
-        high + jnp.log1p(jnp.where(gone, zero, jnp.exp(jnp.where(equal_infinities, zero, low - high)))),
+        high + jnp.log1p(jnp.where(is_zero, zero, jnp.exp(jnp.where(equal_infinities, zero, low - high)))),
     )
 
 
@@ -252,10 +252,10 @@ def frexp(input: Array) -> tuple[Array, Array]:
     >>> torch.frexp(torch.tensor([8.0])).mantissa
     tensor([0.5000])
     """
-    wide = input.astype(np.float32) if input.dtype.itemsize < 4 else input
-    mantissa, exponent = jnp.frexp(wide)
-    finite = jnp.isfinite(wide)
-    mantissa = jnp.where(finite, mantissa, wide)
+    float32_input = input.astype(np.float32) if input.dtype.itemsize < 4 else input
+    mantissa, exponent = jnp.frexp(float32_input)
+    finite = jnp.isfinite(float32_input)
+    mantissa = jnp.where(finite, mantissa, float32_input)
     exponent = jnp.where(finite, exponent, 0).astype(np.int32)
     return return_types.frexp(mantissa.astype(input.dtype), exponent)
 

@@ -162,9 +162,9 @@ def _minimum_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tup
     return _minimum(x, y), dx * _share(x > y, x == y) + dy * _share(x < y, x == y)
 
 
-def _share(lost: Array, tied: Array) -> Array:
+def _share(not_chosen: Array, tied: Array) -> Array:
     # Where either is NaN neither has lost, and both get the whole gradient.
-    return jnp.where(lost, 0.0, jnp.where(tied, 0.5, 1.0))
+    return jnp.where(not_chosen, 0.0, jnp.where(tied, 0.5, 1.0))
 
 
 @op(**_extremum("fmax"))

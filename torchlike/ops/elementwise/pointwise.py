@@ -450,8 +450,8 @@ def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number =
 
 @jax.custom_jvp
 def _sum_with_product(x: Array, a: Array, b: Array, value: object) -> Array:
-    wide = in_float32(lambda x, a, b: x + jnp.asarray(value, x.dtype) * a * b)
-    return wide(x, a, b)
+    add_product = in_float32(lambda x, a, b: x + jnp.asarray(value, x.dtype) * a * b)
+    return add_product(x, a, b)
 
 
 @_sum_with_product.defjvp

@@ -49,7 +49,7 @@ def _rounded_derivative(low: int, high: int, primals: Any, tangents: Any) -> tup
     samples=[],
 )
 def fake_quantized(
-    input: Array, scale: Indices, zero_point: Indices, low: int, high: int, axis: int | None, shown: str
+    input: Array, scale: Indices, zero_point: Indices, low: int, high: int, axis: int | None, node_name: str
 ) -> Array:
     """The values nearest to the elements among those that an integer from ``low`` to ``high`` stands for."""
     kind = jnp.float64 if input.dtype == jnp.float64 else jnp.float32
@@ -78,14 +78,14 @@ def fake_quantize_per_tensor_affine(
     """
     _check_range(quant_min, quant_max)
     if isinstance(scale, Tensor) and isinstance(zero_point, Tensor):
-        shown = _PER_TENSOR_OF_TENSORS
+        node_name = _PER_TENSOR_OF_TENSORS
     else:
-        shown = _PER_TENSOR
+        node_name = _PER_TENSOR
         if not quant_min <= int(zero_point) <= quant_max:
             raise RuntimeError("`zero_point` must be between `quant_min` and `quant_max`.")
         scale = input.new_tensor(float(scale), dtype=dtypes.float32)
         zero_point = input.new_tensor(int(zero_point), dtype=dtypes.int32)
-    return fake_quantized(input, scale.reshape(()), zero_point.reshape(()), quant_min, quant_max, None, shown)
+    return fake_quantized(input, scale.reshape(()), zero_point.reshape(()), quant_min, quant_max, None, node_name)
 
 
 @composite(forms=Form.FUNCTION)

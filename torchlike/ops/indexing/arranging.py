@@ -56,12 +56,12 @@ def repeat(input: Array, repeats: Dims) -> Array:
     return jnp.tile(input, tuple(int(k) for k in repeats))
 
 
-def _spread_tile(self: Tensor, *dims: Any, **named: object) -> Tensor:
+def _spread_tile(self: Tensor, *dims: Any, **keywords: object) -> Tensor:
     """``Tensor.tile``, which takes its numbers one by one as well."""
     if dims and not isinstance(dims[0], (tuple, list)) and all(is_integer(d) for d in dims):
         dims = (tuple(int(d) for d in dims),)
     try:
-        return FUNCTIONS["tile"](self, *dims, **named)
+        return FUNCTIONS["tile"](self, *dims, **keywords)
     except TypeError as error:
         error.args = (str(error).replace("(position 2)", "(position 1)"),)
         raise

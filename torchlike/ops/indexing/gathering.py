@@ -53,7 +53,7 @@ def _size_along(input: Any, dim: int) -> int:
     return input.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
 
 
-def _outside_along(input: Array, dim: int, index: Array, *others: object, **named: object) -> tuple[Array, ...]:
+def _outside_along(input: Array, dim: int, index: Array, *others: object, **keywords: object) -> tuple[Array, ...]:
     return outside(index, _size_along(input, dim))
 
 
@@ -614,7 +614,7 @@ def index_put(input: Tensor, indices: object, values: Tensor, accumulate: bool =
     return put_at(input, expand_masks(input.shape, list(indices)), values, accumulate)
 
 
-def _outside_flat(input: Any, index: object, *others: object, **named: object) -> tuple[Any, Any]:
+def _outside_flat(input: Any, index: object, *others: object, **keywords: object) -> tuple[Any, Any]:
     size = math.prod(input.shape)
     return outside(index, size, -size)
 

@@ -457,8 +457,8 @@ def place_in_order(input: Array, mask: Indices, values: Array) -> Array:
     if values.shape[0] == 0:
         return input
     numbers = jnp.cumsum(mask.reshape(-1).astype(np.int64)) - 1
-    spread = values.at[jnp.clip(numbers, 0, values.shape[0] - 1)].get(mode="promise_in_bounds").reshape(input.shape)
-    return jnp.where(mask.reshape(mask.shape + (1,) * len(inner)), spread, input)
+    gathered = values.at[jnp.clip(numbers, 0, values.shape[0] - 1)].get(mode="promise_in_bounds").reshape(input.shape)
+    return jnp.where(mask.reshape(mask.shape + (1,) * len(inner)), gathered, input)
 
 
 def _check_inner(shape: Sequence[int], inner: Sequence[int], masked: int) -> None:

@@ -56,8 +56,8 @@ def summed(operands: list[Array], terms: Any, result: str) -> Array:
     everything = "".join([*names, letters])
     if half and (len(arrays) != 2 or any(everything.count(letter) == 1 for letter in everything)):
         arrays = [array.astype(jnp.float32) for array in arrays]  # JAX sums one operand in one dtype only
-    wide = jnp.float32 if half else None
-    out = jnp.einsum(",".join(names) + "->" + letters, *arrays, precision=precision(), preferred_element_type=wide)
+    sum_dtype = jnp.float32 if half else None
+    out = jnp.einsum(",".join(names) + "->" + letters, *arrays, precision=precision(), preferred_element_type=sum_dtype)
     return out.astype(kind).reshape([sizes[letter] for letter in result])
 
 

@@ -87,7 +87,7 @@ _NOT_POSITIVE = (
     saves=Saves.RESULT,
     backward="LinalgCholeskyExBackward0",
     check=ValueCheck(
-        lambda input, **named: first_bad(minor_that_fails(input, named["upper"])), failed(_NOT_POSITIVE, 0)
+        lambda input, **keywords: first_bad(minor_that_fails(input, keywords["upper"])), failed(_NOT_POSITIVE, 0)
     ),
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
@@ -107,7 +107,7 @@ def linalg_cholesky(input: Array, *, upper: bool = False) -> Array:
     forms=Form.OUT,
     saves=Saves.RESULT,
     check=ValueCheck(
-        lambda input, **named: first_bad(minor_that_fails(input, named["upper"])),
+        lambda input, **keywords: first_bad(minor_that_fails(input, keywords["upper"])),
         failed(_NOT_POSITIVE, 0),
         needed=lambda dtype, input, upper, check_errors: check_errors,
     ),
@@ -150,7 +150,7 @@ def lu_of(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _lu_info(name: str) -> Any:
-    def check(A: Array, **named: object) -> tuple[Array, Array]:
+    def check(A: Array, **keywords: object) -> tuple[Array, Array]:
         return first_bad(zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
 
     return check

@@ -36,8 +36,8 @@ def contract(
     if a.dtype == b.dtype == np.float32 and a.ndim == b.ndim == 2 and axes in PLAIN and not batch[0]:
         return multiply(a, b, (axes[0][0], axes[1][0]), precision())
     half = a.dtype.kind not in "iubc" and a.dtype.itemsize < 4
-    wide = jnp.float32 if half else a.dtype
-    out = lax.dot_general(a, b, (axes, batch), precision=precision(), preferred_element_type=wide)
+    sum_dtype = jnp.float32 if half else a.dtype
+    out = lax.dot_general(a, b, (axes, batch), precision=precision(), preferred_element_type=sum_dtype)
     return out.astype(a.dtype) if rounded else out
 
 

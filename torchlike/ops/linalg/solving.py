@@ -37,7 +37,7 @@ SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
 SYSTEM = Sample(values=([[4.0, 1.0], [1.0, 3.0]], [[1.0, 2.0], [3.0, 4.0]]))
 
 
-def is_singular(A: Array, *others: Array, **named: object) -> tuple[Array, Array]:
+def is_singular(A: Array, *others: Array, **keywords: object) -> tuple[Array, Array]:
     return first_bad(zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
 
 

@@ -79,7 +79,7 @@ def _grid(kernel: tuple[int, ...]) -> list[tuple[int, ...]]:
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.NONE,
-    backward=lambda input, *rest: rest[-1],
+    backward=lambda input, *others: others[-1],
     samples=[
         Sample(shapes=((2, 3, 6), (4, 3, 3), (4,)), args=((1,), ((0, 0),), (1,), 1, "cpu", "ConvolutionBackward0")),
         Sample(
@@ -98,7 +98,7 @@ def convolution(
     dilation: tuple[int, ...],
     groups: int,
     platform: str,
-    shown: str,
+    node_name: str,
 ) -> Array:
     """Cross-correlation of (N, C, ...) with kernels (O, C / groups, ...)."""
     _check_dtypes(input, weight, bias)
@@ -126,7 +126,7 @@ def convolution(
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.NONE,
-    backward=lambda input, *rest: rest[-1],
+    backward=lambda input, *others: others[-1],
     samples=[
         Sample(
             shapes=((2, 4, 5, 5), (4, 3, 3, 3), (6,)),
@@ -144,7 +144,7 @@ def convolution_transposed(
     output_padding: tuple[int, ...],
     dilation: tuple[int, ...],
     groups: int,
-    shown: str,
+    node_name: str,
 ) -> Array:
     """The gradient of a convolution with respect to its input: kernels (C, O / groups, ...) spread every element."""
     _check_dtypes(input, weight, bias)

@@ -57,8 +57,8 @@ def _negative_log_likelihood(log_probs: Array, targets: Array, times: Array, len
         jnp.where(number == end[:, None], alpha, low)
         for end in (2 * lengths, jnp.where(lengths > 0, 2 * lengths - 1, -1))
     )
-    spread = [jnp.moveaxis(a, 1, 0) for a in (last, one_less)]
-    likelihood = _log_sum(*(row for a in spread for row in a))
+    alphas = [jnp.moveaxis(a, 1, 0) for a in (last, one_less)]
+    likelihood = _log_sum(*(row for a in alphas for row in a))
     nothing = jnp.where(lengths == 0, jnp.zeros((), low.dtype), low)  # of no time at all
     return -jnp.where(times > 0, likelihood, nothing)
 
@@ -79,9 +79,9 @@ def _loss_bwd(blank: int, zero_infinity: bool, saved: Any, cotangent: Array) -> 
     """PyTorch's gradient takes for granted that the input is a log_softmax: it is that of the scores before it."""
     pull, loss, log_probs, times = saved
     (slopes,) = pull(jnp.ones_like(loss))
-    lost = jnp.isposinf(loss)[:, None]
+    impossible = jnp.isposinf(loss)[:, None]
     slopes = (jnp.exp(log_probs) + slopes) * cotangent[:, None]
-    slopes = jnp.where(lost, jnp.asarray(0.0 if zero_infinity else np.nan, slopes.dtype), slopes)
+    slopes = jnp.where(impossible, jnp.asarray(0.0 if zero_infinity else np.nan, slopes.dtype), slopes)
     heard = np.arange(log_probs.shape[0])[:, None, None] < times[:, None]
     return jnp.where(heard, slopes, jnp.zeros((), slopes.dtype)), None, None, None
 

@@ -116,7 +116,7 @@ def max_pool(
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
     ceil_mode: bool,
-    shown: str,
+    node_name: str,
 ) -> tuple[Array, Array]:
     """The largest element of each window, and its position in the flattened image."""
     kernel, stride, padding, dilation = map(tuple, (kernel, stride, padding, dilation))
@@ -166,7 +166,7 @@ def avg_pool(
     ceil_mode: bool,
     count_include_pad: bool,
     divisor: int | None,
-    shown: str,
+    node_name: str,
 ) -> Array:
     """The mean of each window."""
     kernel, stride, padding = map(tuple, (kernel, stride, padding))
@@ -215,7 +215,7 @@ def _spans(length: int, size: int) -> list[tuple[int, int]]:
 
 @op(
     name="_adaptive_avg_pool",
-    autocast={"cpu": lambda input, output_size, shown: Autocast.FLOAT32 if len(output_size) == 3 else None},
+    autocast={"cpu": lambda input, output_size, node_name: Autocast.FLOAT32 if len(output_size) == 3 else None},
     promote=Promote.NONE,
     accepts=Category.INEXACT,
     forms=Form.NONE,
@@ -226,7 +226,7 @@ def _spans(length: int, size: int) -> list[tuple[int, int]]:
     ),
     samples=[Sample(shapes=((2, 7, 6),), args=((3, 2), "AdaptiveAvgPool2DBackward0"))],
 )
-def adaptive_avg_pool(input: Array, output_size: Sequence[int], shown: str) -> Array:
+def adaptive_avg_pool(input: Array, output_size: Sequence[int], node_name: str) -> Array:
     """The means of ``output_size`` windows along each of the last dimensions: sums of windows, which are divided by their sizes."""
     half = input.dtype.kind not in "iubc" and input.dtype.itemsize < 4
     x = input.astype(jnp.float32) if half else input
@@ -253,7 +253,7 @@ def adaptive_avg_pool(input: Array, output_size: Sequence[int], shown: str) -> A
 
 @op(
     name="_adaptive_max_pool",
-    autocast={"cpu": lambda input, output_size, shown: Autocast.FLOAT32 if len(output_size) == 3 else None},
+    autocast={"cpu": lambda input, output_size, node_name: Autocast.FLOAT32 if len(output_size) == 3 else None},
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     forms=Form.NONE,
@@ -263,7 +263,7 @@ def adaptive_avg_pool(input: Array, output_size: Sequence[int], shown: str) -> A
     ),
     samples=[Sample(shapes=((2, 7, 6),), args=((3, 2), "AdaptiveMaxPool2DBackward0"))],
 )
-def adaptive_max_pool(input: Array, output_size: Sequence[int], shown: str) -> tuple[Array, Array]:
+def adaptive_max_pool(input: Array, output_size: Sequence[int], node_name: str) -> tuple[Array, Array]:
     """The largest of each window, and its position in the flattened image."""
     count = len(output_size)
     lengths = input.shape[input.ndim - count :]
@@ -382,8 +382,8 @@ def pooled_by_max(
     _check_input(name, input, count, list(getattr(input, "shape", ())))
     check_value(name, "ceil_mode", 6, "bool", ceil_mode)
     _check_window(name, input, kernel, steps, pads, dilations, ceil_mode)
-    shown = "SqueezeBackward1" if count == 1 else f"MaxPool{count}DWithIndicesBackward0"
-    return max_pool(input, kernel, steps, pads, dilations, bool(ceil_mode), shown)
+    node_name = "SqueezeBackward1" if count == 1 else f"MaxPool{count}DWithIndicesBackward0"
+    return max_pool(input, kernel, steps, pads, dilations, bool(ceil_mode), node_name)
 
 
 def pooled_by_mean(
@@ -416,8 +416,8 @@ def pooled_by_mean(
     _check_window("max_pool2d", input, kernel, steps, pads, (1,) * count, ceil_mode)
     if input.dtype.category != dtypes.FLOAT and input.dtype is not dtypes.int64:
         raise NotImplementedError(f"\"avg_pool2d\" not implemented for '{input.dtype.scalar_name}'")
-    shown = "SqueezeBackward1" if count == 1 else f"AvgPool{count}DBackward0"
-    return avg_pool(input, kernel, steps, pads, bool(ceil_mode), bool(count_include_pad), divisor_override, shown)
+    node_name = "SqueezeBackward1" if count == 1 else f"AvgPool{count}DBackward0"
+    return avg_pool(input, kernel, steps, pads, bool(ceil_mode), bool(count_include_pad), divisor_override, node_name)
 
 
 def _target(name: str, input: Tensor, output_size: Any, count: int) -> Steps:
@@ -441,10 +441,10 @@ def adaptively_by_mean(input: Tensor, output_size: object, count: int) -> Tensor
     """``adaptive_avg_pool1d`` and related ops."""
     name = f"adaptive_avg_pool{count}d"
     target = _target(name, input, output_size, count)
-    shown = "SqueezeBackward1" if count == 1 else f"AdaptiveAvgPool{count}DBackward0"
+    node_name = "SqueezeBackward1" if count == 1 else f"AdaptiveAvgPool{count}DBackward0"
     if count > 1 and set(target) == {1}:
-        shown = "MeanBackward1"
-    return adaptive_avg_pool(input, target, shown)
+        node_name = "MeanBackward1"
+    return adaptive_avg_pool(input, target, node_name)
 
 
 def adaptively_by_max(input: Tensor, output_size: object, count: int) -> tuple[Tensor, Tensor]:
@@ -452,8 +452,8 @@ def adaptively_by_max(input: Tensor, output_size: object, count: int) -> tuple[T
     name = f"adaptive_max_pool{count}d"
     target = _target(name, input, output_size, count)
     _check_input(name, input, count, list(input.shape))
-    shown = "SqueezeBackward1" if count == 1 else f"AdaptiveMaxPool{count}DBackward0"
-    return adaptive_max_pool(input, target, shown)
+    node_name = "SqueezeBackward1" if count == 1 else f"AdaptiveMaxPool{count}DBackward0"
+    return adaptive_max_pool(input, target, node_name)
 
 
 # ---- those that PyTorch has at its top level

@@ -55,13 +55,13 @@ def _error(
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     forms=Form.NONE,
-    backward=lambda input, indices, size, shown: shown,
+    backward=lambda input, indices, size, node_name: node_name,
     check=ValueCheck(_outside, _error),
     refuse=lambda name, dtype: NotImplementedError(f"\"max_unpool2d\" not implemented for '{dtype.scalar_name}'"),
     samples=[Sample(shapes=((1, 1, 2),), values=([[[0, 3]]],), args=((4,), "MaxUnpool2DBackward0"), gradient=False)],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def max_unpool(input: Array, indices: Indices, output_size: Sequence[int], shown: str) -> Array:
+def max_unpool(input: Array, indices: Indices, output_size: Sequence[int], node_name: str) -> Array:
     """Zeros of the output's size, with each value at its position in the flattened image."""
     count = len(output_size)
     name = f"max_unpooling{count}d"
@@ -154,9 +154,13 @@ def _begins(sample: Array, length: int, k: int, n: int) -> Array:
     if n <= 1:
         return jnp.asarray(last[..., :n])
     kind = sample.dtype
-    wide = sample.astype(jnp.float32) if kind.itemsize < 4 else sample
-    alpha = jnp.asarray((length - k) / (n - 1), kind).astype(wide.dtype)
-    number = np.arange(n - 1).astype(wide.dtype)
-    steps = ((number + wide[..., None]).astype(kind).astype(wide.dtype) * alpha).astype(kind).astype(np.int64)
-    shift = (wide * alpha).astype(kind).astype(np.int64)
+    float32_sample = sample.astype(jnp.float32) if kind.itemsize < 4 else sample
+    alpha = jnp.asarray((length - k) / (n - 1), kind).astype(float32_sample.dtype)
+    number = np.arange(n - 1).astype(float32_sample.dtype)
+    steps = (
+        ((number + float32_sample[..., None]).astype(kind).astype(float32_sample.dtype) * alpha)
+        .astype(kind)
+        .astype(np.int64)
+    )
+    shift = (float32_sample * alpha).astype(kind).astype(np.int64)
     return jnp.concatenate([steps - shift[..., None], jnp.asarray(last)], axis=-1)

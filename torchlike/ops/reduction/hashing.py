@@ -50,7 +50,7 @@ def hash_tensor(input: Array, dim: IntOrInts = (), *, keepdim: bool = False, mod
         raise NotImplementedError(f"\"{KERNEL}\" not implemented for '{name}'")
     axes = dims_of(dim, input.ndim, "hash_tensor")
     needs_elements("hash_tensor", input.shape, axes, dim is None or dim == ())
-    wide = input.astype(jnp.float64 if input.dtype.kind in "fV" else jnp.int64)
-    words = jax.lax.bitcast_convert_type(wide, jnp.uint64)
+    bits64 = input.astype(jnp.float64 if input.dtype.kind in "fV" else jnp.int64)
+    words = jax.lax.bitcast_convert_type(bits64, jnp.uint64)
     digest = jax.lax.reduce(words, jnp.uint64(0), jax.lax.bitwise_xor, axes)
     return jnp.expand_dims(digest, axes) if keepdim else digest

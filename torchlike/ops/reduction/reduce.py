@@ -105,9 +105,11 @@ def mean(input: Array, dim: IntOrInts | None = None, keepdim: bool = False, *, d
     """
     dims = dims_of(dim, input.ndim, "mean")
     count = math.prod(input.shape[d] for d in dims)
-    wide = jnp.float32 if input.dtype.itemsize < 4 else input.dtype  # half types are summed in float32 and rounded once
-    total = jnp.sum(input.astype(wide), axis=dims, keepdims=keepdim)
-    return exact_quotient(total, as_constant(count, wide)).astype(input.dtype)
+    sum_dtype = (
+        jnp.float32 if input.dtype.itemsize < 4 else input.dtype
+    )  # half types are summed in float32 and rounded once
+    total = jnp.sum(input.astype(sum_dtype), axis=dims, keepdims=keepdim)
+    return exact_quotient(total, as_constant(count, sum_dtype)).astype(input.dtype)
 
 
 @op(

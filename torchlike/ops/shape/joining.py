@@ -317,16 +317,16 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, **named: Any) -> tuple[Tensor, ...]:
+def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, **keywords: Any) -> tuple[Tensor, ...]:
     """Views between the given indices, or so many whose sizes differ by one at most.
 
     >>> torch.tensor_split(torch.tensor([1, 2, 3]), (1,))
     (tensor([1]), tensor([2, 3]))
     """
     for name in ("indices", "sections", "tensor_indices_or_sections"):
-        if name in named:
-            indices_or_sections = named.pop(name)
-    if named or indices_or_sections is None:
+        if name in keywords:
+            indices_or_sections = keywords.pop(name)
+    if keywords or indices_or_sections is None:
         raise TypeError("tensor_split() received an invalid combination of arguments")
     if input.dim() == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")

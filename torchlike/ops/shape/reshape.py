@@ -170,7 +170,7 @@ def view_as_dtype(input: Array, dtype: Dtype, sizes: Any) -> Array:
 
 
 @composite(forms=Form.METHOD)
-def view(self: Tensor, *size: object, dtype: Dtype | None = None, **named: object) -> Tensor:
+def view(self: Tensor, *size: object, dtype: Dtype | None = None, **keywords: object) -> Tensor:
     """The same memory seen in another shape, one of whose sizes may be -1, or as another dtype.
 
     >>> torch.tensor([1, 2, 3, 4]).view(2, -1)
@@ -180,11 +180,11 @@ def view(self: Tensor, *size: object, dtype: Dtype | None = None, **named: objec
     Raises:
         RuntimeError: the number of elements differs, or the memory cannot be seen so without a copy.
     """
-    if "size" in named:
-        size = (named.pop("size"),)
+    if "size" in keywords:
+        size = (keywords.pop("size"),)
     if len(size) == 1 and isinstance(size[0], dtypes.dtype):
         dtype = size[0]
-    if named or (dtype is None and not size):
+    if keywords or (dtype is None and not size):
         raise TypeError(
             "view() received an invalid combination of arguments - got (), but expected one of:\n * (torch.dtype dtype)\n * (tuple of "
             "ints size)\n"
@@ -242,16 +242,16 @@ def _check_element_sizes(tensor: Tensor, dtype: dtypes.dtype) -> None:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def reshape(input: Tensor, *shape: object, **named: object) -> Tensor:
+def reshape(input: Tensor, *shape: object, **keywords: object) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy.
 
     >>> torch.reshape(torch.tensor([[1, 2], [3, 4]]), (-1,))
     tensor([1, 2, 3, 4])
     """
-    if "shape" in named:
-        shape = (named.pop("shape"),)
-    if named:
-        raise TypeError(f"reshape() got an unexpected keyword argument '{next(iter(named))}'")
+    if "shape" in keywords:
+        shape = (keywords.pop("shape"),)
+    if keywords:
+        raise TypeError(f"reshape() got an unexpected keyword argument '{next(iter(keywords))}'")
     size = infer_size(unpack_sizes("reshape", "shape", shape), input.numel())
     if view_record(input) is None or input._geometry.contiguous:
         return view_as_shape(input, size)
@@ -507,8 +507,8 @@ def squeeze(input: Array, dim: IntOrInts | None = None) -> Array:
             raise RuntimeError(
                 f"dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims"
             )
-    gone = {d for d in dims if rank and input.shape[d] == 1}
-    return read_slices(input, tuple(TAKE if d in gone else FULL for d in range(rank)), (0,) * len(gone))
+    removed_dims = {d for d in dims if rank and input.shape[d] == 1}
+    return read_slices(input, tuple(TAKE if d in removed_dims else FULL for d in range(rank)), (0,) * len(removed_dims))
 
 
 @op(

@@ -198,10 +198,10 @@ def hsv_of(img: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     red, green, blue = img.unbind(-3)
     most, least = img.amax(-3), img.amin(-3)
     is_grey = most == least
-    spread = most - least
+    chroma = most - least
     ones = ops.ones_like(most)
-    saturation = spread / ops.where(is_grey, ones, most)
-    divisor = ops.where(is_grey, ones, spread)
+    saturation = chroma / ops.where(is_grey, ones, most)
+    divisor = ops.where(is_grey, ones, chroma)
     away_red, away_green, away_blue = ((most - channel) / divisor for channel in (red, green, blue))
     from_red = (most == red) * (away_blue - away_green)
     from_green = ((most == green) & (most != red)) * (2.0 + away_red - away_blue)

@@ -214,7 +214,7 @@ class PrepareModuleInput(ParallelStyle):
 
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
         def prepare(
-            owner: object, inputs: tuple[object, ...], named: dict[str, object]
+            owner: object, inputs: tuple[object, ...], keywords: dict[str, object]
         ) -> tuple[tuple[Any, ...], dict[str, Any]]:
             desired_layouts = self.desired_input_layouts
             if desired_layouts is not None:
@@ -224,7 +224,7 @@ class PrepareModuleInput(ParallelStyle):
                     laid_out(value, layout, device_mesh) for value, layout in zip(inputs, desired_layouts, strict=True)
                 )
             by_name = self.desired_input_kwarg_layouts
-            return inputs, {name: laid_out(value, by_name.get(name), device_mesh) for name, value in named.items()}
+            return inputs, {name: laid_out(value, by_name.get(name), device_mesh) for name, value in keywords.items()}
 
         module.register_forward_pre_hook(prepare, with_kwargs=True)
         return module
