@@ -84,6 +84,7 @@ def read(entry: Path, device: Any) -> tuple[Any, int] | None:
         head, body = content[: len(_MAGIC) + 32], content[len(_MAGIC) + 32 :]
         if head != _MAGIC + hashlib.sha256(body).digest():  # the file is truncated, or was written by another version
             return None
+        # Unpickling runs code. ``folder`` has made sure that only this user can write to the folder.
         serialized, in_tree, out_tree, bytes_needed = pickle.loads(body)
         program = serialize_executable.deserialize_and_load(
             serialized, in_tree, out_tree, backend=device.client, execution_devices=[device]

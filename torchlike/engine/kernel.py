@@ -128,6 +128,7 @@ class Kernel:
         self._traced: Traced | None = traced
         self.convolutions = traced.convolutions
         self._finish(traced.outs, placement)
+        # NumPy computes in the host's memory only, so no plan is made for other devices.
         if self.on_mesh or any(aval.placement.platform != "cpu" for aval in self.out_avals):
             self._traced = None
 

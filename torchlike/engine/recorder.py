@@ -162,6 +162,8 @@ class Recorder:
         table = segment.table
         cursor = segment.cursor
         position = len(table)
+        # The table is longer than the cursor says after a record that was interrupted, and never fits it between two steps. One comparison
+        # finds both.
         if position != cursor.count:
             self._begin()
             return self.record(op, static, values, args)
@@ -259,6 +261,7 @@ class Recorder:
         """
         segment = self.segment
         end = segment.cursor
+        # A full node may have to run the segment in the middle of the records, and an unfinished record has left entries that no path has.
         if end.full or segment.closed or end.count != len(segment.table):
             return None
         path = end.path()
@@ -453,6 +456,7 @@ class Recorder:
             same_depth = numbers.by_depth[cursor.depth] = set()
         everywhere = numbers.everywhere
         for values, enough in ((here, DISTINCT_NUMBERS), (everywhere, DISTINCT_EVERYWHERE), (same_depth, 1)):
+            # No more values are kept than it takes to decide, so a counter that rises for ever takes no memory.
             if len(values) <= enough:
                 values.add(value)
         if len(here) > DISTINCT_NUMBERS or len(everywhere) > DISTINCT_EVERYWHERE:
@@ -489,6 +493,7 @@ class Recorder:
         """Runs what is recorded, from any thread."""
         segment = self.ended or self.segment
         with self.lock:
+            # A copy of the list, because each run removes its segment from it.
             for waiting in [*self.waiting, segment]:
                 if not waiting.running and waiting.cursor.depth:
                     waiting.finish(reason)
@@ -523,6 +528,7 @@ class Recorder:
             reachable.update(path)
         for node in reachable:
             node.children = {key: child for key, child in node.children.items() if child in reachable}
+            # A replay may end at a node that has just been forgotten.
             node.replays = None
         self.root.sites = None
         self.nodes = len(reachable)

@@ -192,6 +192,7 @@ class Segment:
         try:
             arrays = self._on_device(node)
             pinned = self.pinned if threads.alone() else self._arrays_of_other_threads()
+            # The program writes its results over these inputs. In this run somebody outside the engine holds one of them.
             if not pinned.isdisjoint(map(id, decision.taken(arrays))) or self._is_void(node, program):
                 return False
             self._count(node, history)

@@ -24,6 +24,7 @@ def in_float32(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
 
     def widened(*arrays: np.ndarray) -> np.ndarray:
         result: Any = function(*[a.astype(np.float32) if a.dtype == _BFLOAT16 else a for a in arrays])
+        # The results of comparisons are bool, and stay so.
         return result.astype(_BFLOAT16) if result.dtype == np.float32 else result
 
     return widened
@@ -139,6 +140,7 @@ def _div(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDt
 def _rem(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if ins[0].dtype.kind not in "iu":
         return in_float32(ins, np.fmod)
+    # In XLA the remainder of a division by zero is the dividend. NumPy would return 0, with a warning.
     return lambda a, b: np.where(b == 0, a, np.fmod(a, np.where(b == 0, b.dtype.type(1), b)))
 
 
@@ -161,6 +163,7 @@ def _integer_pow(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -
     def multiplied(x: np.ndarray) -> np.ndarray:
         if exponent == 0:
             return np.ones_like(x)
+        # JAX lowers the primitive to the same products in the same order, so the last bits agree. ``np.power`` rounds differently.
         result, remaining = None, abs(exponent)
         while remaining:
             if remaining & 1:
@@ -180,6 +183,7 @@ def _integer_pow(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -
 def _round(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if int(params["rounding_method"]) == 1:
         return in_float32(ins, np.rint)
+    # Not 0.5: the sum of the largest number below 0.5 and 0.5 would be rounded to 1.
     below_half = np.nextafter(ins[0].dtype.type(0.5), ins[0].dtype.type(0))
     if ins[0].dtype not in NATIVE:
         raise Unsupported("rounding away from zero of bfloat16")

@@ -13,6 +13,7 @@ from .rules import Compute, Parameters, Rule, ShapedDtype, Unsupported, rule
 
 
 def _first(start: np.ndarray, length: int, size: int) -> int:
+    # XLA moves a start that is out of range, so that the whole slice lies inside the array.
     return min(max(int(start), 0), length - size)
 
 
@@ -85,6 +86,7 @@ class _Windows:
                     fits = (start >= 0) & (start <= limit)
                     inside = fits if inside is None else inside & fits
                 if start.dtype.kind == "u":
+                    # Limited before the conversion, because large uint64 numbers would become negative.
                     start = np.minimum(start, limit).astype(np.int64)
                 start = np.minimum(np.maximum(start, 0), limit)
             elif d in self.batched:
@@ -220,6 +222,7 @@ def _scatter(name: str) -> Rule:
             if function is None:
                 target[index] = updates
             elif unique:
+                # No index occurs twice, so a plain read and write does, which is many times as fast as ``ufunc.at``.
                 target[index] = function(target[index], updates)
             elif windows.mode == GatherScatterMode.PROMISE_IN_BOUNDS:
                 function.at(target, index, updates)

@@ -92,6 +92,8 @@ def _lu(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDty
 
     def factor(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         lu, pivots, info = getrf(a)
+        # Only a negative number is an error. A positive one says that a pivot is exactly 0; the factors are right, and XLA returns them
+        # too.
         if info < 0:
             lu = np.full_like(lu, np.nan)
         order = np.arange(rows)
@@ -140,6 +142,7 @@ def _cholesky(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Sha
 
     def factor(a: np.ndarray) -> list[np.ndarray]:
         lower, info = potrf(a, lower=True, clean=True)
+        # XLA reports a failure by NaN as well. The operator's check turns it into PyTorch's error.
         return [lower if info == 0 else np.full_like(lower, np.nan)]
 
     compute = _for_each(factor, outs)
@@ -193,6 +196,7 @@ def _qr(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDty
 
     def decompose(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         packed, taus = geqrf(a)[:2]
+        # LAPACK makes Q as wide as its input, so the reflectors are completed with columns of zeros.
         reflectors = np.zeros((rows, rank), packed.dtype)
         reflectors[:, :columns] = packed[:, :rank]
         return orgqr(reflectors, taus)[0], np.triu(packed[:rank])

@@ -68,6 +68,7 @@ def _scan(outer: PlanTrace, step: Callable[..., Any], first: Any, sequences: Any
         raise TypeError(f"a scan began with {avals[: len(carried)]} and goes on with {kinds}")
     builder = trace.builder
     outputs = [trace.reference(x) for x in (*new, *collected)]
+    # If the body has kept a value for later, its use outside of the loop then raises an error, as in JAX.
     trace.invalidate()
     # Captured values come first, as the constants of the loop.
     captured = list(trace.captured.values())

@@ -144,6 +144,7 @@ class Builder:
     ) -> list[Reference]:
         """Appends one primitive, or inlines it if it only calls a jaxpr. Returns references to its outputs."""
         name = primitive.name
+        # Primitives that only call a jaxpr are not calls of NumPy, and the equations inside them may be left out one by one.
         if name not in _CALLS:
             return self.call(name, params, inputs, in_avals, out_avals, primitive.multiple_results)
         inner = params[_CALLS[name]]
@@ -275,6 +276,7 @@ class Builder:
         calls: list[_Call] = [
             (
                 function,
+                # One call of C picks all inputs. A list comprehension took a tenth of the time of a plan of small operations.
                 slot(inputs[0]) if len(inputs) == 1 else at_places([*map(slot, inputs)]),
                 tuple(map(slot, output)) if isinstance(output, list) else slot(output),
             )
