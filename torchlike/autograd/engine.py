@@ -76,6 +76,7 @@ def backward(
         _add_gradients(tensors, grad_tensors, retain_graph, create_graph, inputs)
     finally:
         after_backward.within = False
+    # A copy, because a callback may register another one, which belongs to the next pass.
     for callback in list(waiting):
         callback()
 
@@ -178,6 +179,7 @@ def grad(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html
     """
     if is_grads_batched:
+        # PyTorch makes one pass under ``vmap``. Here the passes of all rows are recorded one after the other, and compiled together.
         rows = zip(*(grads.unbind() for grads in _as_tuple(grad_outputs)), strict=True)
         gradients = [
             grad(outputs, inputs, row, True, create_graph, only_inputs, allow_unused, False, materialize_grads)
@@ -190,6 +192,7 @@ def grad(
                 "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
             )
         allow_unused = True
+    # Checked in PyTorch's order (outputs, then inputs), so that of two wrong arguments the same one is named.
     roots, targets = _as_tuple(outputs), _as_tuple(inputs)
     seeds = _seeds(roots, grad_outputs)
     if not targets:
@@ -254,6 +257,7 @@ def _seeds(roots: tuple[Tensor, ...], grad_tensors: Sequence[Tensor] | None) -> 
             )
         if not root._tracked:
             raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
+        # PyTorch casts a seed of another precision silently, and refuses only a complex one for a real root.
         seeds.append(seed if seed.dtype is root.dtype else seed.to(root.dtype))
     return seeds
 
@@ -266,6 +270,7 @@ def _unit_cotangent(aval: Aval) -> Value:
     one = _ones.get(aval)
     if one is None:
         one = _ones[aval] = Value.on_host(np.ones(aval.shape, aval.dtype), aval.placement)
+        # It is used again by each step, so no program may write a result over it.
         one.pin()
     return one
 
@@ -286,6 +291,7 @@ def _run(
         run.step = partial(_seen_step, create)
     if inputs is not None:
         run.restrict(inputs)
+    # Hooks and users' backward functions run within the pass. What they compute is recorded only if the pass itself is.
     before, modes.grad_enabled = modes.grad_enabled, create
     outer, modes.backward_pass = modes.backward_pass, run
     try:
@@ -317,6 +323,8 @@ class _Pass:
         self.arrived: dict[Node, dict[int, Any]] = {}  # by output number
         # Newest first: no two nodes have the same number. Leaves are not in it.
         self.heap: list[tuple[float, Node]] = []
+        # A leaf must be visited as soon as its gradient is complete. If something raises later in the pass, PyTorch has set exactly the
+        # gradients of these leaves, and programs that catch the error see them.
         self.awaited = read_often([edge[0] for edge in roots])  # by leaf: how many gradients are still to come
         self.complete: list[Leaf] = []  # leaves with all their gradients, not visited yet
 
@@ -371,8 +379,10 @@ class _Pass:
                 for storage, version, _, _ in node.watched:
                     if storage.version != version:
                         check_versions(node)
+                # Almost every node has one output with a gradient, so that its pullback is found without sorting the numbers.
                 ((number, cotangent),) = cotangents.items()
                 pullback = rule.pullbacks.get((number,)) or rule.pullback((number,))
+                # The pullback is recorded like an operation of the user's, so that XLA compiles forward and backward pass into one program.
                 grads = record(pullback, (), (*saved, cotangent), ())[1]
                 if not keep:
                     node.release()
@@ -394,6 +404,7 @@ class _Pass:
 
     def deliver(self, node: Node, number: int, cotangent: Any) -> None:
         """Delivers a gradient to an output of a node. None means that there is none, and also counts as delivered."""
+        # PyTorch drops gradients that lead to no requested tensor, together with the hooks on the way.
         if self.runs is not None and node not in self.wanted:
             return
         is_leaf = node.__class__ is AccumulateGrad
@@ -634,9 +645,11 @@ def _add_to_grad(tensor: Tensor, cotangent: Any, create: bool) -> None:
     if old is None:
         if create:
             tensor._grad = grad = from_value(cotangent._value())
+            # A new tensor, because hooks or the caller may hold the cotangent, and ``grad`` is written in place by the next pass.
             grad._share_history(cotangent)
         else:
             tensor._grad = from_value(cotangent)
+    # With a graph the old gradient may be part of it, so PyTorch puts a new tensor in its place instead of writing into it.
     elif create:
         tensor._grad = _total(old, cotangent)
     else:
@@ -644,6 +657,7 @@ def _add_to_grad(tensor: Tensor, cotangent: Any, create: bool) -> None:
         if is_sparse(old) is not is_sparse(total):
             tensor._grad = total
         elif view_record(old) is None:
+            # In place, since the program may hold ``grad`` or a view of it and expects to see the sum.
             storage_of(old).write(stored_value(total))
         else:
             from ..dispatch.inplace import write

@@ -139,6 +139,7 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
             tensors.append(arg)
             static.append(TENSOR)
         else:
+            # Compared by class: bool is a subclass of int, and np.float64 of float, but their keys must differ.
             kind = arg.__class__
             if kind is float or kind is int or kind is bool or kind is complex:
                 static.append(kind)
@@ -150,6 +151,8 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
                     for i, tensor in enumerate(tensors):
                         if tensor._requires_grad:
                             mask |= 1 << i
+            # Equal keys must mean equal arguments, and np.float64(1) equals 1. Converting first takes 15 us for a call; refusing it when
+            # the kernel is made, and recording again, took 73.
             elif kind in NUMPY_NUMBERS:
                 return apply(dispatcher, _plain(dispatcher, args))
             else:
@@ -165,6 +168,7 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
         return call_sparse(dispatcher.name, args, signal)
     except OffMesh:
         return apply(dispatcher, OffMesh.bring(args))
+    # An argument is not hashable, or is a tensor where the operation wants a number. Only this slow way looks which.
     except TypeError:
         plain = _plain(dispatcher, args)
         if all(a is b for a, b in zip(plain, args, strict=True)):
@@ -211,6 +215,7 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
         if producer is not None:
             edges.append((producer, tensor._output_nr))
         else:
+            # Read directly, since ``_edge`` is a Python call, and each parameter of each operation passes here.
             leaf = tensor._accumulator
             edges.append(tensor._edge() if leaf is None else (leaf, 0))
     watched = []
@@ -227,6 +232,7 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
         storage, view, producer = tensor._storage, tensor._view, tensor._grad_fn
         if producer is not None and view is not None and view.base is not None:
             producer = OF_A_VIEW
+        # The version is compared in the backward pass: a write in between would make the derivative one of other values.
         watched.append((storage, storage.version, values[i].aval, producer))
     node = rule.node_class()
     node.rule = rule
@@ -234,8 +240,10 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
     node.saved = rule.take(values)
     node.watched = watched
     node.avals = kernel.out_avals
+    # The backward pass runs nodes in the reverse order of these numbers, as PyTorch does.
     node.sequence = next_number()
     if rule.watches_result and result is not None:
+        # The derivative reads the result (of exp or sigmoid, for example), so a write to the result is an error as well.
         watched.append((result._storage, result._storage.version, kernel.out_avals[0], ITSELF))
     if modes.any_slow_mode:
         if modes.captured is not None:
@@ -298,6 +306,7 @@ def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False)
         before, origin = parent.steps, parent.origin
         base = source if parent.base is None else parent.base
     if several:
+        # PyTorch refuses in-place writes to one of several views while gradients are recorded.
         origin = ONE_OF_SEVERAL
     if not modes.grad_enabled:
         origin = IN_INFERENCE if modes.inference else IN_NO_GRAD

@@ -67,12 +67,14 @@ class Computation:
         with computed_on(self._platform):
             result = op.compute(*by_position, **by_name)
         self.kind = type(result)  # not the result itself, which is a tracer and would keep the whole trace alive
+        # Most operations have one result, which need not be flattened.
         outs = [result] if isinstance(result, jax.Array) else jax.tree.leaves(result)
         if result_dtype is not None:
             outs = [o.astype(result_dtype) if o.dtype != result_dtype and i == 0 else o for i, o in enumerate(outs)]
         if self._checks:
             assert op.check is not None
             bad, value = op.check.find(*by_position, **by_name)
+            # Both in one array: the host then waits for one transfer to look at a check.
             outs.append(jnp.stack([jnp.asarray(bad).astype(np.int64), jnp.asarray(value).astype(np.int64)]))
         return tuple(outs)
 

@@ -181,6 +181,7 @@ def _beside(tensor: Tensor, result: Tensor) -> Tensor:
     if isinstance(result_placement, Meshed) and mine.platform == result_placement.platform:
         storage = tensor._storage
         storage.value = moved_value(storage.read(), result_placement.home)
+        # The values are the same, so the version that users and the graph see does not change; only views have to read again.
         storage.content_version += 1
         return result
     return result.to(tensor.device)  # pyright: ignore[reportAttributeAccessIssue]
@@ -215,6 +216,7 @@ def watch_in_place(tensor: Tensor, result: Tensor) -> None:
         del node.watched[0]
     elif node.watched[-1][0] is result._storage:
         _, _, aval, producer = node.watched.pop()
+        # The write that follows counts the version up by one.
         node.watched.append((storage, storage.version + 1, aval, producer))
 
 
@@ -376,6 +378,7 @@ def put_through(steps: tuple[ViewStep, ...], whole: Array, new: Array, *starts: 
         layout = Strided(whole.shape)
         for step in steps:
             layout = step.layout(layout)
+        # If all steps together are one window of the memory, a single write does. Undoing step by step would copy the array for each step.
         result = put_by_layout(whole, layout, new)
         if result is not None:
             return result

@@ -82,6 +82,7 @@ def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Tra
         traced, fn.kind = sized.trace()
     kernel = Lowered(op, args, fn, avals, placement, make_error, traced=traced, sized=sized)
     kind = fn.kind
+    # The class of the result is known only after the computation has been traced.
     if op.several or issubclass(kind, (tuple, list)):
         kernel.wrap_outputs = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)
     return kernel
@@ -96,6 +97,7 @@ def _fitting(op: Op, args: tuple[object, ...], compute_dtype: Any) -> tuple[Any,
         number = args[i]
         if isinstance(number, (int, float)) and not isinstance(number, bool):
             result = number_for(number, dtype)
+            # Only an int replaces the argument. A float is checked here, and the computation converts it, as PyTorch does.
             if type(number) is int and dtype.category == dtypes.INTEGER:
                 fitting[i] = result
     return tuple(fitting)
@@ -113,6 +115,7 @@ def _placement(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Av
         return placement_argument
     if any(a.placement is META for a in avals):
         return _meta_placement(args, roles, avals)
+    # The first tensor that has dimensions decides; the order is kept, so that an error names the devices in the order of the arguments.
     homes = list(
         dict.fromkeys(a.placement.home for a, role in _tensor_roles(args, roles, avals) if role == OPERAND and a.shape)
     )

@@ -47,6 +47,7 @@ class Rule:
         self.kernel = kernel
         self.wanted = tuple(i for i, aval in enumerate(kernel.in_avals) if mask >> i & 1 and _differentiable(aval))
         op = kernel.op
+        # Rules are also made for pullbacks and writes through views, which are no declared operators and have no such field.
         constant = op.constant_results if isinstance(op, Op) else ()
         self.outputs = tuple(
             i for i, aval in enumerate(kernel.out_avals) if _differentiable(aval) and i not in constant
@@ -64,6 +65,7 @@ class Rule:
             self.saved = tuple(sorted(n for n in self.traced.reads() if n < len(kernel.in_avals)))
         self.take: Callable[[Sequence[object]], Sequence[object]] = at_places(self.saved)
         inputs, numbers = _inputs_of_node(kernel)
+        # PyTorch's node lacks inputs that it treats as constants. They still need a place, because here they get a gradient.
         inputs += [i for i in self.wanted if i not in inputs]
         self.count, self.places = len(inputs), tuple(map(inputs.index, self.wanted))
         if isinstance(op.saves, tuple):
@@ -238,9 +240,12 @@ class Pullback(Operation):
             return tuple(map(lay_out, grads, layouts)) if layouts else grads
 
         traced = None
+        # The usual case: all outputs have a gradient, and the trace that has found the inputs to save serves the kernel as well. Tracing an
+        # operation with its derivative takes about a millisecond.
         if self.arrived == rule.outputs and rule.traced is not None and not layouts:
             inputs = len(rule.kernel.in_avals)
             traced = rule.traced.taking((*rule.saved, *range(inputs, inputs + len(self.arrived))))
+            # A trace is large, and no second kernel can use it.
             rule.traced = None
         if any(aval.dtype in HALF for aval in avals):
             traced = traced or trace(fn, avals)  # NumPy sums in float32 in any case
@@ -272,6 +277,7 @@ def _inputs_of_node(kernel: Lowered) -> tuple[list[int | None], bool]:
     if not isinstance(op, Op):
         return [i for i in range(count) if _differentiable(kernel.in_avals[i])], False
     described, name = _arguments_with_avals(kernel), op.backward_name
+    # If a tensor in the place of the number would give the node another name, PyTorch has a separate function for numbers.
     scalar = Aval((), np.dtype(np.float32), kernel.in_avals[0].placement)
 
     def might_be_a_tensor(position: int) -> bool:
@@ -307,6 +313,7 @@ def _named_inputs(kernel: Lowered, names: tuple[str, ...]) -> tuple[int, ...]:
 
 def _differentiable(aval: Aval) -> bool:
     kind = aval.dtype.kind
+    # NumPy has no bfloat16: its kind is "V", as that of a structure.
     return kind in "fc" or (kind == "V" and jnp.issubdtype(aval.dtype, np.floating))
 
 

@@ -54,6 +54,7 @@ def contraction(operands: Sequence[tuple[tuple[int, ...], object]], terms: tuple
 
 def _path(terms: tuple[str, ...], result: str, shapes: list[tuple[int, ...]]) -> Any:
     """Which two operands are multiplied at each step; their product is appended to the remaining ones."""
+    # With two operands there is only one order, and opt_einsum need not be asked.
     if len(terms) == 2:
         return [(0, 1)]
     common: dict[str, int] = {}

@@ -54,6 +54,7 @@ ad.defbilinear(convolution_p, _gradient(0), _gradient(1))
 def _batched(operands: Any, places: Any, *, geometry: Geometry) -> tuple[Array, int]:
     """The rule for ``vmap``: several convolutions as one, in a way that depends on whether they share the images or the kernel."""
     size = next(a.shape[p] for a, p in zip(operands, places, strict=True) if p is not None)
+    # At least one operand has the batch, and so has the result.
     batched = {geometry.result}
     arrays = {}
     for name, array, place in zip(geometry.operands, operands, places, strict=True):

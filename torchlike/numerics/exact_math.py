@@ -84,6 +84,7 @@ def exact_log(x: Array, base: int) -> Array:
     result = _c99.log2(x) if base == 2 else _c99.log10(x)
     if jnp.iscomplexobj(x):
         return result
+    # The logarithm may miss a whole number by its last bit. Whether it is one is decided by the power, which is exact.
     whole = jnp.round(result)
     return jnp.where(lax.pow(jnp.full_like(x, base), whole) == x, whole, result)
 

@@ -51,6 +51,7 @@ ad.defbilinear(product_p, _gradient_of_a, _gradient_of_b)
 
 def _batched(operands: Any, places: Any, *, sums: tuple[int, int], precision: Any) -> tuple[Array, int]:
     """The rule for ``vmap``: if one matrix is shared, one product with the rows of all others; otherwise a product for each example."""
+    # If the examples share a matrix, their rows form one large product instead of many small ones.
     (a, b), (place_a, place_b) = operands, places
     if place_b is None:
         rows = jnp.moveaxis(a, (place_a, 1 - sums[0] + (place_a <= 1 - sums[0])), (0, 1))

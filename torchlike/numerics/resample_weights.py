@@ -27,6 +27,7 @@ class Taps(NamedTuple):
         """The transposed map, which takes cotangents of the results to cotangents of the ``size`` elements."""
         rows, slots = np.nonzero(self.places >= 0)
         sources = self.places[rows, slots]
+        # Stable, so that each element's terms are added up in the order of the results, and the sum has the same bits each time.
         order = np.argsort(sources, kind="stable")
         sources, rows, slots = sources[order], rows[order], slots[order]
         counts = np.bincount(sources, minlength=size)
@@ -78,6 +79,7 @@ def _sum(xp: ModuleType, x: Array | np.ndarray, taps: Taps, axis: int) -> Any:
     total = None
     for t in range(places.shape[1]):
         there = places[:, t] >= 0
+        # One gather for each tap, so that no intermediate array is larger than the result.
         term = xp.take(x, np.maximum(places[:, t], 0), axis=axis, mode="clip")
         if weights is not None:
             term = term * xp.asarray(weights[:, t].reshape(along), x.dtype)

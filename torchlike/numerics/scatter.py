@@ -27,6 +27,7 @@ def set_at(target: Array, where: tuple[Array, ...], values: Array) -> Array:
 def add_at(target: Array, where: object, values: Array) -> Array:
     """``target`` with ``values`` added at the subscript ``where``; of bool the sum is "or"."""
     places = target.at[where]
+    # The larger of two bools is their "or".
     return places.max(values) if target.dtype == bool else places.add(values)
 
 
