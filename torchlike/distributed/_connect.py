@@ -64,6 +64,7 @@ def _own_host(store: Store) -> str:
 
 
 def _see_devices(address: str, rank: int, size: int) -> list[Any]:
+    # JAX makes its devices once, so they are dropped and made again with those of all processes. Values are moved to the host first.
     leave_devices()
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     state = jax_distributed.global_state
@@ -76,6 +77,7 @@ def _see_devices(address: str, rank: int, size: int) -> list[Any]:
     state.coordinator_address = address
     devices: dict[int, Any] = {}
     for device in jax.devices("cpu"):
+        # A process may have several devices (``jax_num_cpu_devices``). Collectives use the first of each.
         devices.setdefault(device.process_index, device)
 
     @atexit.register

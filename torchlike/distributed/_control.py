@@ -27,8 +27,10 @@ HUB = os.path.join(os.path.dirname(__file__), "_hub.py")
 
 def start_hub(size: int) -> tuple[int, int]:
     """Starts the hub's process, and returns the ports of the hub and of JAX's service."""
+    # XLA reads its flags when jaxlib is loaded. Those of the user are for the ranks.
     environment = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "PYTHONSTARTUP")}
     process = subprocess.Popen(
+        # -P keeps the folder of ``_hub.py`` off the path: the files there are no top-level modules.
         [sys.executable, "-P", HUB, str(size)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -58,11 +60,13 @@ class Control:
         self._lock = threading.Lock()
         self._count = 0
         self._arrived = b""
+        # Two connections: a rank that waits for an answer on one must still hear on the other that a rank has failed.
         self._asks = self._open(host, port, tells=False)
         self._told = self._open(host, port, tells=True)
         self._ended = False
         welcome = threading.Event()
         threading.Thread(target=self._listen, args=(welcome,), name="torchlike-watcher", daemon=True).start()
+        # The hub knows this connection by then, so this rank hears of each later failure.
         welcome.wait(30.0)
         atexit.register(self.leave)
         self._hook, sys.excepthook = sys.excepthook, self._excepthook
@@ -70,6 +74,7 @@ class Control:
     def _open(self, host: str, port: int, tells: bool) -> socket.socket:
         connection = socket.create_connection((host, port), 60.0)
         connection.settimeout(None)
+        # Each message is a question that another process waits for, so the system must not hold it back to fill a packet.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._send(connection, {"kind": "hello", "rank": self.rank, "tells": tells})
         return connection
@@ -145,6 +150,8 @@ class Control:
                 message = json.loads(line)
                 if message["kind"] == "welcome":
                     welcome.set()
+                # Another rank waits for a collective that this one may have recorded and not run. It runs in another thread, since this one
+                # must go on listening for failures.
                 elif message["kind"] == "nudge":
                     threading.Thread(target=finish_all, args=("other processes wait for it",), daemon=True).start()
                 elif message["kind"] == "failed":

@@ -68,6 +68,7 @@ def verdict(questions: dict[int, dict[str, object]]) -> tuple[str, str]:
     first = questions[ranks[0]]
     if all(questions[rank]["program"] == first["program"] for rank in ranks):
         return "same", ""
+    # The programs differ, because ranks have recorded other things around the collective. Then each runs the collective by itself.
     if all(questions[rank]["call"] == first["call"] for rank in ranks):
         return "split", ""
     lines = [f"  rank {rank}: {questions[rank]['call']}, called at {questions[rank]['line']}" for rank in ranks]
@@ -128,6 +129,7 @@ class Hub:
     def _lose(self, peer: Peer) -> None:
         self.selector.unregister(peer.connection)
         self.peers.pop(peer.connection).connection.close()
+        # Only one of the two connections counts, so that the end of a rank is reported once.
         if peer.tells and peer.rank not in self.gone:
             self._fail(peer.rank, f"rank {peer.rank} has ended without a word: its process was killed")
 
@@ -136,6 +138,7 @@ class Hub:
         if peer.tells:
             self.tellers[peer.rank] = peer
             peer.send({"kind": "welcome"})
+            # A rank that connects late would otherwise wait for one that has failed already.
             for rank, text in self.failed.items():
                 peer.send({"kind": "failed", "rank": rank, "text": text})
 
@@ -187,6 +190,7 @@ class Hub:
                 )
                 del self.rounds[key]
             elif now >= round_.nudge_at:
+                # A rank is told once for each round: it then runs all that it has recorded.
                 round_.nudge_at = float("inf")
                 for rank in round_.missing():
                     if rank in self.tellers:
@@ -195,6 +199,7 @@ class Hub:
 
 def main() -> None:
     size = int(sys.argv[1])
+    # jaxlib alone has the service; importing JAX would take much longer.
     from jaxlib import _jax  # pyright: ignore[reportAttributeAccessIssue]
 
     service_port = free_port()

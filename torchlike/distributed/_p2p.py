@@ -55,6 +55,7 @@ class Mailbox:
         with connection, connection.makefile("rb") as stream:
             while True:
                 try:
+                    # The ranks of one job trust each other: PyTorch's send_object_list unpickles as well.
                     key, content = pickle.load(stream)
                 except (EOFError, OSError, pickle.UnpicklingError):
                     return  # the process has ended, which the hub reports
@@ -71,6 +72,7 @@ class Mailbox:
         message = pickle.dumps(((group.group_name, group.rank(), tag), content))
         try:
             with self._lock:
+                # One connection to each receiver, so that its messages arrive in the order in which they were sent.
                 connection = self._out.get(rank)
                 if connection is None:
                     host, port = self._store.get(f"p2p/{rank}").decode().split()
@@ -157,6 +159,7 @@ def isend(
     group_dst: int | None = None,
 ) -> Work:
     """``send``, without waiting."""
+    # The receiver's thread takes the message out of the connection at any time, so sending never waits for a matching ``recv``.
     send(tensor, dst, group, tag, group_dst)
     return Work(tensor)
 

@@ -86,6 +86,8 @@ class Update(Operation):
 
         def fn(*arrays: Array) -> tuple[Array, ...]:
             inputs = iter(arrays)
+            # PyTorch computes with Python's floats. In float64 a schedule's learning rate, or a bias correction after many steps, has the
+            # same bits.
             values = {name: next(inputs).astype(jnp.float64).reshape(()) for name in numbers}
             params, grads = [next(inputs) for _ in range(count)], [next(inputs) for _ in range(count)]
             states: list[dict[str, Any]] = [{} for _ in range(count)]
@@ -213,6 +215,7 @@ def step_group(
     states = [state[param] for param in params] if saved else []
     # Only momentum with dampening treats the first step differently. All other chains have one program for all steps.
     first = tuple([damped and not own for own in states]) if damped else (False,) * len(params)
+    # Numbers are inputs and not constants of the program: a learning rate that changes at every step must not compile it again.
     inputs = known_numbers.take(numbers, placement)
     inputs += values
     inputs += _values_of([param._grad for param in params])
@@ -224,9 +227,12 @@ def step_group(
             _fill_with_zeros(name, states, values)
             state_values = _values_of([own[name] for own in states])
         if name == "step":  # parameters that have made the same number of steps share the counter
+            # One counter for all of them saves an input and an output for each parameter. Compared by identity, since looking at the
+            # numbers would wait for the device.
             in_step = all(value is state_values[0] for value in state_values)
         inputs += state_values
     static = (tuple(flags.items()), tuple(numbers), leaves, saved, first, in_step)
+    # One record for the whole group: XLA then updates all parameters in one program, with no call of Python for each.
     outs = recorder().record(op, static, inputs, static)[1]
     if not saved:
         return params, outs
@@ -353,6 +359,7 @@ def _fill_with_zeros(name: str, states: Sequence[dict[str, object]], values: lis
     for own, value in zip(states, values, strict=True):
         if own.get(name) is None:
             aval = value.aval
+            # Zeros lie on the host and are copied when the program first runs, so that making the state records nothing.
             own[name] = from_value(
                 count if name == "step" else Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement)
             )

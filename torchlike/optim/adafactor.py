@@ -79,6 +79,7 @@ def _step_by(
     d: Array,
     weight_decay: Array,
 ) -> Array:
+    # The rates are Python floats in PyTorch, so they are computed in float64 and rounded where they meet the parameter.
     rate = jnp.minimum(lr, 1 / jnp.sqrt(step.astype(jnp.float64)))
     alpha = jnp.maximum(eps2, _root_mean_square(params)) * rate
     direction = grads / jnp.sqrt(jnp.maximum(variance, (eps1 * eps1).astype(dtype)))

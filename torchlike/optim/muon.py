@@ -62,10 +62,13 @@ def _newton_schulz(matrix: Array, a: Array, b: Array, c: Array, eps: Array, step
     a, b, c = a.astype(wide), b.astype(wide), c.astype(wide)
     x = matrix.astype(low)
     tall = x.shape[0] > x.shape[1]
+    # The smaller of ``x x'`` and ``x' x`` is computed: both give the same result, and the products cost less.
     x = x.T if tall else x
+    # Summed in float32 and rounded once, as PyTorch's norm of a bfloat16 tensor is.
     norm = jnp.sqrt(jnp.sum(x.astype(wide) ** 2)).astype(low)
     x = x / jnp.maximum(norm, eps.astype(low))
     for _ in range(steps):
+        # PyTorch rounds each product to bfloat16. Without these roundings the digits differ from PyTorch's at once.
         gram = jnp.matmul(x, x.T, preferred_element_type=wide).astype(low)
         square = jnp.matmul(gram, gram, preferred_element_type=wide)
         mixed = (b * gram.astype(wide) + c * square).astype(low)

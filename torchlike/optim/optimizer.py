@@ -97,6 +97,7 @@ def _with_hooks(step: Callable[..., object]) -> Callable[..., Any]:
         boundary()
         return result
 
+    # Marks the method, so that a subclass with ``step = Parent.step`` in its body is not wrapped a second time.
     vars(hooked)["hooked"] = True
     return hooked
 
@@ -260,6 +261,7 @@ class Optimizer:
         _ = self.defaults  # PyTorch reads its options first; if ``__init__`` was not called, this is where it fails
         for group in self.param_groups:
             if set_to_none:
+                # One call for all parameters of a model: this runs at each step.
                 drop_grads(group["params"])
                 continue
             for param in group["params"]:
@@ -282,6 +284,7 @@ class Optimizer:
         for group in self.param_groups:
             packed = {k: v for k, v in group.items() if k != "params"}
             for param in group["params"]:
+                # PyTorch numbers parameters in the order of the groups. Its files depend on that.
                 numbers.setdefault(id(param), len(numbers))
             packed["params"] = [numbers[id(p)] for p in group["params"]]
             groups.append(packed)
@@ -302,6 +305,7 @@ class Optimizer:
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed: Any = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
+        # A copy, because the caller's dictionary must not change with the optimizer's options.
         own_groups, loaded_groups = self.param_groups, deepcopy(state_dict["param_groups"])
         if len(own_groups) != len(loaded_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -340,6 +344,7 @@ class Optimizer:
         _set_up.add(type(self))
         for table in _HOOK_TABLES:
             self.__dict__.setdefault(table, OrderedDict())
+        # Checkpoints of older versions of PyTorch do not have this option.
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:

@@ -31,7 +31,9 @@ def _radam(dtype: np.dtype, beta1: Array, beta2: Array, eps: Array) -> Transform
         # How many gradients the running mean square averages over.
         length = max_length - 2 * count * beta2**count / correction
         is_reliable = length > 5  # below that, the variance of v is not defined
+        # Computed also in the steps that do not use it: a branch on the step would need a program for each kind of step.
         rectification = (length - 4) * (length - 2) * max_length / ((max_length - 4) * (max_length - 2) * length)
+        # The inner choice keeps the root of a negative number out of the unused case, where NaN would reach gradients through the step.
         factor = (jnp.sqrt(jnp.where(is_reliable, rectification, 1) * correction)).astype(dtype)
         scale = jnp.where(is_reliable, factor / (jnp.sqrt(square) + eps), 1)
         new = {"step": step, "exp_avg": mean, "exp_avg_sq": square}

@@ -215,6 +215,7 @@ def _project_with_one_weight(
     if weight is None:
         raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     size = query.size(-1)
+    # One product with the whole weight is faster than three, and its graph is the one that PyTorch shows.
     if query is key and key is value:
         return list(linear(query, weight, bias).chunk(3, -1))  # pyright: ignore[reportAttributeAccessIssue]
     if key is value:
@@ -317,6 +318,7 @@ def _attend_with_weights(
     q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, batch: int
 ) -> tuple[Any, Any]:
     """The heads' outputs, of shape (L, N * heads, head_dim), and the weights, of shape (N * heads, L, S)."""
+    # PyTorch scales the queries and not the scores here, which rounds differently.
     scaled = q * math.sqrt(1.0 / float(q.size(-1)))
     scores = bmm(scaled, k.transpose(1, 2)) if attn_mask is None else baddbmm(attn_mask, scaled, k.transpose(1, 2))
     weights = softmax(scores, dim=-1)
