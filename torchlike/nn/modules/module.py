@@ -1,4 +1,4 @@
-"""class Module: registers parameters, buffers and submodules, iterates over them, moves them, and calls ``forward``."""
+"""class Module: registers parameters, buffers and submodules, iterates over them, and calls ``forward``."""
 
 from __future__ import annotations
 
@@ -8,21 +8,16 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from inspect import signature
 from types import BuiltinFunctionType, FunctionType, MethodType, NoneType
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
-from ..._core import devices, dtypes
-from ..._core.annotations import DeviceLike
-from ..._core.fields import grad_of
-from ..._core.meta import on_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
-from ...autograd.grad_mode import no_grad
-from ...dispatch.type_names import type_name
 from ...engine import boundary
 from .._graph_node import SHOWN, GraphNode, connect, flax, is_foreign_module, wrappers
 from ..parameter import Buffer, Parameter
 from ._hooked import call_with_hooks
 from ._hooks import HookHandle, everywhere
+from ._moving import Movable
 from ._names import typename
 from ._state import (
     _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX,
@@ -30,11 +25,6 @@ from ._state import (
     _IncompatibleKeys as _IncompatibleKeys,
     _WrappedHook as _WrappedHook,
 )
-
-if TYPE_CHECKING:
-    from ..._core.annotations import Dtype
-    from ..._core.devices import device
-
 
 __all__ = [
     "Module",
@@ -74,7 +64,7 @@ def _missing_forward(self: Module, *input: object) -> NoReturn:
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
-class Module(Stateful, GraphNode):
+class Module(Stateful, Movable, GraphNode):
     """The base class of all layers and models.
 
     A subclass calls ``super().__init__()``, assigns parameters, buffers and other modules as attributes, and defines
@@ -447,108 +437,6 @@ class Module(Stateful, GraphNode):
     def compile(self, *args: object, **kwargs: object) -> None:
         """Does nothing, because torchlike compiles every loop."""
 
-    # ---- dtype and device
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replaces the value of each parameter, gradient and buffer by ``fn`` of it. Parameters stay the same objects."""
-        if recurse:
-            for module in self.children():
-                module._apply(fn)
-        for name, parameter in list(self._parameters.items()):
-            if parameter is None:
-                continue
-            with no_grad():
-                new, grad = fn(parameter), grad_of(parameter)
-                new_grad: Any = None if grad is None else fn(grad)
-            if on_meta(new) is on_meta(parameter):
-                parameter.data = new
-                if grad is not None:
-                    grad.data = new_grad
-            else:  # ``data`` cannot move between the meta device and others, so the parameter is replaced
-                self._parameters[name] = moved = Parameter(new, parameter.requires_grad)
-                moved.grad = new_grad
-        for name, buffer in self._buffers.items():
-            if buffer is not None:
-                self._buffers[name] = fn(buffer)
-        return self
-
-    def to(self, *args: object, **kwargs: object) -> Self:
-        """Moves parameters and buffers to a device, floating point ones to a dtype, or both; in place.
-
-        Call it as ``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``.
-
-        >>> torch.nn.Linear(1, 1).to(torch.float64).weight.dtype
-        torch.float64
-        """
-        device, dtype = _where_to(args, kwargs)
-        if dtype is not None and dtype.category < dtypes.FLOAT:
-            raise TypeError(
-                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
-            )
-        place = {} if device is None else {"device": device}
-
-        def moved(tensor: Tensor) -> Tensor:
-            if place and on_meta(tensor) and device != tensor.device:
-                raise NotImplementedError(
-                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
-                    "when moving module from meta to a different device."
-                )
-            if dtype is not None and tensor.dtype.category >= dtypes.FLOAT:
-                return tensor.to(dtype=dtype, **place)
-            return tensor.to(**place) if place else tensor
-
-        return self._apply(moved)
-
-    def cpu(self) -> Self:
-        """Moves parameters and buffers to the CPU."""
-        return self.to("cpu")
-
-    def cuda(self, device: DeviceLike | None = None) -> Self:
-        """Moves parameters and buffers to a GPU, the first if no number is given."""
-        return self.to("cuda" if device is None else devices.device(device))
-
-    def xpu(self, device: DeviceLike | None = None) -> Self:
-        """Raises an error: torchlike has no device of type "xpu"."""
-        return self.to(devices.device("xpu"))
-
-    def ipu(self, device: DeviceLike | None = None) -> Self:
-        """Raises an error: torchlike has no device of type "ipu"."""
-        return self.to(devices.device("ipu"))
-
-    def mtia(self, device: DeviceLike | None = None) -> Self:
-        """Raises an error: torchlike has no device of type "mtia"."""
-        return self.to(devices.device("mtia"))
-
-    def type(self, dst_type: object) -> Self:
-        """Casts all parameters and buffers to a dtype."""
-        dtype = _named_type(dst_type) if isinstance(dst_type, str) else dst_type
-        return self._apply(lambda t: t.to(dtype=dtype))
-
-    def float(self) -> Self:
-        """Casts floating point parameters and buffers to float32."""
-        return _cast(self, dtypes.float32)
-
-    def double(self) -> Self:
-        """Casts floating point parameters and buffers to float64."""
-        return _cast(self, dtypes.float64)
-
-    def half(self) -> Self:
-        """Casts floating point parameters and buffers to float16."""
-        return _cast(self, dtypes.float16)
-
-    def bfloat16(self) -> Self:
-        """Casts floating point parameters and buffers to bfloat16."""
-        return _cast(self, dtypes.bfloat16)
-
-    def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
-        """Moves parameters and buffers to a device without their values."""
-        where = devices.device(device)
-        return self._apply(lambda t: t.new_empty(t.shape, device=where), recurse)
-
-    def share_memory(self) -> Self:
-        """Moves all parameters and buffers to memory that processes share; see ``Tensor.share_memory_``."""
-        return self._apply(lambda t: t.share_memory_())
-
     # ---- calling
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
@@ -714,10 +602,6 @@ def _owner_of(root: Module, target: str) -> tuple[Module, str]:
     return module, name
 
 
-def _cast(module: Module, dtype: dtypes.dtype) -> Any:
-    return module._apply(lambda t: t.to(dtype=dtype) if t.is_floating_point() else t)
-
-
 def _put_buffer(module: Module, name: str, tensor: Tensor | None, persistent: bool) -> None:
     """Registers a tensor that is assigned as an attribute, by the class's own ``register_buffer`` if it defines one."""
     kind = type(module)
@@ -742,44 +626,6 @@ _BOTH_KINDS = "Cannot use both regular backward hooks and full backward hooks on
 
 def _indent(text: str) -> str:
     return text.replace("\n", "\n  ")
-
-
-def _where_to(args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[device | None, Dtype | None]:
-    """Returns the device and the dtype in the arguments of ``Module.to``."""
-    first, second = (*args, None, None)[:2]
-    first = kwargs.get("tensor", first)
-    device, dtype, flags = kwargs.get("device"), kwargs.get("dtype"), list(args[1:])
-    if isinstance(first, Tensor):
-        device, dtype = first.device, first.dtype
-    elif isinstance(first, dtypes.dtype):
-        dtype = first
-    else:
-        device = device if first is None else first
-        dtype = second if isinstance(second, dtypes.dtype) else dtype
-        flags = list(args[2:])
-        if second is not None and not isinstance(second, (dtypes.dtype, bool)):
-            flags.append(second)
-    is_valid = device is None or isinstance(device, (devices.device, str, int))
-    is_valid = (
-        is_valid and (dtype is None or isinstance(dtype, dtypes.dtype)) and all(isinstance(f, bool) for f in flags)
-    )
-    if not is_valid or set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "copy", "memory_format"}:
-        argument_types = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
-        raise TypeError(
-            f"to() received an invalid combination of arguments - got ({argument_types}), but expected one of:\n"
-            " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
-            "torch.memory_format memory_format = None)\n"
-            " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
-            " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
-        )
-    return (None if device is None else devices.device(device)), dtype
-
-
-def _named_type(name: str) -> dtypes.dtype:
-    for dtype in dtypes.ALL:
-        if name in (f"torch.{dtype.scalar_name}Tensor", f"torch.cuda.{dtype.scalar_name}Tensor"):
-            return dtype
-    raise ValueError(f"invalid type: '{name}'")
 
 
 # ---- hooks for all modules
