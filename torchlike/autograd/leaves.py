@@ -60,6 +60,7 @@ def in_order(complete: list[Leaf], edges: Sequence[Edge | None], arrived: Iterab
     put_in = set(leaves) | others
     # The last edge to a node makes it ready.
     pushed = list(dict.fromkeys(edge[0] for edge in reversed(edges) if edge is not None and edge[0] in put_in))[::-1]
+    # The nodes that were in PyTorch's queue before this one ran. Only how many they are matters, see below.
     heap: list[Node | None] = [None] * (len(others) - (len(pushed) - len(leaves)))
     for node in pushed:
         _push(heap, node if node.__class__ is AccumulateGrad else None)

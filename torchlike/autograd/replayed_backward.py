@@ -73,10 +73,12 @@ class ReplayedBackward:
             rule = node.rule
             if rule.__class__ is not Rule or saved is None or node.unpack is not None:
                 return None
+            # A rule always records the same pullbacks, so it stands for everything that the node would record.
             append(rule)
             for value in saved:
                 if value.segment is not segment:
                     return None
+                # The place in the table and not the value: in the next round another value stands there, and the records are the same.
                 append(value.position)
             for edge in node.edges:
                 if edge is None:
@@ -108,6 +110,7 @@ class ReplayedBackward:
         if len(nodes) > MAX_NODES:
             return None
         if not youngest_first:
+            # Only passes that run in another order than they are met in need it, so the key of the usual ones stays short.
             append(tuple(sorted(range(len(nodes)), key=lambda i: -nodes[i].sequence)))
         self = cls()
         self.key, self.nodes, self.leaves, self.seed = tuple(key), nodes, leaves, seed
@@ -161,6 +164,7 @@ class ReplayedBackward:
                     arrived[target] = {number: gradient}
                 else:
                     sums[number] = added(sums[number], gradient) if number in sums else gradient
+        # Only leaves are left: each inner node has been taken out when it ran.
         for accumulator, sums in arrived.items():
             leaf: Any = accumulator.leaf()  # pyright: ignore[reportAttributeAccessIssue]
             leaf._grad = from_value(sums[0])
@@ -173,6 +177,7 @@ class ReplayedBackward:
             replay = thread_recorder.capture(self.start, (self.seed,), [stored_value(g) for g in grads])
             if replay is not None:
                 replays = self.start.replays
+                # A program that keeps making new graphs from one point would fill the memory. It begins anew.
                 if replays is None or len(replays) >= MAX_KNOWN:
                     replays = self.start.replays = {}
                 replays[self.key] = replay

@@ -57,6 +57,7 @@ def record(op: Collective, group: Group, static: tuple[object, ...], values: Seq
     """Records a collective and returns the results of this process as pending values."""
     own_recorder = recorder()
     if own_recorder.group() not in (None, group):
+        # A program is compiled for the devices of one group.
         own_recorder.flush("a collective of another group follows", hot=True)
     group.note_call()
     return own_recorder.record(op, (group, *static), list(values), ())[1]
@@ -71,6 +72,7 @@ def reduce_one(op: ReduceOp, size: int, x: Array) -> Array:
     """Reduces the arrays of all processes."""
     if x.dtype == jnp.bool_:
         if op in (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.BOR):
+            # As int32, which the transport knows. The sum of bools is their "or" in PyTorch, and so is the largest.
             return lax.pmax(x.astype(jnp.int32), AXIS).astype(bool)
         if op in (ReduceOp.PRODUCT, ReduceOp.MIN, ReduceOp.BAND):
             return lax.pmin(x.astype(jnp.int32), AXIS).astype(bool)
@@ -81,6 +83,7 @@ def reduce_one(op: ReduceOp, size: int, x: Array) -> Array:
         return lax.psum(x, AXIS) / jnp.asarray(size, x.dtype)
     if op in (ReduceOp.MIN, ReduceOp.MAX):
         return (lax.pmin if op is ReduceOp.MIN else lax.pmax)(x, AXIS)
+    # JAX has no exchange that multiplies or combines bits, so each process gathers all arrays and reduces them itself, in the same order.
     parts = lax.all_gather(x, AXIS)
     if op is ReduceOp.PRODUCT:
         return jnp.prod(parts, axis=0, dtype=x.dtype)
@@ -94,6 +97,7 @@ def _all_reduce(size: int, op: ReduceOp, arrays: Sequence[Array]) -> list[Array]
     """Reduces each array over all processes. Arrays of one dtype are joined and sent together."""
     if len(arrays) == 1:
         return [reduce_one(op, size, arrays[0])]
+    # One exchange instead of one for each array, since each exchange waits for the slowest process.
     flat = reduce_one(op, size, jnp.concatenate([array.reshape(-1) for array in arrays]))
     parts = jnp.split(flat, np.cumsum([array.size for array in arrays])[:-1])
     return [reduced.reshape(array.shape) for reduced, array in zip(parts, arrays, strict=True)]
@@ -104,6 +108,7 @@ def _broadcast(size: int, source: int, arrays: Sequence[Array]) -> list[Array]:
     is_source = lax.axis_index(AXIS) == source
     bits = [_bits(array) for array in arrays]
     results: list[Array] = list(arrays)
+    # Sorted, because all processes must send the same things in the same order.
     for dtype in sorted({array.dtype for array in bits}, key=str):
         places = [n for n, each in enumerate(bits) if each.dtype == dtype]
         flat = jnp.concatenate([bits[n].reshape(-1) for n in places])
@@ -118,6 +123,7 @@ def _bits(array: Array) -> Array:
     if array.dtype == jnp.bool_:
         return array.astype(jnp.int32)
     if jnp.issubdtype(array.dtype, jnp.complexfloating):
+        # XLA does not convert complex numbers to bits.
         array = jnp.stack([array.real, array.imag])
     if array.dtype.itemsize < 4:
         unsigned = {1: jnp.uint8, 2: jnp.uint16}[array.dtype.itemsize]

@@ -95,6 +95,7 @@ def find_failed(about_to_run: object = None, wait: bool = True) -> Failed | None
         return None
     remaining = {}
     for program, entry in verdicts.items():
+        # Reading it would wait until the device has finished, and cost the overlap of host and device.
         if (program is about_to_run or not wait) and not entry[0].array.is_ready():
             remaining[program] = entry
             continue

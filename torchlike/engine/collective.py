@@ -85,6 +85,7 @@ class Group:
                 self._broken = error  # the other processes have continued without this one, or have ended
                 raise
             if answer is Answer.SPLIT:
+                # The hub has answered for the first collective alone. The ranks' programs differ after it.
                 self._agreed = number + 1
                 if not fixed:
                     raise Disagreement
@@ -123,6 +124,7 @@ class GroupExecutable(Executable):
 
     def reserve(self) -> None:
         super().reserve()
+        # Before the program starts: once it runs, it waits in the transport for the other processes, where no error can reach it.
         self._group.agree(self._digest, self._calls, None, self._fixed)
 
     def hlo(self) -> str:

@@ -118,6 +118,7 @@ class MeshedCall:
         assert isinstance(home, Meshed)
         wishes = _wishes(out_avals, home, others)
         if not in_avals:
+            # Without inputs XLA does not know which devices the program is for.
             wishes = [wish or home.sharding for wish in wishes]
         stored = _over_stored_arrays(fn, in_avals, out_avals)
         self._jitted = jax.jit(stored, out_shardings=wishes, compiler_options=COMPILER_OPTIONS)

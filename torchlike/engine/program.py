@@ -133,6 +133,7 @@ class Program:
                 for position, out in zip(step.outputs, outs, strict=False):
                     table[position] = out
                 if step.kernel.make_error is not None:
+                    # A check that passed may still name an index. Its row becomes zero, so that the host sees at once that all is well.
                     verdicts.append(jnp.where(outs[-1][0] != 0, outs[-1], 0))
                     bad = bad | (outs[-1][0] != 0)
                     failed_before.append((number, bad))
@@ -143,12 +144,14 @@ class Program:
                 if old is None or path.avals[old] is not path.avals[position]:
                     return table[position]
                 producer = path.step_of[position]
+                # Only checks before the write count: what came before the wrong index has happened, as in PyTorch.
                 before = [flag for number, flag in failed_before if number < producer]
                 return jnp.where(before[-1], unless_failed(old), table[position]) if before else table[position]
 
             outs = [unless_failed(i) for i in self.live]
             if verdicts:
                 earlier = arrays[-1]
+                # The first failure stays, however many runs follow before the host looks.
                 outs.append(jnp.where(earlier[:, :1] != 0, earlier, jnp.stack(verdicts)))
             return outs
 
@@ -273,6 +276,7 @@ def choose(
             for (_, _, others), candidate in history.programs.items():
                 if set(live) <= set(candidate.live) and set(candidate.donated) <= set(dead) and others == replaced:
                     return candidate
+        # The values that are alive differ each time, so every new program would run only once.
         if len(history.programs) >= MAX_PROGRAMS:
             return None
     # A path without a program is counted as a whole, whatever is alive at its end.
@@ -297,6 +301,7 @@ def choose(
 
 def _task(node: TraceNode, history: PathHistory, path: Path, key: tuple[Any, ...], reason: str) -> Task:
     """The making of a program, and why it is made."""
+    # Found now and not by the compiler's thread, where the program of the user has gone on.
     why = what_is_new(node) if not history.programs else "other values are alive than before"
     line = user_position()
 

@@ -100,6 +100,7 @@ class Value:
             value.pinned = True
             return value
         (device,) = array.devices()
+        # Not ``device.id``, which counts the devices of all processes.
         index = jax.local_devices(backend=device.platform).index(device)
         value = cls.over(Aval(array.shape, np.dtype(array.dtype), Placement(device.platform, index)), array)
         value.pinned = True
@@ -129,6 +130,7 @@ class Value:
         """The JAX array, on its device. Pins it: the caller may keep it, so its memory is never donated."""
         array = self.finish()
         if isinstance(array, np.ndarray):
+            # The copy replaces the host's array, so that the next program does not send it again.
             array = self.array = put(array, self.aval.placement)
         if array is NO_DATA:
             raise no_data()

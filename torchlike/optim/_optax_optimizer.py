@@ -85,6 +85,7 @@ class OptaxOptimizer(Optimizer):
         tensors: list[Tensor] = []
         values: list[Value] = []
         for number, group in enumerate(self.param_groups):
+            # PyTorch skips parameters without a gradient, so their step count and momentum stay as well.
             params = [p for p in group["params"] if grad_of(p) is not None]
             if not params:
                 continue
@@ -93,6 +94,7 @@ class OptaxOptimizer(Optimizer):
                 if not params:
                     continue
             self._check_params(params)
+            # Kept from step to step, so that the array of an option is made only when its number has changed.
             known_numbers = self._numbers.get(number)
             if known_numbers is None:
                 known_numbers = self._numbers[number] = Numbers()
@@ -134,6 +136,7 @@ class OptaxOptimizer(Optimizer):
         Raises:
             RuntimeError: the algorithm has no such step.
         """
+        # PyTorch writes the name of its own class into the message, whatever a subclass is called.
         name = next(cls.__name__ for cls in reversed(type(self).__mro__) if cls not in _BASES)
         raise RuntimeError(f"{name} does not support sparse gradients{self._instead_for_sparse}")
 

@@ -50,6 +50,7 @@ class Gathered:
                 self.piece = parameter.to(policy.reduce_dtype)
             self.piece = self.piece.to(policy.param_dtype)
         self.whole = redistribute(self.piece, self.layout)
+        # The value of the forward pass: the parameter may be written to before the backward pass, which must read the old elements.
         self.pieces_value: Value = self.piece._value()
         self._again: Tensor | None = None
 
@@ -81,6 +82,7 @@ def substituted(owners: list[tuple[Any, str, Any]], gathered: dict[int, Gathered
 
 
 def _keeping_pieces(gathered: list[Gathered]) -> saved_tensors_hooks:
+    # By value and not by tensor, because ``pack`` gets a new tensor for each saved value.
     by_value = {id(parameter.whole._value()): parameter for parameter in gathered}
 
     def pack(tensor: Any) -> object:
