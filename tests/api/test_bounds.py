@@ -27,7 +27,7 @@ BYTES_OF_ITS_RECORD = 60  # for each file: its name compresses, its digest does 
 # The files outside ``_core`` that use private fields of Tensor, and how often at most. ``_core/fields.py`` has functions for all others.
 USES_OF_FIELDS = {
     "dispatch/apply.py": 30,  # every operation calls this
-    "dispatch/inplace.py": 56,  # and every write in place
+    "dispatch/inplace.py": 32,  # and every write in place
     "dispatch/bindings.py": 1,
     "autograd/engine.py": 5,  # writes each leaf's gradient
     "autograd/replayed_backward.py": 4,  # as above, for a whole model at once

@@ -19,8 +19,8 @@ from .views import View, ViewStep
 
 __all__ = [
     "backward_hooks_of", "count_write", "drop_grads", "grad_of", "in_graph", "inference_flag", "is_whole_storage", "leaf_alias",
-    "move_to_storage", "node_of", "post_accumulate_hooks_of", "rebase", "requires_grad_flag", "root_of", "set_grad", "set_requires_grad",
-    "standing_in", "steps_of", "storage_of", "stored_value", "tensor_at", "version_of", "view_record", "write_value",
+    "move_to_storage", "node_of", "output_number_of", "post_accumulate_hooks_of", "rebase", "requires_grad_flag", "root_of", "set_grad",
+    "set_requires_grad", "standing_in", "steps_of", "storage_of", "stored_value", "tensor_at", "version_of", "view_record", "write_value",
 ]  # fmt: skip
 
 storage_of: Callable[[Tensor], Storage] = attrgetter("_storage")
@@ -31,9 +31,10 @@ view_record: Callable[[Tensor], View | None] = attrgetter("_view")  # where a vi
 grad_of: Callable[[Tensor], Tensor | None] = attrgetter("_grad")  # ``Tensor.grad`` without its warning
 inference_flag: Callable[[Tensor], bool] = attrgetter("_inference")  # made under ``inference_mode``
 post_accumulate_hooks_of: Callable[[Tensor], dict[int, Any] | None] = attrgetter("_post_accumulate_hooks")
-# These two are the ones from when the tensor was last read. Reading a view after a write to its base changes them.
+# These three are the ones from when the tensor was last read. Reading a view after a write to its base changes them.
 requires_grad_flag: Callable[[Tensor], bool] = attrgetter("_requires_grad")
 node_of: Callable[[Tensor], Node | None] = attrgetter("_grad_fn")
+output_number_of: Callable[[Tensor], int] = attrgetter("_output_nr")  # which output of that node the tensor is
 
 
 def is_whole_storage(tensor: Tensor) -> bool:

@@ -1,4 +1,8 @@
-"""Writes in place, into a storage or through a view, and updates the gradient history."""
+"""Writes in place, into a storage or through a view, and updates the gradient history.
+
+The functions that every write in place runs through use the private fields of tensors themselves: a training step has hundreds of such
+writes, and each call of a reader takes longer than the field does. The others use ``_core.fields``.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,16 @@ from typing import Any
 from jax import Array
 
 from .._core import dtypes
+from .._core.fields import (
+    node_of,
+    output_number_of,
+    requires_grad_flag,
+    set_requires_grad,
+    steps_of,
+    storage_of,
+    version_of,
+    view_record,
+)
 from .._core.modes import modes
 from .._core.sparse import SparseAval
 from .._core.strided import Strided
@@ -56,15 +70,15 @@ _BY_ITSELF, _BY_ANOTHER = "is being", "its base or another view of its base has 
 def refusal(tensor: Tensor, origin: int, by_another: bool = False) -> str:
     """Why a view must not be written to while gradients are recorded, or have a history after ``by_another`` tensor was written to."""
     block, where = ("inference", "in normal mode") if origin == IN_INFERENCE else ("no_grad", "with grad mode enabled")
-    node = tensor._grad_fn
+    node, number = node_of(tensor), output_number_of(tensor)
     what = _BY_ANOTHER if by_another else _BY_ITSELF
     if node is None:
         reason = f"A view was created in {block} mode and {what} modified inplace {where}."
     elif origin in (ONE_OF_SEVERAL, IN_FUNCTION):
-        reason = f"Output {tensor._output_nr} of {node.operation} is a view and {what} modified inplace."
+        reason = f"Output {number} of {node.operation} is a view and {what} modified inplace."
     else:
         reason = (
-            f"Output {tensor._output_nr} of {node.operation} is a view of a view which was created in {block} mode and {what} "
+            f"Output {number} of {node.operation} is a view of a view which was created in {block} mode and {what} "
             f"modified inplace {where}."
         )
     if origin == ONE_OF_SEVERAL:
@@ -143,7 +157,7 @@ def write(tensor: Tensor, result: Tensor, keeps_history: bool = False, one_numbe
     if not (modes.grad_enabled and (base._requires_grad or result._requires_grad)):
         storage.write(write_through(view.steps, storage.read(), result._value()))
         return tensor
-    base_steps = () if base._view is None else base._view.steps  # a detached view may be the base of views itself
+    base_steps = steps_of(base)  # a detached view may be the base of views itself
     steps = _steps_below(base, view.steps)
     if view.origin != DEFAULT:
         raise RuntimeError(refusal(tensor, view.origin))
@@ -162,12 +176,12 @@ def _go_round_hooks(tensor: Tensor, result: Tensor) -> None:
 
     In PyTorch the node of the write is part of the base's history: it reads the view from there, and not by the view's own node.
     """
-    node, writer = tensor._grad_fn, result._grad_fn
-    if node is None or not node.hooked or writer is None or writer.edges[:1] != ((node, tensor._output_nr),):
+    node, writer, number = node_of(tensor), node_of(result), output_number_of(tensor)
+    if node is None or not node.hooked or writer is None or writer.edges[:1] != ((node, number),):
         return
     bare = type(node).made(node.rule, node.edges, tuple(node.saved or ()), tuple(node.watched), node.avals)  # pyright: ignore[reportArgumentType]
     bare.sequence = node.sequence - 0.5  # it lies between the same nodes
-    writer.edges = ((bare, tensor._output_nr), *writer.edges[1:])
+    writer.edges = ((bare, number), *writer.edges[1:])
 
 
 def _beside(tensor: Tensor, result: Tensor) -> Tensor:
@@ -179,7 +193,7 @@ def _beside(tensor: Tensor, result: Tensor) -> Tensor:
     if isinstance(mine, Meshed):
         return move(result, mine)
     if isinstance(result_placement, Meshed) and mine.platform == result_placement.platform:
-        storage = tensor._storage
+        storage = storage_of(tensor)
         storage.value = moved_value(storage.read(), result_placement.home)
         # The values are the same, so the version that users and the graph see does not change; only views have to read again.
         storage.content_version += 1
@@ -189,7 +203,7 @@ def _beside(tensor: Tensor, result: Tensor) -> Tensor:
 
 def _steps_below(base: Tensor, steps: tuple[ViewStep, ...]) -> tuple[ViewStep, ...]:
     """The steps from a base to its view, given the steps from the storage to the view."""
-    base_steps = () if base._view is None else base._view.steps
+    base_steps = steps_of(base)
     if steps[: len(base_steps)] != base_steps:
         raise NotImplementedError(
             "gradients through a view that is not made from its base are not supported yet: the base got another shape in place "
@@ -239,32 +253,34 @@ def _adopt_history(tensor: Tensor, result: Tensor) -> None:
 
 def _keep_gradient(retained: weakref.ref[Any] | None, result: Tensor) -> None:
     """Lets the tensor that keeps its gradient keep that of this result."""
-    assert result._grad_fn is not None
-    result._grad_fn.retained, result._grad_fn.hooked = {result._output_nr: retained}, True
+    node = node_of(result)
+    assert node is not None
+    node.retained, node.hooked = {output_number_of(result): retained}, True
 
 
 def refresh_history(tensor: Tensor) -> None:
     """Gives a view its new history after its base was written to: the base's history, and the view's steps on top."""
-    view = tensor._view
+    view = view_record(tensor)
     assert view is not None
     base: Tensor = view.base
-    if not base._requires_grad and tensor._grad_fn is None:  # the version stays: the base may want gradients later
+    former, number = node_of(tensor), output_number_of(tensor)
+    if not requires_grad_flag(base) and former is None:  # the version stays: the base may want gradients later
         if view.refused is not None:
-            view.refused, tensor._requires_grad = None, False
+            view.refused = None
+            set_requires_grad(tensor, False)
         return
     if view.origin != DEFAULT:  # here too, since the base may want no gradients any more
         view.refused = view.refused or refusal(tensor, view.origin, by_another=True)
         tensor._grad_fn, tensor._output_nr, tensor._requires_grad = None, 0, True
         return
-    view.version = tensor._storage.version
+    view.version = version_of(tensor)
     steps = _steps_below(base, view.steps)
     values = [base._value(), *_starts(steps)]
     kernel, outs = recorder().record(_reader(steps), (), values, ())
-    former, number = tensor._grad_fn, tensor._output_nr
     tensor._set_history(link(rule_for(kernel, 1), kernel, values, [base], None))
     if tensor._retains_grad and former is not None and former.retained:
         _keep_gradient(former.retained.pop(number, None), tensor)
-    view.value, view.content_version = outs[0], tensor._storage.content_version
+    view.value, view.content_version = outs[0], storage_of(tensor).content_version
 
 
 class Through(Operation):
