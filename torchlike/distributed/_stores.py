@@ -199,6 +199,7 @@ class FileStore(_Local):
         super().__init__()
         self.path, self._size = str(file_name), world_size
         with self._open() as values:
+            # Counts the processes that use the file, so that the last one can remove it.
             values["&users"] = str(int(values.get("&users", b"0")) + 1).encode()
 
     @contextlib.contextmanager
@@ -210,6 +211,7 @@ class FileStore(_Local):
             file.seek(0)
             content = file.read()
             before: dict[str, bytes] = pickle.loads(content) if content else {}
+            # Compared afterwards, so that a look at the file does not write it.
             values = dict(before)
             yield values
             if values != before:

@@ -94,6 +94,7 @@ def randperm(generator: Generator, n: int, dtype: DTypeLike = np.int64) -> np.nd
     _check_permutation(dtype, n)
     if n >= _LONG:
         raise NotImplementedError(f"randperm({n}): PyTorch orders {_LONG} and more in another way, not there yet")
+    # A list, because exchanging elements one by one takes several times as long in an array of NumPy's.
     order = list(range(n))
     if n > 1:
         steps = generator.stream.words32(n - 1) % np.arange(n, 1, -1, dtype=np.uint32)

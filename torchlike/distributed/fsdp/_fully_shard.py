@@ -34,6 +34,7 @@ class _State:
         self, module: object, mesh: DeviceMesh, policy: MixedPrecisionPolicy, reshard: bool | None, ignored: set[int]
     ) -> None:
         self.mesh, self.policy, self.reshard = mesh, policy, reshard
+        # Pieces lie along the last dimension of the mesh. A first one of two counts copies.
         self.axis = mesh.grid.axes[-1]
         self.owners = [
             (owner, name, parameter)
@@ -57,6 +58,7 @@ class _State:
         if not isinstance(argument, Tensor):
             return argument
         if not is_on_mesh(argument):
+            # A batch that does not divide is computed whole on each device: slower, and with the same results.
             cut = argument.dim() > 0 and argument.shape[0] % self.mesh.size() == 0
             argument = move(argument, where(self.mesh, [Shard(0) if cut else Replicate()] * self.mesh.ndim))
         return _cast(argument, self.policy.param_dtype if self.policy.cast_forward_inputs else None)
@@ -67,6 +69,7 @@ def _own_modules(module: Any) -> list[Any]:
     modules = [module]
     for child in module._modules.values():
         if child is not None and not isinstance(child, FSDPModule):
+            # Parameters of submodules with a state of their own are gathered when those run, and not before.
             modules += _own_modules(child)
     return modules
 

@@ -49,6 +49,7 @@ def cross_entropy(
     reduction = legacy(size_average, reduce, reduction)
     try:
         return _loss.cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)
+    # Arguments are looked at only after a failure: this is called at each step, and checking types first would cost every call.
     except AttributeError:
         arguments = input, target, weight, reduction, ignore_index, label_smoothing
         check_call("cross_entropy_loss", _loss.cross_entropy, arguments, {})
@@ -149,6 +150,7 @@ def smooth_l1_loss(
     reduction = legacy(size_average, reduce, reduction)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    # With ``beta`` 0 the formula would divide by zero. Its limit is the L1 loss, which PyTorch takes too.
     return _loss.smooth_l1_loss(input, target, reduction, beta) if beta else _loss.l1_loss(input, target, reduction)
 
 
@@ -244,6 +246,7 @@ def kl_div(
         )
     if reduction == "batchmean":
         total = _loss.kl_div(input, target, "sum", log_target)
+        # A scalar has no batch to divide by.
         return total / input.shape[0] if input.dim() else total
     return _loss.kl_div(input, target, reduction, log_target)
 

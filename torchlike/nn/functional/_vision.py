@@ -72,7 +72,10 @@ def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None, 
         scales = tuple(float(s) for s in scale_factor)
     else:
         scales = (float(scale_factor),) * count
+    # Multiplied as floats, since PyTorch does: a factor of 0.29 makes 28 pixels of 100, because the product is 28.999999999999996.
     lengths_out = tuple(math.floor(float(n) * s) for n, s in zip(lengths, scales, strict=True))
+    # The given factor and the ratio of the sizes differ if the size was rounded down. PyTorch computes positions from the factor, unless
+    # told otherwise.
     return lengths_out, (None,) * count if recompute or mode == "area" else scales
 
 

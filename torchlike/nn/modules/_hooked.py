@@ -51,6 +51,7 @@ def _run_forward_pre_hooks(
         replaced = hook(module, args)
         if replaced is not None:
             args = replaced if isinstance(replaced, tuple) else (replaced,)
+    # A copy of the table, because a hook may remove itself.
     for number, hook in list(module._forward_pre_hooks.items()):
         if number in module._forward_pre_hooks_with_kwargs:
             replaced = hook(module, args, kwargs)
@@ -83,6 +84,7 @@ def _attach_plain_backward_hooks(module: Any, args: tuple[object, ...], result: 
     if not hooks:
         return
     first: Any = result
+    # PyTorch attaches the deprecated kind of hook to the node of the first tensor alone.
     while not isinstance(first, Tensor):
         first = (
             next((v for v in first.values() if isinstance(v, Tensor)), None) if isinstance(first, dict) else first[0]

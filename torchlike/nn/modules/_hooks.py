@@ -69,6 +69,7 @@ class BackwardHooks:
         tensors = [values[i] for i in places]
         if not any(t.requires_grad for t in tensors):
             return values, places, len(values), None
+        # One node for all tensors, so that a hook gets all gradients at once.
         marked = BackwardHookFunction.apply(*tensors)
         node = next((t.grad_fn for t in marked if t.grad_fn is not None), None)
         if node is None:
@@ -101,6 +102,7 @@ class BackwardHooks:
             self.grad_outputs = changed
         output_grads = self.grad_outputs
         grads_to_pass = [
+            # A hook may return None for a gradient. The nodes below get zeros for it.
             zeros_like(before) if output_grads[i] is None and before is not None else output_grads[i]
             for i, before in zip(self.output_places, grads, strict=True)
         ]

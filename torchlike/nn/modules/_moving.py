@@ -41,6 +41,7 @@ class Movable:
                 new, grad = fn(parameter), grad_of(parameter)
                 new_grad: Any = None if grad is None else fn(grad)
             if on_meta(new) is on_meta(parameter):
+                # The parameter stays the same object: optimizers, ties and the user's variables refer to it.
                 parameter.data = new
                 if grad is not None:
                     grad.data = new_grad

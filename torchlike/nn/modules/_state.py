@@ -153,6 +153,7 @@ class Stateful:
         unexpected: list[str] = []
         errors: list[str] = []
         metadata = getattr(state_dict, "_metadata", None)
+        # A copy, because hooks may remove and rename keys, and the caller's dictionary must stay as it is.
         state: Any = OrderedDict(state_dict)
         if metadata is not None:
             state._metadata = metadata
@@ -203,6 +204,8 @@ class Stateful:
         elif strict and extra in state_dict:
             unexpected_keys.append(extra)
         if strict:
+            # Each module finds the unexpected names below its own path, so that a module that overrides this method decides about its
+            # names.
             names = [key for key in state_dict if key.startswith(prefix) and key != extra]
             unexpected_keys.extend(key for key in names if not _expects(self, key[len(prefix) :]))
 
@@ -216,6 +219,7 @@ class Stateful:
     def register_state_dict_post_hook(self, hook: Callable[..., object]) -> HookHandle:
         """Calls ``hook(module, state_dict, prefix, local_metadata)`` when ``state_dict`` is done; it may change the dictionary."""
         module: Any = self
+        # Such a hook must return None. What a hook of ``_register_state_dict_hook`` returns replaces the dictionary.
         hook._from_public_api = True  # pyright: ignore[reportFunctionMemberAccess]
         return HookHandle(module._state_dict_hooks, hook)
 
@@ -262,6 +266,7 @@ def _load(
     for name, child in module._modules.items():
         if child is not None:
             path = f"{prefix}{name}."
+            # Only its own names: a child's hooks must not see or change those of its siblings. PyTorch does the same.
             members = {k: v for k, v in state_dict.items() if k.startswith(path)}
             _load(child, members, path, metadata, strict, assign, missing, unexpected, errors)
     incompatible_keys = _IncompatibleKeys(missing, unexpected)
@@ -304,10 +309,12 @@ def _load_tensor(module: object, name: str, own: Any, key: str, loaded: object, 
                 parameter = (
                     loaded if isinstance(loaded, Parameter) else Parameter(loaded, requires_grad=own.requires_grad)
                 )
+                # The module decides what is trained, not the file.
                 parameter.requires_grad_(own.requires_grad)
                 setattr(module, name, parameter)
             else:
                 setattr(module, name, loaded)
+    # All problems are collected and reported together, so that one wrong tensor does not hide the others.
     except Exception as error:
         return (
             f'While copying the parameter named "{key}", whose dimensions in the model are '

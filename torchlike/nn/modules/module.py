@@ -127,6 +127,8 @@ class Module(Stateful, Movable, GraphNode):
             return members[name]
         if "_buffers" in attributes and name in (members := attributes["_buffers"]):
             return members[name]
+        # flax's methods are no attributes of the class, so that they hide no name of a user's. A class with its own ``__getattr__`` expects
+        # that a name which it does not know is missing.
         if name in flax.adapter.methods and type(self).__getattr__ is Module.__getattr__:
             return MethodType(flax.adapter.methods[name], self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
@@ -185,6 +187,7 @@ class Module(Stateful, Movable, GraphNode):
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
                 )
+            # A buffer that is assigned anew keeps what it was, unless the new tensor is a Buffer that says so itself.
             persistent = (
                 vars(value)["persistent"] if is_buffer else name not in attributes["_non_persistent_buffers_set"]
             )
@@ -206,6 +209,7 @@ class Module(Stateful, Movable, GraphNode):
             super().__delattr__(name)
 
     def __dir__(self) -> list[str]:
+        # Names that begin with a digit (of Sequential) cannot be written as attributes, so completion must not offer them.
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(n for n in names if not n[0].isdigit())
 

@@ -207,6 +207,7 @@ def _layer(
 
     ``valid`` (T, B) is False where a sequence has ended: there the state stays as it was.
     """
+    # The inputs of all steps are multiplied at once, as one large product. Only the product with the state has to wait for the step before.
     products = _rows(x, w.ih)
     if w.bias_ih is not None:
         products = products + w.bias_ih

@@ -242,6 +242,7 @@ def adaptive_avg_pool(input: Array, output_size: Sequence[int], node_name: str) 
             x = jnp.sum(x.reshape(*x.shape[:axis], size, length // size, *x.shape[axis + 1 :]), axis=axis + 1)
             continue
         places = np.arange(length)
+        # Windows of different lengths are summed by one product with a matrix of zeros and ones, in one pass over the image.
         inside = (places >= begins[:, None]) & (places < ends[:, None])  # (size, length)
         x = jnp.moveaxis(contract(x, jnp.asarray(inside, x.dtype), ((axis,), (1,))), -1, axis)
     if all(size == 1 for size in output_size):  # PyTorch takes the mean then, and divides once
