@@ -98,6 +98,7 @@ class _FunctionRule:
             result = self.function.backward(node, *grad_outputs)
         results = result if isinstance(result, (tuple, list)) else (result,)
         count = len(node.is_tensor)
+        # PyTorch ignores a surplus of None, so that a ``backward`` may return one for each argument with a default.
         if len(results) > count and all(r is None for r in results[count:]):
             results = results[:count]
         if len(results) != count:
@@ -119,6 +120,7 @@ class _FunctionRule:
                 if not isinstance(gradient, Tensor):
                     raise RuntimeError(f"expected Variable or None (got {type(gradient).__name__})")
                 gradient = _fit(gradient, edge_aval, self.name, position)
+            # Without a graph only the value goes on: what the user's code may have recorded in ``backward`` has no part in the pass.
             grads.append(gradient if create or gradient is None else gradient._value())
         return grads
 
@@ -184,6 +186,7 @@ class FunctionNode(Node, FunctionCtx):
                 entries.append(None)
                 continue
             number = next((i for i, o in enumerate(outputs) if o is tensor), None)
+            # An output would refer to this node, and the node to the output. Memory would then be freed by the garbage collector only.
             entries.append((alias(tensor) if number is not None else tensor, version_of(tensor), number))
         if modes.saved_tensors_hooks:
             pack, self.unpack = modes.saved_tensors_hooks[-1]
@@ -299,6 +302,7 @@ class Function(FunctionCtx):
             bound_arguments.apply_defaults()
             args, kwargs = bound_arguments.args, bound_arguments.kwargs
         record = modes.grad_enabled and any(isinstance(x, Tensor) and x._tracked for x in args)
+        # Made also if nothing is recorded: ``forward`` gets it as its ctx in any case.
         ctx = _rule(cls).node_class(cls, args)
         if modes.anomaly:
             ctx.trace = forward_trace()

@@ -57,6 +57,7 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
             out = kwargs.pop("out")
             if out is not None:
                 if reads is not Reading.ANYWHERE:
+                    # Before anything is computed, as in PyTorch: a call that is refused must not draw random numbers, for example.
                     refuse_overlap_with_out(reads, out, (*given, *kwargs.values()))
                 if casts and modes.any_slow_mode and modes.autocast:
                     with without_autocast():
@@ -65,12 +66,15 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
         try:
             if kwargs:
                 args = bind(name, args, kwargs)
+            # The usual call gives all arguments by position, and needs nothing filled in.
             elif len(args) != total or variadic:
                 args = complete(name, args)
             if casts and modes.any_slow_mode and modes.autocast:
                 args = cast_arguments(op.autocast, args, {})[0]
             return apply(dispatcher, args)
         except TypeError as error:
+            # Functions do not look for ``__torch_function__`` until an object with one has made a call fail, so that other programs pay
+            # nothing.
             if first_to_override(given, kwargs):
                 return call(*given, **kwargs)
             if method or kwargs:
@@ -199,6 +203,7 @@ def inplace_form(name: str) -> Callable[..., Any]:
     def call(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         if validate is not None:
             validate(self, *args, **kwargs)
+        # Before the operation is recorded: a call that is refused must not leave work behind.
         check_writable(self)
         if reads is not Reading.ANYWHERE and (args or kwargs):
             refuse_overlap(reads, self, (*args, *kwargs.values()))

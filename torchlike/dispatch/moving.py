@@ -50,6 +50,7 @@ def moved_value(value: Value, placement: Placement) -> Value:
         raise no_data()
     if isinstance(array, np.ndarray):
         return Value.over(there, array)  # it has not left the host yet
+    # A copy, because on the CPU the array that NumPy sees would share the memory of the source.
     if placement is CPU:
         return Value.on_host(np.array(value.numpy()))
     if isinstance(aval.placement, Meshed) or isinstance(placement, Meshed):

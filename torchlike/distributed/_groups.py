@@ -310,6 +310,7 @@ def new_group(
         ValueError: a rank is not in the world.
     """
     world = _world_group()
+    # PyTorch sorts them too: the order of the list does not decide the ranks in the group.
     members = list(range(world.size())) if ranks is None else sorted(ranks)
     if len(set(members)) != len(members):
         raise ValueError(f"ranks list must not contain duplicate entries, got {members}")
@@ -318,6 +319,7 @@ def new_group(
             raise ValueError(
                 f"Rank {rank} is out of range. Valid ranks are 0 to {world.size() - 1} (world_size={world.size()})"
             )
+    # Also in processes outside the group, so that later groups have the same names everywhere.
     number = next(_names)
     if world.rank() not in members:
         return GroupMember.NON_GROUP_MEMBER

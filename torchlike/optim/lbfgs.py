@@ -111,9 +111,11 @@ class LBFGS(Optimizer):
             direction = _direction(state, grad, group["history_size"])
             t = group["lr"]
             if state["n_iter"] == 1:
+                # The first direction is the gradient itself, whose length says nothing about a good step. PyTorch bounds it in this way.
                 t = min(1.0, 1.0 / grad.abs().sum()) * t
             state |= {"t": t, "prev_flat_grad": grad.clone(), "prev_loss": loss}
             slope, before = grad.dot(direction), loss
+            # Along this direction the loss would hardly fall, so no further point is tried.
             if slope.item() > -still:
                 break
             if group["line_search_fn"] is not None:
@@ -150,6 +152,7 @@ class LBFGS(Optimizer):
             self._move(t, direction)
             loss, grad = float(compute()), self._gradient()
             for param, original in zip(params, originals, strict=True):
+                # Copied back and not moved back: subtracting the step again would leave rounding errors in the parameters.
                 param.copy_(original)
             return Point(t, loss, _number(grad.dot(direction)), grad)
 
@@ -181,6 +184,7 @@ def _direction(state: dict[str, Any], grad: Tensor, history: int) -> Any:
     turn, step = grad - state["prev_flat_grad"], state["d"] * state["t"]
     product = turn.dot(step)
     weight, scale = 1.0 / product, product / turn.dot(turn)
+    # A pair with a smaller product would make ``H`` indefinite, and the next direction might lead uphill.
     if product.item() > 1e-10:
         if len(turns) == history:
             for column in (turns, steps, weights):

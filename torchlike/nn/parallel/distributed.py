@@ -190,6 +190,7 @@ class DistributedDataParallel(Module):
         self._before = [_mark(parameter) for parameter in self._synchronised]
         if not self._armed:
             self._armed = True
+            # Weak, because the list of callbacks belongs to the thread, and would keep a model alive that the program has dropped.
             reference = weakref.WeakMethod(self._reduce_if_complete)
 
             def callback() -> None:
@@ -229,6 +230,7 @@ class DistributedDataParallel(Module):
         without = [n for n in untouched if grad_of(self._synchronised[n]) is None]
         for number in without:
             aval = self._synchronised[number]._aval
+            # All processes must exchange the same arrays, so a missing gradient is sent as zeros.
             set_grad(self._synchronised[number], from_value(Value.full(aval.shape, aval.dtype, aval.placement)))
         self._reduce(self._synchronised)
         if without:
