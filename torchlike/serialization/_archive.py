@@ -88,6 +88,7 @@ class Reader:
 
     def read(self, name: str) -> bytes:
         """The bytes of a record. They are compared with its checksum."""
+        # A copy, because the checksum may be removed from it below.
         info = copy(self._info(name))
         if not info.CRC:  # PyTorch has an option to write zeros in place of checksums
             del info.CRC
@@ -150,6 +151,7 @@ class Writer:
         self._zip = zipfile.ZipFile(target, "w", zipfile.ZIP_STORED, allowZip64=True)
 
     def write(self, name: str, data: bytes | memoryview) -> None:
+        # A fixed date, so that two saves of the same tensors have the same bytes.
         info = zipfile.ZipInfo(f"{self.name}/{name}", (1980, 1, 1, 0, 0, 0))
         info.file_size = len(data)
         # The zip module adds a header field to records of this size.

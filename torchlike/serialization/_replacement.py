@@ -53,6 +53,7 @@ class Replacement:
                 self.file.flush()
                 os.fsync(self.file.fileno())  # the new file must be on the disk before it replaces the old one
                 if os.path.exists(self.path):
+                    # The new file has the permissions of the old one, as if that had been written to.
                     os.chmod(self.temporary, os.stat(self.path).st_mode & 0o7777)
                 if fcntl is None:
                     self.file.close()

@@ -73,6 +73,7 @@ def save(
         for name, mark in marks.items():
             writer.write(name, mark)
         for key, data in pickler.memory.items():
+            # bfloat16 has no buffer that the zip module could write, and bytes have one for every dtype.
             elements = data.view(np.uint8)
             writer.write(f"data/{key}", (np.zeros_like(elements) if skipping.on else elements).data)
         writer.write("version", b"3\n")

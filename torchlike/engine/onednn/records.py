@@ -76,6 +76,7 @@ def enter(geometry: Geometry, dtype: np.dtype) -> bool:
         return False
     with _lock:
         by_threads = _entered.setdefault((geometry, dtype), {})
+        # A record is made for a number of threads. After ``set_threads`` the program calls another one.
         if _threads[0] not in by_threads:
             if not onednn.enter(record):
                 return False
@@ -138,6 +139,7 @@ class _Preparation:
             best_layout = self._query(description, _QUERIES[geometry.result][name])
             outer = self._memory(plain)
             record.outer[place] = outer
+            # Operands that have the layout already are read where they are, without a copy.
             inner = outer
             if not self.library.lib.dnnl_memory_desc_equal(plain, best_layout):
                 inner = self._in_arena(best_layout)
@@ -164,6 +166,7 @@ class _Preparation:
         owned, temporary, destroy = self.record.owned, self.temporary, self.library.lib.dnnl_primitive_desc_destroy
         create = "dnnl_convolution_{}_primitive_desc_create"
         call(create.format("forward"), byref(forward), engine, _TRAINING, _DIRECT, x, w, None, y, *numbers, attributes)
+        # The gradients need the description of the forward pass only while theirs is made.
         (owned if geometry.result == "y" else temporary).append((destroy, forward))
         if geometry.result == "y":
             return forward

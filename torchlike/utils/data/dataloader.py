@@ -287,6 +287,7 @@ class _BaseDataLoaderIter:
         self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._index_sampler = loader._index_sampler
         self._indices = iter(self._index_sampler)
+        # Drawn also without workers, since PyTorch does, and the numbers that follow depend on it.
         self._base_seed = _draw.seed(loader.generator)
         self._num_yielded = 0
 
