@@ -115,7 +115,7 @@ def _placement(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Av
         return placement_argument
     if any(a.placement is META for a in avals):
         return _meta_placement(args, roles, avals)
-    # The first tensor that has dimensions decides; the order is kept, so that an error names the devices in the order of the arguments.
+    # Each device once, in the order of the arguments, in which the error names them.
     homes = list(
         dict.fromkeys(a.placement.home for a, role in _tensor_roles(args, roles, avals) if role == OPERAND and a.shape)
     )
