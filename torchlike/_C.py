@@ -19,7 +19,7 @@ from ._core.torch_function import (
     push_mode as _push_on_torch_function_stack,
     settings as _settings,
 )
-from .ops.creation.cast import _parse_to as _arguments_of_to
+from .ops.creation.cast import parse_to as _arguments_of_to
 
 __all__ = [
     "DisableTorchFunction",

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["explain_missing", "explain_missing_in", "missing", "pytorch_names", "stand_in_by"]
+__all__ = ["explain_missing", "explain_missing_in", "missing", "pytorch_names", "stand_in_by", "when_loaded"]
 
 
 @cache
@@ -23,6 +23,9 @@ def pytorch_names() -> dict[str, Any]:
 
 class _Under:
     alias: Callable[[str, str], object] | None = None  # what finds stand-ins where `import torch` means torchlike
+    loaded: Callable[[str, str, object], object] | None = (
+        None  # is told of a name that a module got when it was first asked for
+    )
 
 
 def stand_in_by(find: Callable[[str, str], object]) -> None:
@@ -117,6 +120,11 @@ DEFINED_IN: dict[str, dict[str, str]] = {
 }
 
 
+def when_loaded(call: Callable[[str, str, object], object]) -> None:
+    """From now on ``call(module, name, value)`` when a module gets a name of ``DEFINED_IN``, which happens when it is first asked for."""
+    _Under.loaded = call
+
+
 def explain_missing(package: str) -> None:
     """Gives a module, and the public modules in it, ``missing`` as what happens when a name is not there.
 
@@ -140,6 +148,8 @@ def _raiser(module: str) -> Callable[[str], object]:
             source = import_module(f"torchlike.{defined_in[name]}")
             if name in vars(source):  # else it warns, each time
                 setattr(sys.modules[module], name, vars(source)[name])
+                if _Under.loaded is not None:
+                    _Under.loaded(module, name, vars(source)[name])
             return getattr(source, name)
         if module == "torchlike.ops" and (operators := import_module("torchlike._torch_ops")).is_known(name):
             return getattr(operators, name)

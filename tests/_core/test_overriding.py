@@ -80,3 +80,17 @@ def test_who_looks_at_the_frames_of_an_error_finds_the_variables_of_an_overridab
     while trace is not None:
         assert isinstance(trace.tb_frame.f_locals, dict)
         trace = trace.tb_next
+
+
+def test_a_function_that_a_module_gets_when_it_is_first_asked_for_asks_too():
+    code = """
+import torchlike as torch
+class Asked(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func.__name__
+x = torch.ones(2).as_subclass(Asked)
+assert "kl_div" not in vars(torch)
+print(torch.kl_div(x, x))
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "kl_div\n"

@@ -15,6 +15,7 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
+from .._missing import when_loaded
 from .modes import DISPATCHED, dispatch_state, hooks, undispatched
 from .python_functions import (
     BY_KEYWORD,
@@ -170,14 +171,29 @@ def _take(space: str, namespace: object) -> None:
     names = namespace if isinstance(namespace, dict) else vars(namespace)
     for name, value in list(names.items()):
         if isinstance(value, FunctionType):
-            if value not in _routes and overridable(space, name, value):
-                _redirect(value, Route(space, name, _function_for_override(space, name, value, names)))
+            _take_function(space, name, value, names)
         elif isinstance(value, property) and overridable(space, name, value):
             for part, function in (("__get__", value.fget), ("__set__", value.fset), ("__delete__", value.fdel)):
                 if f"{space}.{name}.{part}" in NEVER:
                     continue
                 if isinstance(function, FunctionType) and function not in _routes:
                     _redirect(function, Route(space, name, getattr(value, part), part))
+
+
+def _take_function(space: str, name: str, function: FunctionType, names: Any) -> None:
+    if function not in _routes and overridable(space, name, function):
+        _redirect(function, Route(space, name, _function_for_override(space, name, function, names)))
+
+
+def _take_later(module: str, name: str, value: object) -> None:
+    """The same for a function that a module got after ``activate``, when a program first asked for it."""
+    space = module.replace("torchlike", "torch", 1)
+    with _activating:
+        if active and isinstance(value, FunctionType) and space in _offered:
+            _take_function(space, name, value, _offered[space])
+
+
+when_loaded(_take_later)
 
 
 def overridable(space: str, name: str, value: object) -> bool:

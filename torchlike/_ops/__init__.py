@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +14,12 @@ from typing import Any, NoReturn
 
 from .. import ops as _operators
 from .._core.modes import hooks
+from .._core.overridable import overridable_namespaces
 from .._core.signatures import Args, Function as AnyFunction, Kwargs
 from .._core.tensor import Tensor
 from .._library._overload_names import OVERLOADS
 from .._library.infer_schema import FunctionSchema, parse
+from .._missing import DEFINED_IN
 from ..autograd import Function
 from ..autograd.grad_mode import no_grad
 from ..dispatch.bindings import FUNCTIONS
@@ -364,15 +368,48 @@ def _function_of(name: str) -> AnyFunction | None:
     """The function of torchlike that is the operator of this name."""
     if name in INNER:
         return INNER[name]
-    for candidate in (vars(_operators).get(name), vars(Tensor).get(name), FUNCTIONS.get(name), _functional(name)):
+    for candidate in (
+        vars(_operators).get(name),
+        vars(Tensor).get(name),
+        FUNCTIONS.get(name),
+        _beside_torch(name),
+        _functional(name),
+    ):
         if isinstance(candidate, types.FunctionType):
-            return candidate
+            return _with_operators_defaults(name, candidate)
     return None
 
 
-def _functional(name: str) -> Any:
-    from .._core.overridable import overridable_namespaces
+def _with_operators_defaults(name: str, function: AnyFunction) -> AnyFunction:
+    """A function with the defaults that its operator has: ``torch.kl_div`` does not reduce if it is not told to, ``aten.kl_div`` does."""
+    signature = overloads_of(name).get("default")
+    parameters = inspect.signature(function).parameters
+    others = [
+        (place, argument.name, argument.default)
+        for place, argument in enumerate(() if signature is None else signature.schema.arguments)
+        if argument.name in parameters
+        and type(parameters[argument.name].default) is type(argument.default)
+        and parameters[argument.name].default != argument.default
+    ]
+    if not others:
+        return function
 
+    def call(*args: Any, **kwargs: Any) -> Any:
+        missing = {key: default for place, key, default in others if place >= len(args)}
+        return function(*args, **(missing | kwargs))
+
+    return call
+
+
+def _beside_torch(name: str) -> Any:
+    """A function of the namespace ``torch`` that it gets when it is first asked for."""
+    names: Any = overridable_namespaces()["torch"]
+    torch = sys.modules[names["__name__"]]
+    function = getattr(torch, name, None) if name in DEFINED_IN[torch.__name__] else None
+    return function if isinstance(function, types.FunctionType) else None
+
+
+def _functional(name: str) -> Any:
     return overridable_namespaces().get("torch.nn.functional", {}).get(name)  # pyright: ignore[reportAttributeAccessIssue]
 
 

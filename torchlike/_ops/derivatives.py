@@ -12,8 +12,8 @@ from typing import Any
 
 from .._core.signatures import Args, Kwargs
 from .._core.tensor import Tensor
-from . import OpOverload, OpOverloadPacket, operator as op
-from .expansions import reshape
+from . import OpOverload, OpOverloadPacket, operator as op, packet_of
+from .expansions.shapes import reshape
 from .inner import pulled
 
 __all__ = ["FORMULAS", "SAVED_RESULTS", "Call", "filled", "gradients_of"]
@@ -32,7 +32,8 @@ class Call:
         self.before: Tensor | None = None  # what was in the first argument, where the operator has replaced it
         self.results: list[Any] = []
         self.name: str = function._overloadpacket.__name__
-        if self.name.endswith("_") and not self.name.startswith("__"):
+        self.writes = self.name.endswith("_") and not self.name.startswith("__")
+        if self.writes:
             self.name = self.name[:-1]
         self.args: dict[str, Any] = {}
         if function._signature is not None:
@@ -58,7 +59,9 @@ class Call:
         return op("detach")(self.results[number])
 
     def compute(self, *args: Any, **kwargs: Any) -> Any:
-        """What the operator computes, seen by nobody."""
+        """What the operator computes, or what it writes if it is in place; no handler sees it."""
+        if self.writes:
+            return packet_of("aten", self.name)(*args, **kwargs)  # pyright: ignore[reportOptionalCall]
         return self.function._op(*args, **kwargs)
 
 
@@ -74,30 +77,37 @@ def gradients_of(call: Call, cotangents: dict[int, Any]) -> dict[int, Any]:
     if found is None:
         return _as_one(call, cotangents)
     gradients: dict[int, Any] = {}
+    covered: set[int] = set()
     for name, gradient in found.items():
         value = call.args[name]
         pairs = zip(value, gradient, strict=True) if isinstance(value, (list, tuple)) else [(value, gradient)]
         for tensor, its in pairs:
-            if its is not None:
-                before = gradients.get(id(tensor))
-                gradients[id(tensor)] = its if before is None else op("add", "Tensor")(before, its)
+            covered.add(id(tensor))
+            _add_gradient(gradients, tensor, its)
+    if not covered.issuperset(map(id, call.tracked)):
+        return _as_one(call, cotangents)  # the formula is for numbers in the place of a tensor
     return gradients
 
 
 def _as_one(call: Call, cotangents: dict[int, Any]) -> dict[int, Any]:
     """The derivative as one operator."""
     numbers = sorted(cotangents)
+    # What an operator in place has replaced is read from the copy that was made before.
+    args = call.given if call.before is None else (call.before, *call.given[1:])
     flat: list[Tensor] = []
-    _collect((*call.given, *call.keywords.values()), flat)
-    wanted = [i for i, tensor in enumerate(flat) if tensor.requires_grad]
+    arguments: list[Tensor] = []
+    _collect((*args, *call.keywords.values()), flat)
+    _collect((*call.given, *call.keywords.values()), arguments)
+    tracked = set(map(id, call.tracked))
+    wanted = [i for i, tensor in enumerate(arguments) if id(tensor) in tracked]
     count = len(numbers)
 
-    def backward(*args: Any) -> Any:
-        arrived, tensors = args[:count], list(args[count:])
+    def backward(*given: Any) -> Any:
+        arrived, tensors = given[:count], list(given[count:])
 
-        def forward(*given: Tensor) -> Any:
-            remaining = iter(given)
-            result = call.compute(*filled(call.given, remaining), **filled(call.keywords, remaining))
+        def forward(*inputs: Tensor) -> Any:
+            remaining = iter(inputs)
+            result = call.compute(*filled(args, remaining), **filled(call.keywords, remaining))
             if not isinstance(result, (tuple, list)):
                 return result
             return [result[number] for number in numbers]
@@ -107,7 +117,17 @@ def _as_one(call: Call, cotangents: dict[int, Any]) -> dict[int, Any]:
 
     function = OpOverload(OpOverloadPacket(f"aten::{call.name}_backward", backward), backward, "default")
     found = function(*[cotangents[number] for number in numbers], *flat)
-    return {id(flat[i]): gradient for i, gradient in zip(wanted, found, strict=True)}
+    gradients: dict[int, Any] = {}
+    for i, gradient in zip(wanted, found, strict=True):
+        _add_gradient(gradients, arguments[i], gradient)
+    return gradients
+
+
+def _add_gradient(gradients: dict[int, Any], tensor: Tensor, gradient: Any) -> None:
+    """Adds to the gradient of a tensor, which may be among the arguments more than once."""
+    if gradient is not None:
+        before = gradients.get(id(tensor))
+        gradients[id(tensor)] = gradient if before is None else op("add", "Tensor")(before, gradient)
 
 
 def _collect(values: Any, flat: list[Tensor]) -> None:
@@ -529,7 +549,7 @@ def _joined(c: Call, cotangents: dict[int, Any]) -> Tensor:
     size, dim = c.self.shape[c.dim], c.dim
     lengths = c.args.get("split_sizes")
     if lengths is None:
-        lengths = [min(c.split_size, size - at) for at in range(0, size, c.split_size)]
+        lengths = [min(c.split_size, size - at) for at in range(0, max(size, 1), c.split_size)]
     shape = list(c.self.shape)
     parts: list[Any] = []
     for number, length in enumerate(lengths):

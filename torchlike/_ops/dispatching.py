@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .._core.fields import node_of, requires_grad_flag, set_requires_grad
+from .._core.fields import node_of, requires_grad_flag, storage_of
 from .._core.modes import DISPATCHED, dispatch_state, hooks, modes, undispatched
 from .._core.overridable import Route
 from .._core.signatures import Args, Kwargs
-from .._core.tensor import Tensor, from_value
+from .._core.tensor import Tensor
 from .._core.torch_function import ALL_OFF, add_overloading, settings
-from ..engine.aval import META, Aval
-from ..engine.value import Value
-from . import operator, packet_of
-from .derivatives import Call, filled, reads_itself
-from .expansions import EXPANSIONS, HIDDEN, PROPERTIES, WHOLE, operator_name
+from ..autograd.grad_mode import no_grad
+from ..dispatch.bindings import FUNCTIONS
+from ..dispatch.inplace import check_writable, write
+from ..random_streams.rng import Generator, current_generator
+from . import operator
+from .derivatives import FORMULAS, Call, reads_itself
+from .expansions import HIDDEN, PROPERTIES, WHOLE, call_expansion, expansion_of, operator_name
 from .seen_backward import remember
 from .signatures import Signature, choose
+from .stand_ins import with_stand_ins
 
 __all__ = ["call_operator", "call_public", "tensors_in"]
 
@@ -46,13 +50,12 @@ def call_public(route: Route, args: Args, kwargs: Kwargs) -> Any:
     if route.name in HIDDEN:
         with undispatched():
             return route.original(*args, **kwargs)
-    name = operator_name(route.space, route.name)
-    composed = EXPANSIONS.get(name)
-    if route.name in WHOLE and dispatch_state.stack and getattr(dispatch_state.stack[-1], "sees_whole", False):
-        name, composed = route.name, None
-    if composed is not None:
-        return composed(*args, **kwargs)
-    chosen = choose(name, args, kwargs)
+    whole = route.name in WHOLE and dispatch_state.stack and getattr(dispatch_state.stack[-1], "sees_whole", False)
+    expansion = None if whole else expansion_of(route.space, route.name)
+    if expansion is not None:
+        return call_expansion(expansion, route, args, kwargs)
+    name = route.name if whole else operator_name(route.space, route.name)
+    chosen = choose(name, args, kwargs, _defaults(route))
     if chosen is None:
         return route.original(*args, **kwargs)  # made of functions that are seen themselves
     signature, given, keywords = chosen
@@ -63,11 +66,19 @@ def call_public(route: Route, args: Args, kwargs: Kwargs) -> Any:
     return result
 
 
+def _defaults(route: Route) -> Kwargs:
+    """The defaults of a public function by parameter. Some are not the operator's: ``torch.kl_div`` does not reduce."""
+    if route.parameters is None:
+        route.parameters = inspect.signature(route.original)
+    return {name: parameter.default for name, parameter in route.parameters.parameters.items()}
+
+
 class _Asked:
     """The call that a handler is asked about: calling the operator with the same arguments computes it, with its history."""
 
     def __init__(self, function: object, args: Args, kwargs: Kwargs, compute: Callable[[], Any], grad: bool) -> None:
         self.function, self.args, self.kwargs, self.compute, self.grad = function, args, dict(kwargs), compute, grad
+        self.answered = False
 
     def is_same(self, function: object, args: Args, kwargs: Kwargs) -> bool:
         """Whether this is the call."""
@@ -97,7 +108,7 @@ def call_operator(
     state = dispatch_state
     asked = state.asked
     if asked is not None and asked.is_same(function, args, kwargs):
-        state.asked = None
+        state.asked, asked.answered = None, True
         before, modes.grad_enabled = modes.grad_enabled, asked.grad
         try:
             return call_operator(function, args, kwargs, asked.compute, signature)
@@ -113,20 +124,72 @@ def call_operator(
     grad = modes.grad_enabled
     tracked = [tensor for tensor in tensors if requires_grad_flag(tensor)] if grad else []
     edges = [tensor._edge() for tensor in tracked]
-    before = _before_writing(function, args) if tracked else None
-    result = _ask(function, overloading, args, kwargs, _Asked(function, args, kwargs, compute, grad))
+    call = Call(function, args, kwargs, edges)
+    call.tracked = tracked
+    if call.writes and isinstance(args[0], Tensor):
+        check_writable(args[0])
     if tracked:
-        call = Call(function, args, kwargs, edges)
-        call.tracked, call.before = tracked, before
-        _give_history(call, tensors, compute, result)
+        call.before = _before_writing(call)
+    layout = _layout(args[0]) if call.writes and tracked else None
+    question = _Asked(function, args, kwargs, compute, grad)
+    result = _ask(function, overloading, args, kwargs, question)
+    wrapped = any(type(tensor) in DISPATCHED for tensor in (*tensors, *tensors_in((result,))))
+    if not wrapped and not question.answered:
+        result = _own_view(call, compute, result)
+    if question.answered and call.name in FORMULAS and not reads_itself(call.name, args):
+        call.before = None  # the formula reads the result, or neither
+    if layout is not None and not wrapped and not question.answered and layout != _layout(args[0]):
+        raise NotImplementedError(_BY_ANOTHER_CALL.format(function))
+    if tracked:
+        _give_history(call, tensors, compute, result, wrapped, question.answered)
     return result
 
 
-def _before_writing(function: Any, args: Args) -> Tensor | None:
-    """A copy of what an operator in place is about to replace, if its derivative reads it."""
-    if function._signature is None or not function._signature.schema.is_mutable:
+_BY_ANOTHER_CALL = (
+    "torchlike does not support that a handler of __torch_dispatch__ computes {} by another call while gradients are recorded: call it "
+    "with the same arguments"
+)
+
+
+def _layout(value: object) -> object:
+    """Shape and strides, which operators like ``transpose_`` change in place."""
+    return (value.shape, value.stride(), value.storage_offset()) if isinstance(value, Tensor) else None
+
+
+def _before_writing(call: Call) -> Tensor | None:
+    """A copy, with its history, of what an operator in place is about to replace."""
+    tensor = call.given[0]
+    if not call.writes or not isinstance(tensor, Tensor):
         return None
-    return operator("clone")(args[0]) if reads_itself(function._overloadpacket.__name__[:-1], args) else None
+    if reads_itself(call.name, call.given):
+        return operator("clone")(tensor)  # PyTorch makes it too
+    with undispatched(), no_grad():
+        before = FUNCTIONS["clone"](tensor)
+    node = node_of(tensor)
+    if node is not None:
+        before._set_history(node, tensor.output_nr)
+    return before
+
+
+def _own_view(call: Call, compute: Callable[[], Any], result: Any) -> Any:
+    """The result of an operator that is a view, where a handler returned the same view made of other objects.
+
+    PyTorch makes views itself, above its handlers: writing to the result must reach the tensor that the operator was given.
+    """
+    first = call.given[0] if call.given else None
+    signature = call.function._signature
+    if not isinstance(first, Tensor) or call.writes or signature is None or "(a" not in signature.schema.returns:
+        return result
+    results = tensors_in((result,))
+    if not results or not all(storage_of(tensor) is storage_of(first) for tensor in results):
+        return result
+    with undispatched():
+        own = compute()
+    views = tensors_in((own,))
+    same = len(views) == len(results) and all(
+        view.is_set_to(tensor) for view, tensor in zip(views, results, strict=True)
+    )
+    return own if same else result
 
 
 def _ask(function: Any, overloading: list[object], args: Args, kwargs: Kwargs, asked: _Asked) -> Any:
@@ -155,45 +218,60 @@ def _ask(function: Any, overloading: list[object], args: Args, kwargs: Kwargs, a
     )
 
 
-def _give_history(call: Any, tensors: list[Tensor], compute: Callable[[], Any], result: Any) -> None:
-    """Gives the results of a handler the history that the operator's own results have, unless they are those."""
-    function, args = call.function, call.given
-    results = tensors_in(result if isinstance(result, (list, tuple)) else (result,))
-    wrapped = any(type(tensor) in DISPATCHED for tensor in (*tensors, *results))
-    writes = function._signature is not None and function._signature.schema.is_mutable
-    if wrapped or not any(node_of(each) is not None for each in results):
-        own = _without_elements(call) if wrapped else _computed_again(function, args, compute, writes)
-        for mine, theirs in zip(results, own, strict=False):
-            given = not writes and any(mine is each for each in tensors)
+def _give_history(
+    call: Call, tensors: list[Tensor], compute: Callable[[], Any], result: Any, wrapped: bool, answered: bool
+) -> None:
+    """Gives the results of a handler the history that the operator's own results have, unless they are those.
+
+    Args:
+        wrapped: tensors of a subclass that computes are among the arguments or results.
+        answered: the handler called the operator with the same arguments, which gave its results their history.
+    """
+    results = tensors_in((result,))
+    if call.writes and not wrapped:
+        if not answered:
+            _write_history(call, compute, results)
+    elif wrapped or not any(node_of(tensor) is not None for tensor in results):
+        own = _without_elements(call) if wrapped else _computed_again(call, compute)
+        for tensor, theirs in zip(results, own, strict=False):
+            is_argument = not call.writes and any(tensor is argument for argument in tensors)
             node = node_of(theirs)
-            if node is not None and mine.shape == theirs.shape and not given:
-                mine._set_history(node, theirs.output_nr)
+            if node is not None and tensor.shape == theirs.shape and not is_argument:
+                tensor._set_history(node, theirs.output_nr)
     remember(call, results, wrapped)
 
 
-def _computed_again(function: Any, args: Args, compute: Callable[[], Any], writes: bool) -> list[Tensor]:
+def _write_history(call: Call, compute: Callable[[], Any], results: list[Tensor]) -> None:
+    """Records that a handler has written what it did into the tensors of an operator in place, and into what they are views of."""
+    for tensor, theirs in zip(results, _computed_again(call, compute), strict=False):
+        with undispatched(), no_grad():
+            written = FUNCTIONS["clone"](tensor)
+        node = node_of(theirs)
+        if node is not None:
+            written._set_history(node, theirs.output_nr)
+        with undispatched():
+            write(tensor, written)
+
+
+def _computed_again(call: Call, compute: Callable[[], Any]) -> list[Tensor]:
     """The operator's own results, for their history: nobody reads their elements, so they are never computed."""
+    args = call.given if call.before is None else (call.before, *call.given[1:])
+    generator = current_generator()
+    before = Generator.get_state(generator)
     with undispatched():
-        if not writes:
-            again = compute()
-        else:
-            name = function._overloadpacket.__name__.removesuffix("_")
-            again = packet_of("aten", name)(*args)  # pyright: ignore[reportOptionalCall]
-    return tensors_in(again if isinstance(again, (list, tuple)) else (again,))
+        again = call.compute(*args, **call.keywords) if call.writes else compute()
+    if (Generator.get_state(generator) != before).any():
+        Generator.set_state(generator, before)
+        raise NotImplementedError(
+            _BY_ANOTHER_CALL.format(call.function)
+        )  # the handler's result has other random numbers
+    return tensors_in((again,))
 
 
 def _without_elements(call: Any) -> list[Tensor]:
     """Results that have the history of the operator's own ones, of tensors on the meta device in place of those of a subclass."""
-
-    def stand_in(tensor: Tensor) -> Tensor:
-        value = Value.without_data(Aval(tensor._aval.shape, tensor._aval.dtype, META))
-        stand = from_value(value)
-        set_requires_grad(stand, requires_grad_flag(tensor))
-        return stand
-
-    tensors = map(stand_in, tensors_in((*call.given, *call.keywords.values())))
     with undispatched():
-        given, keywords = filled(call.given, tensors), filled(call.keywords, tensors)
+        given, keywords = with_stand_ins(call.given), with_stand_ins(call.keywords)
         if "device" in keywords:
             keywords["device"] = "meta"
         plain = operator(call.name, call.function._overloadname or "default")

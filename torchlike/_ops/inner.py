@@ -127,7 +127,7 @@ def _avg_pool2d(
     include: bool = True,
     divisor: int | None = None,
 ) -> Tensor:
-    return _nn("avg_pool2d")(input, tuple(kernel), tuple(stride) or None, tuple(padding), ceil, include, divisor)
+    return _nn("avg_pool2d")(input, kernel, stride or None, padding, ceil, include, divisor)
 
 
 def _cross_entropy(
@@ -253,13 +253,14 @@ def _to_copy(
     non_blocking: bool = False,
     memory_format: object = None,
 ) -> Tensor:
-    return self.to(device=device, dtype=dtype, copy=True)
+    return self.to(device=device, dtype=dtype, copy=True, memory_format=memory_format)
 
 
 INNER: dict[str, Callable[..., Any]] = {
     "_softmax": lambda self, dim, half_to_float: _F["softmax"](self, dim),
     "_log_softmax": lambda self, dim, half_to_float: _F["log_softmax"](self, dim),
-    "_to_copy": _to_copy, "_unsafe_view": lambda self, size: self.reshape(size), "alias": lambda self: self[...],
+    "_to_copy": _to_copy, "copy": lambda self, src, non_blocking=False: src.to(self.dtype).expand(self.shape).clone(),
+    "_unsafe_view": lambda self, size: self.reshape(size), "alias": lambda self: self[...],
     "lift_fresh": lambda self: self, "slice": _slice, "_local_scalar_dense": lambda self: self.item(),
     "index": lambda self, indices: self[tuple(slice(None) if i is None else i for i in indices)],
     "einsum": lambda equation, tensors, path=None: _F["einsum"](equation, *tensors),

@@ -72,11 +72,16 @@ def _step(node: Any, cotangents: dict[int, Any], create: bool) -> list[Any]:
     call = getattr(node, "seen_call", None)
     if call is None:
         return _of_rule(node, cotangents)
-    found = gradients_of(call, cotangents)
-    by_edge = {}
-    for tensor, edge in zip(call.tracked, call.edges, strict=True):
-        by_edge.setdefault(edge, found.get(id(tensor)))
-    return [by_edge.get(edge) for edge in node.edges]
+    gradients = gradients_of(call, cotangents)
+    by_edge: dict[Any, Any] = {}
+    for tensor, edge in {
+        id(tensor): (tensor, edge) for tensor, edge in zip(call.tracked, call.edges, strict=True)
+    }.values():
+        gradient = gradients.get(id(tensor))
+        if gradient is not None:
+            by_edge[edge] = op("add", "Tensor")(by_edge[edge], gradient) if edge in by_edge else gradient
+    # A tensor that was passed twice has two edges, which are equal; its gradient is the sum already, so the second gets nothing.
+    return [by_edge.pop(edge, None) for edge in node.edges]
 
 
 def _refuse(node: Node) -> NoReturn:

@@ -17,7 +17,7 @@ from .._core.tensor import Tensor
 from .._library.infer_schema import Argument, FunctionSchema, parse
 from ..random_streams.rng import Generator
 
-__all__ = ["Signature", "choose", "overloads_of", "signature_of"]
+__all__ = ["ALIASES", "Signature", "as_handed_over", "choose", "overloads_of", "signature_of"]
 
 
 class Signature(NamedTuple):
@@ -57,7 +57,7 @@ def signature_of(name: str, overload: str) -> Signature | None:
 _NUMBERS_AS_TENSORS = frozenset(
     f"{name}{end}" for name in ("add", "sub", "mul", "div", "floor_divide", "true_divide") for end in ("", "_")
 )
-_ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim", "tensors": "tensors", "x": "self"}
+ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim", "tensors": "tensors", "x": "self"}
 _PLAIN: dict[str, tuple[type, ...]] = {
     "Tensor": (Tensor,), "str": (str,), "ScalarType": (dtypes.dtype,), "Layout": (layout,), "MemoryFormat": (memory_format,),
     "Generator": (Generator,), "Device": (devices.device, str, int), "bool": (bool, np.bool_), "int": (int, np.integer),
@@ -87,21 +87,21 @@ def _as_given(kind: str, value: Any) -> Any:
         return None
     base = kind.rstrip("?")
     if base.endswith("]"):
-        return list(value) if isinstance(value, (list, tuple)) else [value]
+        count = base.rpartition("[")[2].rstrip("]")
+        return list(value) if isinstance(value, (list, tuple)) else [value] * int(count or 1)
     return devices.device(value) if base == "Device" and not isinstance(value, devices.device) else value
 
 
 def _bind(schema: FunctionSchema, args: Args, kwargs: Kwargs, numbers: bool) -> dict[str, Any] | None:
     """The arguments by parameter, those that were given; None where they do not fit."""
     positional = [argument for argument in schema.arguments if not argument.kwarg_only]
-    if len(args) > len(positional) or (args and positional and _is_spread(positional, args)):
-        args = _gathered(positional, args)
-        if len(args) > len(positional):
-            return None
+    args = _gathered(positional, args)
+    if len(args) > len(positional):
+        return None
     bound: dict[str, Any] = {argument.name: value for argument, value in zip(positional, args, strict=False)}
     names = {argument.name: argument for argument in schema.arguments}
     for name, value in kwargs.items():
-        name = name if name in names else _ALIASES.get(name, name)
+        name = name if name in names else ALIASES.get(name, name)
         if name not in names or name in bound:
             return None
         bound[name] = value
@@ -114,33 +114,54 @@ def _bind(schema: FunctionSchema, args: Args, kwargs: Kwargs, numbers: bool) -> 
     return bound
 
 
-def _is_spread(positional: Sequence[Argument], args: Args) -> bool:
-    """Whether the last arguments are the elements of one list: ``x.view(2, 3)``."""
-    at = next((i for i, argument in enumerate(positional) if argument.type.rstrip("?").endswith("]")), None)
-    if at is None or at >= len(args):
-        return False
-    rest = args[at:]
-    whole = all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in rest)
-    return whole and (len(rest) > 1 or positional[at].type.endswith("[]"))
-
-
 def _gathered(positional: Sequence[Argument], args: Args) -> Args:
-    at = next((i for i, argument in enumerate(positional) if argument.type.rstrip("?").endswith("]")), None)
-    if at is None or not _is_spread(positional, args):
+    """Arguments in which the lengths that are passed one by one are a list: ``x.view(2, 3)``.
+
+    PyTorch takes them so where the list is the only parameter besides the tensor: ``x.roll(2, 3)`` is a shift and a dimension.
+    """
+    before, elements = len(positional) - 1, args[len(positional) - 1 :]
+    if before not in (0, 1) or not elements or not positional[-1].type.rstrip("?").endswith("]"):
         return args
-    return (*args[:at], list(args[at:]))
+    if all(isinstance(element, (int, np.integer)) and not isinstance(element, bool) for element in elements):
+        return (*args[:before], list(elements))
+    return args
 
 
-def _same(value: object, default: object) -> bool:
+def _is_usual(argument: Argument, value: object) -> bool:
+    """Whether a value is the parameter's default, of the same type: PyTorch hands on ``hardtanh(x, -1.0)``, whose default is ``-1``."""
+    if not argument.has_default_value():
+        return False
+    default = argument.default
     if isinstance(value, list):
-        return isinstance(default, (list, tuple)) and list(default) == value
+        return (
+            list(default) == value if isinstance(default, (list, tuple)) else bool(value) and _are_all(value, default)
+        )
     return type(value) is type(default) and value == default
 
 
-def choose(name: str, args: Args, kwargs: Kwargs) -> tuple[Signature, list[Any], dict[str, Any]] | None:
+def _are_all(values: Sequence[Any], default: object) -> bool:
+    """Whether a list repeats a number that is the default of a list: ``int[2] padding=0``."""
+    return all(type(value) is type(default) and value == default for value in values)
+
+
+def as_handed_over(schema: FunctionSchema, args: Args) -> Args:
+    """Positional arguments as PyTorch hands them to a handler: lists of the right length, defaults at the end left out."""
+    positional = [argument for argument in schema.arguments if not argument.kwarg_only]
+    values = [_as_given(argument.type, value) for argument, value in zip(positional, args, strict=False)]
+    while values and _is_usual(positional[len(values) - 1], values[-1]):
+        values.pop()
+    return tuple(values)
+
+
+def choose(
+    name: str, args: Args, kwargs: Kwargs, defaults: Kwargs
+) -> tuple[Signature, list[Any], dict[str, Any]] | None:
     """The overload of an operator that a call of its public function is, and the arguments as PyTorch hands them over.
 
     Defaults are left out at the end, and where they are by keyword. None: the call fits none.
+
+    Args:
+        defaults: those of the public function. Where one is another number than the operator's, it is handed over.
     """
     out = kwargs.get("out")
     given = {
@@ -156,27 +177,32 @@ def choose(name: str, args: Args, kwargs: Kwargs) -> tuple[Signature, list[Any],
         for signature in writes:
             bound = _bind(signature.schema, args, given, numbers)
             if bound is not None:
+                _add_defaults(signature.schema, bound, defaults)
                 return signature, *_split(signature.schema, bound)
     return None
 
 
+def _add_defaults(schema: FunctionSchema, bound: dict[str, Any], defaults: Kwargs) -> None:
+    for argument in schema.arguments:
+        default = defaults.get(argument.name)
+        if argument.name not in bound and type(default) is type(argument.default) and default != argument.default:
+            bound[argument.name] = default
+
+
 def _split(schema: FunctionSchema, bound: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     positional: list[Any] = []
-    left_out = 0
     keywords: dict[str, Any] = {}
     makes = not any(argument.type.startswith("Tensor") for argument in schema.arguments)
     for argument in schema.arguments:
-        value = _as_given(argument.type, bound.get(argument.name, argument.default))
-        default = _as_given(argument.type, argument.default) if argument.has_default_value() else Ellipsis
-        usual = argument.name not in bound or _same(value, default) or (value is None and default is None)
+        value = bound.get(argument.name, argument.default)
         if argument.kwarg_only:
+            value = _as_given(argument.type, value)
             if makes and argument.name == "device":
                 keywords["device"] = devices.default_device() if value is None else value
             elif makes and argument.name == "pin_memory":
                 keywords["pin_memory"] = bool(value)
-            elif not usual:
+            elif argument.name in bound and not _is_usual(argument, value):
                 keywords[argument.name] = value
         else:
             positional.append(value)
-            left_out = left_out + 1 if usual else 0
-    return positional[: len(positional) - left_out], keywords
+    return list(as_handed_over(schema, tuple(positional))), keywords

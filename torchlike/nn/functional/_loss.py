@@ -13,7 +13,6 @@ from ...dispatch.autocast import under_autocast
 from ...dispatch.register import Autocast
 from ...ops.linalg.matmul import linear
 from ...ops.nn import ctc as _ctc, distance as _distance, linear_cross_entropy as _chunks, loss as _loss
-from ._reduction import legacy
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "ctc_loss", "gaussian_nll_loss", "huber_loss",
@@ -46,7 +45,7 @@ def cross_entropy(
     Raises:
         IndexError: a target is no class. ValueError, RuntimeError: shapes and dtypes that do not go together.
     """
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     try:
         return _loss.cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)
     # Arguments are looked at only after a failure: this is called at each step, and checking types first would cost every call.
@@ -70,7 +69,7 @@ def nll_loss(
     >>> F.nll_loss(torch.tensor([[0.1, 0.9], [0.8, 0.2]]).log(), torch.tensor([1, 0]))
     tensor(0.1643)
     """
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     return _loss.nll_loss(input, target, weight, reduction, ignore_index)
 
 
@@ -107,7 +106,7 @@ def mse_loss(
     tensor(2.)
     """
     _same_sizes(input, target)
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     if weight is not None:
         return _weighted(_loss.mse_loss(input, target, "none"), input, weight, reduction)
     return _loss.mse_loss(input, target, reduction)
@@ -127,7 +126,7 @@ def l1_loss(
     tensor(2.)
     """
     _same_sizes(input, target)
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     if weight is not None:
         return _weighted(_loss.l1_loss(input, target, "none"), input, weight, reduction)
     return _loss.l1_loss(input, target, reduction)
@@ -147,7 +146,7 @@ def smooth_l1_loss(
     tensor(1.3125)
     """
     _same_sizes(input, target)
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     # With ``beta`` 0 the formula would divide by zero. Its limit is the L1 loss, which PyTorch takes too.
@@ -187,7 +186,7 @@ def binary_cross_entropy(
     >>> F.binary_cross_entropy(torch.tensor([0.9, 0.2]), torch.tensor([1.0, 0.0]))
     tensor(0.1643)
     """
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     if tuple(input.shape) != tuple(target.shape):
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure they "
@@ -213,7 +212,7 @@ def binary_cross_entropy_with_logits(
     >>> F.binary_cross_entropy_with_logits(torch.tensor([2.0, -1.0]), torch.tensor([1.0, 0.0]))
     tensor(0.2201)
     """
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     if tuple(input.shape) != tuple(target.shape):
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     return _loss.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
@@ -236,7 +235,7 @@ def kl_div(
     tensor(0.1438)
     """
     if reduction != "batchmean":
-        reduction = legacy(size_average, reduce, reduction)
+        reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     if reduction == "mean":
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the batch "
@@ -270,7 +269,7 @@ def poisson_nll_loss(
     >>> F.poisson_nll_loss(torch.zeros(2), torch.tensor([1.0, 2.0]))
     tensor(1.)
     """
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()

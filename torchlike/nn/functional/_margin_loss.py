@@ -10,7 +10,6 @@ from ...dispatch.register import Autocast
 from ...ops.elementwise import extrema
 from ...ops.nn import distance as _distance, loss as _loss
 from ...ops.nn.distance import pairwise_distance
-from ._reduction import legacy
 
 __all__ = [
     "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
@@ -27,7 +26,7 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``log(1 + exp(-target * input))`` for targets 1 and -1."""
-    return _loss.soft_margin_loss(input, target, legacy(size_average, reduce, reduction))
+    return _loss.soft_margin_loss(input, target, _loss.legacy_reduction(size_average, reduce, reduction))
 
 
 @under_autocast(cpu=Autocast.FLOAT32, cuda=Autocast.FLOAT32)
@@ -45,7 +44,7 @@ def margin_ranking_loss(
     >>> F.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([1.0]), margin=0.5)
     tensor(1.5000)
     """
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     if input1.dim() != input2.dim() or input1.dim() != target.dim():
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
@@ -64,7 +63,7 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     far = (margin - input).clamp_min(0)
     return _distance.reduced(far.masked_fill(target == 1, 0) + input.masked_fill(target == -1, 0), reduction)
 
@@ -89,7 +88,7 @@ def triplet_margin_loss(
     >>> F.triplet_margin_loss(torch.zeros(1, 2), torch.tensor([[0.0, 1.0]]), torch.tensor([[0.0, 1.5]]))
     tensor(0.5000)
     """
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     return _distance.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction)
@@ -135,7 +134,7 @@ def cosine_embedding_loss(
     >>> F.cosine_embedding_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]), torch.tensor([1.0]))
     tensor(0.2929)
     """
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     return _distance.cosine_embedding_loss(input1, input2, target, margin, reduction)
 
 
@@ -148,7 +147,7 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Binary cross entropy of each class's logit, averaged over the classes."""
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     return _distance.multilabel_soft_margin_loss(input, target, weight, reduction)
 
 
@@ -163,7 +162,7 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``max(0, margin - x[target] + x[class]) ** p``, averaged over the other classes."""
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
@@ -179,5 +178,5 @@ def multilabel_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Hinge loss between each labelled class and each other one; a row's labels end before its first -1."""
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     return _distance.multilabel_margin_loss(input, target, reduction)

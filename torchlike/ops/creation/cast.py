@@ -79,7 +79,7 @@ def _same_device(self: Tensor, where: DeviceLike | str) -> bool:
 # ---- to, and its short forms
 
 
-def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of ``Tensor.to`` by name, from any of its three signatures."""
     first = args[0] if args else None
     if isinstance(first, Tensor) or "other" in kwargs:
@@ -119,7 +119,7 @@ def to(self: Tensor, *args: object, **kwargs: object) -> Tensor:
     >>> torch.tensor([1.7, -1.7]).to(torch.int64)
     tensor([ 1, -1])
     """
-    arguments = _parse_to(args, kwargs)
+    arguments = parse_to(args, kwargs)
     return convert(
         self,
         arguments.get("dtype"),

@@ -623,6 +623,7 @@ def range(
     dtype: Dtype | None = None,
     layout: Layout | None = None,
     device: DeviceLike | None = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
     """``start, start + step, ...`` up to and including ``end``. Deprecated by PyTorch in favour of ``arange``."""

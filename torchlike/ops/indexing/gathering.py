@@ -32,7 +32,7 @@ from ...numerics.numbers import number_for
 from ...numerics.scatter import add_at, set_at
 from ..elementwise.division import remainder
 from ..shape.reshape import broadcast_to, common_shape, flatten
-from .index import expand_masks, put_at
+from .index import check_mask, expand_masks, fill_where, only_mask, put_at, trailing
 
 TAKES_INTEGERS = ("int64", "int32")
 
@@ -598,6 +598,10 @@ def index_put(input: Tensor, indices: object, values: Tensor, accumulate: bool =
         raise TypeError(
             f"index_put(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
         )
+    mask = None if accumulate or not indices else only_mask(indices)
+    if mask is not None and values.numel() == 1:
+        check_mask(mask.shape, input.shape, 0)
+        return fill_where(input, trailing(mask, input), values.reshape(()).to(input.dtype))
     if values.dtype is not input.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {input.dtype.scalar_name} for the destination and "

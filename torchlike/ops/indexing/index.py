@@ -38,7 +38,7 @@ def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
     """The view that the integers, slices, None and ... of an index select, and the rest: an entry for each of the view's
     dimensions, None or a tensor of indices or a mask; or None in place of that list where there is no such entry.
     """
-    items = _items(index)
+    items = items_of(index)
     indexed_dims = 0
     for item in items:
         if isinstance(item, Tensor):
@@ -106,7 +106,7 @@ def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
     return window(tensor, tuple(entries), tuple(starts)), advanced_items if advanced else None
 
 
-def _items(index: object) -> list[object]:
+def items_of(index: object) -> list[Any]:
     """The entries of an index: lists and arrays made into tensors."""
     if isinstance(index, tuple):
         items = list(index)
@@ -161,7 +161,7 @@ def _integer(item: Any) -> int:
     return item if item.__class__ is int else int(item)
 
 
-def _only_mask(items: Sequence[object]) -> Tensor | None:
+def only_mask(items: Sequence[object]) -> Tensor | None:
     """The mask, if it is all there is and stands in front."""
     first, *others = items
     if (
@@ -388,10 +388,10 @@ def put_indexed(view: Tensor, items: list[object], value: Tensor, accumulate: bo
     """Writes a tensor to the places that masks and tensors of indices name, in place."""
     check_writable(view)
     refuse_overlap(Reading.ELSEWHERE, view, [value])
-    mask = None if accumulate else _only_mask(items)
+    mask = None if accumulate else only_mask(items)
     if mask is not None and value.numel() == 1:
         check_mask(mask.shape, view.shape, 0)
-        write(view, fill_where(view, _trailing(mask, view), value.reshape(()).to(view.dtype)))
+        write(view, fill_where(view, trailing(mask, view), value.reshape(()).to(view.dtype)))
         return
     if value.dtype is not view.dtype:
         raise RuntimeError(
@@ -406,7 +406,7 @@ def put_indexed(view: Tensor, items: list[object], value: Tensor, accumulate: bo
     write(view, put_at(view, expand_masks(view.shape, items), value, accumulate))
 
 
-def _trailing(mask: Tensor, tensor: Tensor) -> Tensor:
+def trailing(mask: Tensor, tensor: Tensor) -> Tensor:
     """A mask over the first dimensions with dimensions of size 1 after them."""
     extra_dims = tensor.dim() - mask.dim()
     return mask.reshape([*mask.shape, *[1] * extra_dims]) if extra_dims else mask

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import jax
@@ -25,6 +26,19 @@ def check_reduction(reduction: str) -> None:
     """Raises ValueError for what is no reduction."""
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction, from the two old arguments if one of them is passed."""
+    if size_average is None and reduce is None:
+        check_reduction(reduction)
+        return reduction
+    keeps_elements = reduce is False
+    name = "none" if keeps_elements else "mean" if size_average is None or size_average else "sum"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{name}' instead.", stacklevel=3
+    )
+    return name
 
 
 def _reduced(loss: Array, reduction: str) -> Array:
