@@ -167,7 +167,7 @@ def test_nan_in_backward_is_found_and_the_forward_line_named():
         with (
             pytest.warns(
                 UserWarning,
-                match=r"(?s)^Error detected in SqrtBackward0\. Traceback of forward call.*the line that has",
+                match=r"(?s)^Error detected in SqrtBackward0\. Traceback of forward call.*the error must name this line",
             ),
             pytest.raises(RuntimeError, match=r"^Function 'SqrtBackward0' returned nan values in its 0th output\.$"),
         ):

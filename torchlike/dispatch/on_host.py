@@ -1,4 +1,4 @@
-"""Writes elements, rows and windows straight into host memory, for tensors that a program uses as tables."""
+"""Reads and writes elements, rows and windows straight in host memory, for tensors that a program uses as tables."""
 
 from __future__ import annotations
 
