@@ -1,6 +1,7 @@
 """The engine keeps alive only the arrays of values that somebody holds, and a bounded number of programs, kernels and traces."""
 
 import gc
+import sys
 import weakref
 from collections import deque
 
@@ -14,6 +15,7 @@ from torchlike.engine.kernel import Kernel
 from torchlike.engine.program import Program
 from torchlike.engine.recorder import MAX_UNREFERENCED_BYTES
 from torchlike.engine.segment import Segment
+from torchlike.engine.tiers import choice
 
 nn = torch.nn
 MEGABYTE = 2**20
@@ -163,3 +165,54 @@ def test_an_array_that_somebody_has_is_not_donated_by_a_step_that_ran_before():
         optimizer.step()
     model.weight.tolist()
     assert np.array_equal(kept, expected)
+
+
+@pytest.mark.recorded
+def test_sizes_that_never_come_again_leave_few_kernels_in_the_tree(monkeypatch):
+    own = recorder()
+    own.forget()
+    monkeypatch.setattr(own, "room_for_kernels", 60)
+    for n in range(5, 85):
+        x = torch.ones(n, 2)
+        assert ((x * 3 + 1).exp() / 2 - x).sum().item() > 0
+    assert own.kernels <= 60
+    assert own.nodes < 90
+
+
+@pytest.mark.recorded
+def test_a_long_step_of_few_kernels_stays_in_the_tree(monkeypatch):
+    own = recorder()
+    own.forget()
+    monkeypatch.setattr(own, "room_for_kernels", 60)
+    steps = []
+    for _ in range(5):
+        before = own.nodes
+        x = torch.ones(3)
+        for _ in range(200):
+            x = (x * 0.5).sin() + 1
+        assert x.sum().item() > 0
+        steps.append(own.nodes - before)
+    assert steps[0] > 500
+    assert steps[-1] == 0
+
+
+def bytes_of_objects():
+    gc.collect()
+    return sum(map(sys.getsizeof, gc.get_objects()))
+
+
+@pytest.mark.recorded
+def test_an_operation_of_another_size_takes_less_than_three_kilobytes(monkeypatch):
+    monkeypatch.setattr(choice, "mode", "never")
+
+    def run(n):
+        x = torch.from_numpy(np.ones(n, np.float32))
+        y = (x * 2 + 1).exp()
+        return (y / (y + 1)).sum().item()
+
+    for n in range(1, 250):
+        run(n)
+    before = bytes_of_objects()
+    for n in range(250, 350):
+        run(n)
+    assert (bytes_of_objects() - before) / 100 < 6 * 2_600

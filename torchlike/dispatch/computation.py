@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -42,11 +43,11 @@ class Computation:
     def __init__(
         self,
         op: Op,
-        args: Sequence[object],
         dtype: np.dtype | None,
         result_dtype: np.dtype | None,
         placement: Placement,
         checks: bool,
+        args: Sequence[object],
     ) -> None:
         """``dtype``: of the operands; ``result_dtype``: of the first output; None: as they are. ``checks``: with the op's index check."""
         self._op = op
@@ -175,6 +176,17 @@ def _inputs_with_sizes(avals: Sequence[Aval], sizes: Iterator[Any]) -> list[Shap
 Function = Callable[..., Sequence[Any]]
 
 
+def _call_with_sizes(
+    args: Sequence[object],
+    roles: Sequence[int],
+    avals: Sequence[Aval],
+    build: Callable[[list[Any]], Function],
+    sizes: Sequence[Any],
+) -> tuple[Function, Sequence[ShapedDtype]]:
+    own_args, inputs = with_sizes(args, roles, avals, sizes)
+    return build(own_args), inputs
+
+
 class Sized(NamedTuple):
     """A function among those that differ from it in sizes alone.
 
@@ -198,12 +210,7 @@ class Sized(NamedTuple):
     ) -> Sized:
         """The function ``build(args)``. ``key``: everything on which that depends besides the arguments."""
         others, sizes = without_sizes(args, roles, avals)
-
-        def make(values: Sequence[Any]) -> tuple[Function, Sequence[ShapedDtype]]:
-            own_args, inputs = with_sizes(args, roles, avals, values)
-            return build(own_args), inputs
-
-        return cls(traces, (key, others), sizes, make)
+        return cls(traces, traces.same((key, others)), sizes, partial(_call_with_sizes, args, roles, avals, build))
 
     def derived(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,9 +74,8 @@ def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Tra
 
     checks = make_error is not None
 
-    def computation(own_args: Sequence[object]) -> Computation:
-        return Computation(op, own_args, compute_dtype, result_dtype, placement, checks)
-
+    # What follows is kept for each combination of sizes, so it holds partial functions, which are smaller than closures.
+    computation = partial(Computation, op, compute_dtype, result_dtype, placement, checks)
     fn, sized, traced = computation(args), None, None
     if placement is CPU:
         sized = Sized.of_call(traces, (compute_dtype, result_dtype, checks), args, roles, avals, computation)

@@ -39,8 +39,10 @@ DISTINCT_EVERYWHERE = 16
 # A long known path ends before an op that has come there with so many other sizes: with that op in it, it would be new each time.
 # So does a path that is new, or continues in a new way, before a kernel with which so many long runs of known ops have begun.
 DISTINCT_SIZES = 3
-# The tree keeps this many ops; when there are more, the paths that were run longest ago are forgotten.
+# The tree keeps this many ops, and ops of this many different kernels. When there are more, the paths that were run longest ago are
+# forgotten. A node takes about 1 kB, and a kernel 2 kB more: a program that repeats itself has few kernels for its many nodes.
 MAX_NODES = 30_000
+MAX_KERNELS = 8_000
 # Pending ops are run when they alone keep more memory alive than this.
 MAX_UNREFERENCED_BYTES = 4 * 2**20
 
@@ -89,6 +91,11 @@ class Call(NamedTuple):
         )
 
 
+def _with(value: object, values: tuple[object, ...], enough: int) -> tuple[object, ...]:
+    """Different values with one more, if there are not more than enough already. Tuples, since most keep one value for ever."""
+    return values if len(values) > enough or value in values else (*values, value)
+
+
 def _without_numbers(args: tuple[Any, ...], where: Sequence[int]) -> tuple[Any, ...]:
     """The arguments with placeholders for the numbers at these places."""
     general = list(args)
@@ -127,7 +134,8 @@ class Recorder:
         self.lock = threading.RLock()
         self.op_by_op = False
         self.nodes = 0  # of the tree
-        self.room = MAX_NODES
+        self.kernels = 0  # different ones, at most
+        self.room, self.room_for_kernels = MAX_NODES, MAX_KERNELS
         self.roots: dict[
             tuple[bool, str], TraceNode
         ] = {}  # by the mode: what was compiled in one does not run in another
@@ -380,6 +388,7 @@ class Recorder:
             fresh = iter(leaves)
             positions = tuple([entry if entry.__class__ is int else next(fresh)[0] for entry in positions])
         if kernel is None:
+            self.kernels += 1
             kernel = op.kernel(static, args, avals)
             if self.segment is not segment or len(segment.table) != cursor.count + len(leaves):
                 # A value was read, or an op recorded, while the kernel was made: this segment was run, or left as it was.
@@ -390,7 +399,7 @@ class Recorder:
         node.in_run = cursor.in_run or (not cursor.depth and kernel.runs_begun >= DISTINCT_SIZES)
         node.dynamic = cursor.dynamic or call.dynamic
         self.nodes += 1
-        if self.nodes > self.room:
+        if self.nodes > self.room or self.kernels > self.room_for_kernels:
             self._prune()
         # setdefault: a reentrant call (a kernel that reads a value while it is lowered) may have come first
         return cursor.children.setdefault(key, node)
@@ -448,17 +457,11 @@ class Recorder:
         numbers = root.sites.get(form)
         if numbers is None:
             numbers = root.sites[form] = Numbers()
-        here = cursor.sites.get((numbers, inputs))
-        if here is None:
-            here = cursor.sites[numbers, inputs] = set()
-        same_depth = numbers.by_depth.get(cursor.depth)
-        if same_depth is None:
-            same_depth = numbers.by_depth[cursor.depth] = set()
-        everywhere = numbers.everywhere
-        for values, enough in ((here, DISTINCT_NUMBERS), (everywhere, DISTINCT_EVERYWHERE), (same_depth, 1)):
-            # No more values are kept than it takes to decide, so a counter that rises for ever takes no memory.
-            if len(values) <= enough:
-                values.add(value)
+        # No more values are kept than it takes to decide, so a counter that rises for ever takes no memory.
+        here = cursor.sites[numbers, inputs] = _with(value, cursor.sites.get((numbers, inputs), ()), DISTINCT_NUMBERS)
+        same_depth = _with(value, numbers.by_depth.get(cursor.depth, ()), 1)
+        numbers.by_depth[cursor.depth] = same_depth
+        everywhere = numbers.everywhere = _with(value, numbers.everywhere, DISTINCT_EVERYWHERE)
         if len(here) > DISTINCT_NUMBERS or len(everywhere) > DISTINCT_EVERYWHERE:
             return True
         return cursor.dynamic and len(same_depth) > 1
@@ -516,6 +519,7 @@ class Recorder:
                 ends.append((node, node.history))
         ends.sort(key=lambda end: (not end[1].programs, -end[1].used))  # what was compiled took long to make
         reachable = {self.root}
+        kernels: set[Kernel | None] = set()
         cursor = self._cursor()
         for end in [cursor, *[node for node, _ in ends]]:
             path = []
@@ -523,15 +527,19 @@ class Recorder:
             while above is not None and above not in reachable:
                 path.append(above)
                 above = above.parent
-            if end is not cursor and len(reachable) + len(path) > self.room // 2:
+            more = {node.kernel for node in path} - kernels
+            if end is not cursor and (
+                len(reachable) + len(path) > self.room // 2 or len(kernels) + len(more) > self.room_for_kernels // 2
+            ):
                 break
             reachable.update(path)
+            kernels |= more
         for node in reachable:
             node.children = {key: child for key, child in node.children.items() if child in reachable}
             # A replay may end at a node that has just been forgotten.
             node.replays = None
         self.root.sites = None
-        self.nodes = len(reachable)
+        self.nodes, self.kernels = len(reachable), len(kernels)
 
     def set_op_by_op(self, on: bool) -> bool:
         """Switches to running every op at once (True) or to recording (False); returns what was set before."""
@@ -554,7 +562,7 @@ class Recorder:
         """Forgets all traces."""
         with self.lock:
             self.roots = {}
-            self.nodes = 0
+            self.nodes = self.kernels = 0
             self.close(self.segment)
 
 

@@ -170,8 +170,8 @@ class Numbers:
     __slots__ = ("everywhere", "by_depth")
 
     def __init__(self) -> None:
-        self.everywhere: set[Any] = set()
-        self.by_depth: dict[int, set[Any]] = {}
+        self.everywhere: tuple[object, ...] = ()
+        self.by_depth: dict[int, tuple[object, ...]] = {}
 
 
 class TraceNode:

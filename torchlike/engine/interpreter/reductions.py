@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from .rules import Compute, Parameters, Rule, ShapedDtype, require_native, rule
+
+
+@functools.lru_cache(1024)  # plans of many sizes share it
+def _along(reduce: Callable[..., np.ndarray], axes: tuple[int, ...]) -> Compute:
+    return lambda x: reduce(x, axes)
 
 
 def _reduction(function: np.ufunc) -> Rule:
@@ -21,8 +27,7 @@ def _reduction(function: np.ufunc) -> Rule:
             start = _least(dtype) if function is np.maximum else _greatest(dtype)
             return lambda x: np.full(shape, start, dtype)
         if dtype in (np.int64, np.uint64, np.bool_) or dtype.kind in "fc" or function.identity is None:
-            reduce = function.reduce
-            return lambda x: reduce(x, axes)
+            return _along(function.reduce, axes)
         return lambda x: function.reduce(x, axes, dtype)  # by default NumPy sums small integers in 64 bits
 
     return build

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
 
 from .rules import Compute, Parameters, ShapedDtype, rule
+
+
+# Several places of a plan share these, and plans of the same sizes.
+@functools.lru_cache(1024)
+def _reshaped(shape: tuple[int, ...]) -> Compute:
+    return lambda x: x.reshape(shape)
+
+
+@functools.lru_cache(1024)
+def _broadcast(between: tuple[int, ...], shape: tuple[int, ...]) -> Compute:
+    return lambda x: np.broadcast_to(x.reshape(between), shape)
 
 
 @rule("broadcast_in_dim")
@@ -19,12 +31,12 @@ def _broadcast_in_dim(params: Parameters, ins: Sequence[ShapedDtype], outs: obje
     if not shape:
         return lambda x: x
     if between == shape:
-        return lambda x: x.reshape(shape)
+        return _reshaped(shape)
     if not ins[0].shape:
         return lambda x: np.full(shape, x)
     if between == ins[0].shape:
         return lambda x: np.broadcast_to(x, shape)
-    return lambda x: np.broadcast_to(x.reshape(between), shape)
+    return _broadcast(between, shape)
 
 
 @rule("reshape")
@@ -34,7 +46,7 @@ def _reshape(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
         return lambda x: np.asarray(x).reshape(())
     if order is not None:
         return lambda x: x.transpose(order).reshape(shape)
-    return lambda x: x.reshape(shape)
+    return _reshaped(shape)
 
 
 @rule("squeeze", "expand_dims")

@@ -10,12 +10,15 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Sequence
+from typing import TypeVar, cast
 
 from ..report import TRACING, report
 from . import tracing
 from .generic import Generic, Make, Recorded, record
 from .plan import Builder
 from .tracing import Traced
+
+K = TypeVar("K")
 
 # How many combinations of sizes are traced one by one before their sizes are treated as variable.
 TRACED_BEFORE = 2
@@ -79,9 +82,10 @@ class _Variant:
 class _Calls:
     """The calls and variants of one function whose arguments have differed only in sizes."""
 
-    __slots__ = ("seen", "variants")
+    __slots__ = ("key", "seen", "variants")
 
-    def __init__(self) -> None:
+    def __init__(self, key: object) -> None:
+        self.key = key
         self.seen: list[tuple[int, ...]] = []
         self.variants: list[_Variant] = []
 
@@ -119,6 +123,11 @@ class Traces:
     def clear(self) -> None:
         self._calls.clear()
 
+    def same(self, key: K) -> K:
+        """The equal key that is kept already, if there is one: whoever keeps it then needs no memory for another."""
+        calls = self._calls.get(key)
+        return key if calls is None else cast("K", calls.key)
+
     def trace(self, key: object, values: tuple[int, ...], make: Make) -> tuple[Traced, type]:
         """Returns a trace of the function that ``make`` returns for these sizes, new or reused, and the type of its result.
 
@@ -127,8 +136,8 @@ class Traces:
         """
         start = time.perf_counter()
         try:
-            calls = self._calls.pop(key, None) or _Calls()
-            self._calls[key] = calls  # the same variant as in the last call
+            calls = self._calls.pop(key, None) or _Calls(key)
+            self._calls[calls.key] = calls  # the same variant as in the last call
             if len(self._calls) > MAX_KEYS:
                 self._calls.pop(next(iter(self._calls)), None)
             variant, new = calls.variant_for(values)
