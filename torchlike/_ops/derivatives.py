@@ -73,17 +73,17 @@ def gradients_of(call: Call, cotangents: dict[int, Any]) -> dict[int, Any]:
     formula = FORMULAS.get(call.name)
     if formula is None or 0 not in cotangents or len(cotangents) > 1:
         return _as_one(call, cotangents)
-    found = formula(call, cotangents[0])
-    if found is None:
+    by_name = formula(call, cotangents[0])
+    if by_name is None:
         return _as_one(call, cotangents)
     gradients: dict[int, Any] = {}
     covered: set[int] = set()
-    for name, gradient in found.items():
+    for name, gradient in by_name.items():
         value = call.args[name]
         pairs = zip(value, gradient, strict=True) if isinstance(value, (list, tuple)) else [(value, gradient)]
-        for tensor, its in pairs:
+        for tensor, its_gradient in pairs:
             covered.add(id(tensor))
-            _add_gradient(gradients, tensor, its)
+            _add_gradient(gradients, tensor, its_gradient)
     if not covered.issuperset(map(id, call.tracked)):
         return _as_one(call, cotangents)  # the formula is for numbers in the place of a tensor
     return gradients
@@ -103,7 +103,7 @@ def _as_one(call: Call, cotangents: dict[int, Any]) -> dict[int, Any]:
     count = len(numbers)
 
     def backward(*given: Any) -> Any:
-        arrived, tensors = given[:count], list(given[count:])
+        upstream, tensors = given[:count], list(given[count:])
 
         def forward(*inputs: Tensor) -> Any:
             remaining = iter(inputs)
@@ -112,13 +112,13 @@ def _as_one(call: Call, cotangents: dict[int, Any]) -> dict[int, Any]:
                 return result
             return [result[number] for number in numbers]
 
-        found = pulled(forward, tensors, arrived[0] if count == 1 else list(arrived), wanted)
-        return tuple(found[i] for i in wanted)
+        results = pulled(forward, tensors, upstream[0] if count == 1 else list(upstream), wanted)
+        return tuple(results[i] for i in wanted)
 
     function = OpOverload(OpOverloadPacket(f"aten::{call.name}_backward", backward), backward, "default")
-    found = function(*[cotangents[number] for number in numbers], *flat)
+    results = function(*[cotangents[number] for number in numbers], *flat)
     gradients: dict[int, Any] = {}
-    for i, gradient in zip(wanted, found, strict=True):
+    for i, gradient in zip(wanted, results, strict=True):
         _add_gradient(gradients, arguments[i], gradient)
     return gradients
 
@@ -246,8 +246,8 @@ def _sum(c: Call, g: Tensor) -> Grads:
 
 def _expanded(g: Tensor, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     if dim and not keepdim:
-        for each in sorted(d % x.dim() for d in dim):
-            g = op("unsqueeze")(g, each)
+        for place in sorted(d % x.dim() for d in dim):
+            g = op("unsqueeze")(g, place)
     return op("expand")(g, list(x.shape))
 
 
@@ -264,8 +264,8 @@ def _spread(c: Call, x: Tensor, g: Tensor) -> Tensor:
         centred = op("sub", "Tensor")(x, op("mean")(x))
         return _times(op("mul", "Scalar")(g, 2.0 / (x.numel() - correction)), centred)
     if not keepdim:
-        for each in sorted(d % x.dim() for d in dim):
-            g = op("unsqueeze")(g, each)
+        for place in sorted(d % x.dim() for d in dim):
+            g = op("unsqueeze")(g, place)
     centred = op("sub", "Tensor")(x, op("mean", "dim")(x, dim, True))
     return _times(op("mul", "Scalar")(g, 2.0 / (math.prod(x.shape[d] for d in dim) - correction)), centred)
 
@@ -282,8 +282,8 @@ def _vector_norm(c: Call, g: Tensor) -> Grads | None:
         return None
     result = c.result()
     if c.dim and not c.keepdim:
-        for each in sorted(d % c.self.dim() for d in c.dim):
-            g, result = op("unsqueeze")(g, each), op("unsqueeze")(result, each)
+        for place in sorted(d % c.self.dim() for d in c.dim):
+            g, result = op("unsqueeze")(g, place), op("unsqueeze")(result, place)
     ratio = op("div", "Tensor")(g, result)
     op("masked_fill_", "Scalar")(ratio, op("eq", "Scalar")(result, 0), 0)
     return {"self": _times(c.self, ratio)}
@@ -430,8 +430,8 @@ def _clamp_min(c: Call, g: Tensor) -> Grads:
 def _logsumexp(c: Call, g: Tensor) -> Grads:
     result = c.result()
     if not c.keepdim:
-        for each in sorted(d % c.self.dim() for d in c.dim):
-            g, result = op("unsqueeze")(g, each), op("unsqueeze")(result, each)
+        for place in sorted(d % c.self.dim() for d in c.dim):
+            g, result = op("unsqueeze")(g, place), op("unsqueeze")(result, place)
     return {"self": _times(g, op("exp")(op("sub", "Tensor")(c.self, result)))}
 
 
@@ -444,15 +444,15 @@ def _convolution(c: Call, g: Tensor) -> Grads:
     mask = [c.wants(name) for name in names]
     sizes = list(c.bias.shape) if c.bias is not None else None
     lengths = (c.stride, c.padding, c.dilation, c.transposed, c.output_padding, c.groups)
-    found = op("convolution_backward")(g, c.input, c.weight, sizes if mask[2] else [0], *lengths, mask)
-    return {name: each for name, each, asked in zip(names, found, mask, strict=True) if asked}
+    gradients = op("convolution_backward")(g, c.input, c.weight, sizes if mask[2] else [0], *lengths, mask)
+    return {name: gradient for name, gradient, needed in zip(names, gradients, mask, strict=True) if needed}
 
 
 def _norm(name: str, names: tuple[str, ...], order: tuple[str, ...]) -> Callable[[Call, Tensor], Grads]:
     def formula(c: Call, g: Tensor) -> Grads:
-        mask = [c.wants(each) for each in names]
-        found = op(f"{name}_backward")(g, *[c.args[each] for each in order], mask)
-        return {each: gradient for each, gradient, asked in zip(names, found, mask, strict=True) if asked}
+        mask = [c.wants(name) for name in names]
+        gradients = op(f"{name}_backward")(g, *[c.args[argument] for argument in order], mask)
+        return {argument: gradient for argument, gradient, needed in zip(names, gradients, mask, strict=True) if needed}
 
     return formula
 
@@ -467,23 +467,23 @@ def _group_norm(c: Call, g: Tensor) -> Grads:
 
 
 def _through(
-    name: str, *further: str, of_result: bool = False, overload: str = "default"
+    name: str, *arguments: str, of_result: bool = False, overload: str = "default"
 ) -> Callable[[Call, Tensor], Grads]:
     """The gradient by an operator that takes it, the input or the result, and some of the arguments."""
 
     def formula(c: Call, g: Tensor) -> Grads:
         x = c.result() if of_result else c.self
-        return {"self": op(name, overload)(g, x, *[c.args[each] for each in further])}
+        return {"self": op(name, overload)(g, x, *[c.args[argument] for argument in arguments])}
 
     return formula
 
 
-def _loss(name: str, *further: str) -> Callable[[Call, Tensor], Grads]:
+def _loss(name: str, *arguments: str) -> Callable[[Call, Tensor], Grads]:
     def formula(c: Call, g: Tensor) -> Grads | None:
         return (
             None
             if c.wants("target")
-            else {"self": op(f"{name}_backward")(g, c.self, c.target, *[c.args[each] for each in further])}
+            else {"self": op(f"{name}_backward")(g, c.self, c.target, *[c.args[argument] for argument in arguments])}
         )
 
     return formula  # pyright: ignore[reportReturnType]
@@ -497,8 +497,8 @@ def _with_logits(c: Call, g: Tensor) -> Grads | None:
 
 
 def _nll(c: Call, g: Tensor) -> Grads:
-    further = (c.target, c.weight, c.reduction, c.ignore_index, c.results[1])
-    return {"self": op("nll_loss_backward")(g, c.self, *further)}
+    options = (c.target, c.weight, c.reduction, c.ignore_index, c.results[1])
+    return {"self": op("nll_loss_backward")(g, c.self, *options)}
 
 
 def _max_pool(c: Call, g: Tensor) -> Grads:
@@ -507,8 +507,8 @@ def _max_pool(c: Call, g: Tensor) -> Grads:
 
 
 def _embedding(c: Call, g: Tensor) -> Grads:
-    further = (c.indices, c.weight.shape[0], c.padding_idx, c.scale_grad_by_freq)
-    return {"weight": op("embedding_dense_backward")(g, *further)}
+    options = (c.indices, c.weight.shape[0], c.padding_idx, c.scale_grad_by_freq)
+    return {"weight": op("embedding_dense_backward")(g, *options)}
 
 
 def _gelu(c: Call, g: Tensor) -> Grads:

@@ -29,12 +29,12 @@ def pulled(function: Callable[..., Any], args: Sequence[Any], cotangent: Any, wa
     leaves = [
         arg.detach().requires_grad_() if i in wanted and isinstance(arg, Tensor) else arg for i, arg in enumerate(args)
     ]
-    asked = [i for i in wanted if isinstance(args[i], Tensor)]
+    places = [i for i in wanted if isinstance(args[i], Tensor)]
     with enable_grad():
         result = function(*leaves)
-    found = gradients(result, [leaves[i] for i in asked], cotangent, allow_unused=True)
+    of_leaves = gradients(result, [leaves[i] for i in places], cotangent, allow_unused=True)
     results: list[Any] = [None] * len(args)
-    for i, gradient in zip(asked, found, strict=True):
+    for i, gradient in zip(places, of_leaves, strict=True):
         results[i] = gradient
     return results
 
@@ -80,9 +80,9 @@ def convolution_backward(
     """The gradients of a convolution's input, weight and bias, those that the mask asks for."""
     wanted = [i for i in (0, 1) if output_mask[i]]
     rest = (None, stride, padding, dilation, transposed, output_padding, groups)
-    found = pulled(convolution, (input, weight, *rest), grad_output, wanted) if wanted else [None, None]
+    gradients = pulled(convolution, (input, weight, *rest), grad_output, wanted) if wanted else [None, None]
     dims = [d for d in range(grad_output.dim()) if d != 1]
-    return found[0], found[1], _F["sum"](grad_output, dims) if output_mask[2] else None
+    return gradients[0], gradients[1], _F["sum"](grad_output, dims) if output_mask[2] else None
 
 
 def _nll(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensors:
@@ -221,8 +221,8 @@ def _of_norm(name: str) -> Callable[..., Tensors]:
             each.detach().clone() if isinstance(each, Tensor) and i > 2 and name == "native_batch_norm" else each
             for i, each in enumerate(call)
         ]
-        found = pulled(_first(_F[name]), call, grad, wanted)
-        return tuple(found[place] for place in places)
+        gradients = pulled(_first(_F[name]), call, grad, wanted)
+        return tuple(gradients[place] for place in places)
 
     return backward
 

@@ -35,13 +35,14 @@ _rules: dict[str, SeenRule] = {}
 
 def remember(call: Call, results: list[Tensor], wrapped: bool) -> None:
     """Keeps a call at the node of its results, for the backward pass."""
-    node: Any = next((node_of(each) for each in results if node_of(each) is not None), None)
+    node: Any = next((node_of(result) for result in results if node_of(result) is not None), None)
     if node is None:
         return
     saved = SAVED_RESULTS.get(call.name, ())
     # A result whose own history begins here must not be kept by it. Formulas read those that PyTorch saves, and those without history.
     call.results = [
-        op("detach")(each) if i in saved else each if node_of(each) is None else None for i, each in enumerate(results)
+        op("detach")(result) if i in saved else result if node_of(result) is None else None
+        for i, result in enumerate(results)
     ]
     if not wrapped:
         if node.rule.__class__ is Rule and {edge for edge in node.edges if edge is not None} == set(call.edges):
@@ -49,11 +50,11 @@ def remember(call: Call, results: list[Tensor], wrapped: bool) -> None:
         return
     name = node.rule.name
     rule = _rules.get(name) or _rules.setdefault(name, SeenRule(name))
-    own: Any = rule.node_class.made(rule, tuple(call.edges), (), (), tuple(each._aval for each in results))
+    own: Any = rule.node_class.made(rule, tuple(call.edges), (), (), tuple(result._aval for result in results))
     own.seen_call = call
-    for number, each in enumerate(results):
-        if node_of(each) is not None:
-            each._set_history(own, number)
+    for number, result in enumerate(results):
+        if node_of(result) is not None:
+            result._set_history(own, number)
 
 
 def _step(node: Any, cotangents: dict[int, Any], create: bool) -> list[Any]:

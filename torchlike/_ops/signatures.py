@@ -73,7 +73,7 @@ def _fits(kind: str, value: object, numbers: bool) -> bool:
     if kind.endswith("]"):
         element, _, count = kind[:-1].rpartition("[")
         if isinstance(value, (list, tuple)):
-            return all(_fits(element, each, False) for each in value)
+            return all(_fits(element, item, False) for item in value)
         return bool(count) and element != "Tensor" and _fits(element, value, False)
     if kind in ("int", "SymInt", "float") and isinstance(value, bool):
         return False
@@ -164,7 +164,7 @@ def choose(
         defaults: those of the public function. Where one is another number than the operator's, it is handed over.
     """
     out = kwargs.get("out")
-    given = {
+    keywords = {
         key: value for key, value in kwargs.items() if not (key == "out" and value is None) and key != "requires_grad"
     }
     writes = [
@@ -175,7 +175,7 @@ def choose(
     exact = () if name in _NUMBERS_AS_TENSORS else (False,)
     for numbers in (*exact, True):
         for signature in writes:
-            bound = _bind(signature.schema, args, given, numbers)
+            bound = _bind(signature.schema, args, keywords, numbers)
             if bound is not None:
                 _add_defaults(signature.schema, bound, defaults)
                 return signature, *_split(signature.schema, bound)

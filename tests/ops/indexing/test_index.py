@@ -124,3 +124,29 @@ def test_every_dtype_is_read_and_written(dtype):
     expected[:, ::2] = expected[::-1, ::2].copy()
     expected[mask._array()] = source[mask._array()]
     assert (y._array() == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim", "error", "message"),
+    [
+        ((3,), 0, IndexError, "index out of range in self"),
+        ((3, 2, 2), 1, IndexError, "index out of range in self"),
+        ((3, 2), 0, RuntimeError, "index 9 is out of bounds for dimension 0 with size 3"),
+        ((3, 2), -1, RuntimeError, "index 9 is out of bounds for dimension 1 with size 2"),
+        ((3, 2, 2), 2, RuntimeError, "index 9 is out of bounds for dimension 2 with size 2"),
+    ],
+)
+def test_index_add_outside_is_the_error_of_the_way_in_which_pytorch_adds(shape, dim, error, message):
+    sizes = list(shape)
+    sizes[dim] = 1
+    with pytest.raises(error, match=f"^{message}$"):
+        torch.zeros(shape).index_add(dim, torch.tensor([9]), torch.ones(sizes)).sum().item()
+
+
+def test_one_number_of_another_dtype_goes_where_a_mask_says():
+    x = torch.arange(4.0)
+    assert x.index_put((x > 1,), torch.tensor(7)).tolist() == [0, 1, 7, 7]
+    with pytest.raises(
+        RuntimeError, match="^Index put requires the source and destination dtypes match, got Float for the dest"
+    ):
+        x.index_put((x > 1,), torch.tensor(7), accumulate=True)

@@ -65,6 +65,14 @@ def _error_along(value: int, input: object, dim: int, *others: object, avals: Se
     )
 
 
+def _error_adding(value: int, input: object, dim: int, *others: object, avals: Sequence[Aval]) -> Exception:
+    """PyTorch adds along the first and the last dimension as ``scatter_add`` does, with its error, and along others in a loop."""
+    rank = len(avals[0].shape)
+    if rank > 1 and wrap_dim(dim, rank) in (0, rank - 1):
+        return _error_along(value, input, dim, avals=avals)
+    return IndexError("index out of range in self")
+
+
 def _check_sizes(
     name: str, input: Array, dim: int, index: Array, src: Array | None = None, gather: bool = False
 ) -> int:
@@ -392,7 +400,7 @@ def index_select(input: Array, dim: int, index: Indices) -> Array:
     accepts=Category.ALL,
     forms=Form.ELEMENTWISE,
     saves=Saves.INPUTS,
-    check=ValueCheck(_outside_along, _error_along),
+    check=ValueCheck(_outside_along, _error_adding),
     samples=[],
 )
 def index_add(input: Array, dim: int, index: Indices, source: Array, *, alpha: Number = 1) -> Array:
