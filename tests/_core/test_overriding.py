@@ -94,3 +94,18 @@ assert "kl_div" not in vars(torch)
 print(torch.kl_div(x, x))
 """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "kl_div\n"
+
+
+def test_the_functions_that_ask_are_not_asked_about():
+    code = """
+import torchlike as torch
+class Asked(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func.__name__
+x = torch.ones(2).as_subclass(Asked)
+print(x + 1, torch.overrides.has_torch_function((x,)))
+"""
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "add True\n"
+    )

@@ -186,10 +186,10 @@ def _take_function(space: str, name: str, function: FunctionType, names: Any) ->
 
 
 def _take_later(module: str, name: str, value: object) -> None:
-    """The same for a function that a module got after ``activate``, when a program first asked for it."""
+    """The same for one of PyTorch's own functions that a module got after ``activate``, when a program first asked for it."""
     space = module.replace("torchlike", "torch", 1)
     with _activating:
-        if active and isinstance(value, FunctionType) and space in _offered:
+        if active and space in _offered and isinstance(value, FunctionType) and value.__module__ == "torchlike._VF":
             _take_function(space, name, value, _offered[space])
 
 
@@ -203,7 +203,7 @@ def overridable(space: str, name: str, value: object) -> bool:
     if space == "torch.nn.init":
         return name in PYTHON[space]
     home = value.fget.__module__ if isinstance(value, property) else value.__module__
-    return not home.startswith(("torchlike.engine", "torchlike.interop", "torchlike._missing"))
+    return not home.startswith(("torchlike.engine", "torchlike.interop", "torchlike._missing", "torchlike.overrides"))
 
 
 def _function_for_override(space: str, name: str, function: object, names: Any) -> Any:
