@@ -23,9 +23,8 @@ def pytorch_names() -> dict[str, Any]:
 
 class _Under:
     alias: Callable[[str, str], object] | None = None  # what finds stand-ins where `import torch` means torchlike
-    loaded: Callable[[str, str, object], object] | None = (
-        None  # is told of a name that a module got when it was first asked for
-    )
+    # Is called with a name that a module got when it was first asked for.
+    loaded: Callable[[str, str, object], object] | None = None
 
 
 def stand_in_by(find: Callable[[str, str], object]) -> None:

@@ -15,7 +15,7 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
-from .._missing import when_loaded
+from .._missing import DEFINED_IN, when_loaded
 from .modes import DISPATCHED, dispatch_state, hooks, undispatched
 from .python_functions import (
     BY_KEYWORD,
@@ -186,10 +186,10 @@ def _take_function(space: str, name: str, function: FunctionType, names: Any) ->
 
 
 def _take_later(module: str, name: str, value: object) -> None:
-    """The same for one of PyTorch's own functions that a module got after ``activate``, when a program first asked for it."""
+    """The same for a function that a module got after ``activate``, when a program first asked for it."""
     space = module.replace("torchlike", "torch", 1)
     with _activating:
-        if active and space in _offered and isinstance(value, FunctionType) and value.__module__ == "torchlike._VF":
+        if active and space in _offered and isinstance(value, FunctionType):
             _take_function(space, name, value, _offered[space])
 
 
@@ -202,8 +202,11 @@ def overridable(space: str, name: str, value: object) -> bool:
         return f"{space}.{name}" in ("torch.Tensor._base", "torch.Tensor._version", "torch.Tensor._is_view")
     if space == "torch.nn.init":
         return name in PYTHON[space]
+    # Names that a module gets when it is first asked for are Python's own functions in PyTorch, but for those of ``_VF``.
+    if DEFINED_IN.get(space.replace("torch", "torchlike", 1), {}).get(name, "_VF") != "_VF":
+        return False
     home = value.fget.__module__ if isinstance(value, property) else value.__module__
-    return not home.startswith(("torchlike.engine", "torchlike.interop", "torchlike._missing", "torchlike.overrides"))
+    return not home.startswith(("torchlike.engine", "torchlike.interop", "torchlike._missing"))
 
 
 def _function_for_override(space: str, name: str, function: object, names: Any) -> Any:

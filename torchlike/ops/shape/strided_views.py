@@ -307,17 +307,23 @@ Resizing.to = _resized
 
 
 def _is_shared(tensor: Tensor) -> bool:
-    """Whether a program has more tensors, or a storage object, that show a tensor's memory. Looks through all its objects."""
+    """Whether a program has more tensors, or a storage object, that show a tensor's memory.
+
+    Everything that shows it refers to its storage. If nothing but the tensor and this call does, the memory is not shared. Otherwise this
+    looks through all objects for the tensors, which takes some milliseconds.
+    """
+    if sys.getrefcount(storage_of(tensor)) == 2:
+        return False
     gc.collect()
-    holders: list[object] = [root_of(tensor)]
-    holders += [each for each in gc.get_referrers(holders[0]) if isinstance(each, DetachedStorage)]
-    for holder in holders:
-        found = gc.get_referrers(holder)
-        for each in found:
-            if isinstance(each, (Tensor, UntypedStorage)) and each is not tensor:
-                # A base that only its views know is none of the program's. Known here: by the list, the name and the call.
-                views = sum(isinstance(by, View) for by in gc.get_referrers(each))
-                if sys.getrefcount(each) > 3 + views:
+    storages: list[object] = [root_of(tensor)]
+    storages += [holder for holder in gc.get_referrers(storages[0]) if isinstance(holder, DetachedStorage)]
+    for storage in storages:
+        holders = gc.get_referrers(storage)
+        for holder in holders:
+            if isinstance(holder, (Tensor, UntypedStorage)) and holder is not tensor:
+                # A base that only its views refer to is none of the program's. Here the list, the name and the call refer to it.
+                views = sum(isinstance(referrer, View) for referrer in gc.get_referrers(holder))
+                if sys.getrefcount(holder) > 3 + views:
                     return True
     return False
 
