@@ -410,7 +410,18 @@ def _beside_torch(name: str) -> Any:
 
 
 def _functional(name: str) -> Any:
-    return overridable_namespaces().get("torch.nn.functional", {}).get(name)  # pyright: ignore[reportAttributeAccessIssue]
+    """A function of ``torch.nn.functional``; for a name like ``silu_`` the function that has an argument ``inplace``."""
+    names: Any = overridable_namespaces().get("torch.nn.functional", {})
+    function = names.get(name.removesuffix("_"))
+    if not isinstance(function, types.FunctionType) or not name.endswith("_"):
+        return function
+    if "inplace" not in inspect.signature(function).parameters:
+        return None
+
+    def write(*args: Any) -> Any:
+        return function(*args, inplace=True)
+
+    return write
 
 
 def define(qualname: str, schema: str, custom: bool = False) -> Definition:

@@ -16,7 +16,7 @@ from . import OpOverload, OpOverloadPacket, operator as op, packet_of
 from .expansions.shapes import reshape
 from .inner import pulled
 
-__all__ = ["FORMULAS", "SAVED_RESULTS", "Call", "filled", "gradients_of"]
+__all__ = ["SAVED_RESULTS", "Call", "filled", "gradients_as_one", "gradients_of"]
 
 Grads = dict[str, Any]
 
@@ -24,11 +24,11 @@ Grads = dict[str, Any]
 class Call:
     """A call of an operator that has a derivative: its arguments by name, and its results."""
 
-    def __init__(self, function: Any, args: Args, kwargs: Kwargs, edges: Sequence[Any]) -> None:
+    def __init__(self, function: Any, args: Args, kwargs: Kwargs, tracked: Sequence[Tensor]) -> None:
         self.function = function
         self.given, self.keywords = args, kwargs
-        self.edges = edges  # of its tensors that require a gradient, in order
-        self.tracked: list[Tensor] = []
+        self.tracked = tracked  # its tensors that require a gradient
+        self.edges = [tensor._edge() for tensor in tracked]
         self.before: Tensor | None = None  # what was in the first argument, where the operator has replaced it
         self.results: list[Any] = []
         self.name: str = function._overloadpacket.__name__
@@ -49,6 +49,11 @@ class Call:
             return self.before
         return self.args[name]
 
+    @property
+    def inputs(self) -> Args:
+        """The positional arguments as they were before the operator wrote to the first."""
+        return self.given if self.before is None else (self.before, *self.given[1:])
+
     def wants(self, name: str) -> bool:
         """Whether the tensor of this name requires a gradient."""
         value = self.args.get(name)
@@ -65,17 +70,17 @@ class Call:
         return self.function._op(*args, **kwargs)
 
 
-def gradients_of(call: Call, cotangents: dict[int, Any]) -> dict[int, Any]:
-    """The gradients of a call's tensors, by the ``id`` of the tensor."""
+def gradients_of(call: Call, cotangents: dict[int, Any]) -> dict[int, Any] | None:
+    """The gradients of a call's tensors by PyTorch's formula, by the ``id`` of the tensor; None where there is no formula for this call."""
     several = OF_SEVERAL.get(call.name)
     if several is not None:
         return {id(call.args["self"]): several(call, cotangents)}
     formula = FORMULAS.get(call.name)
     if formula is None or 0 not in cotangents or len(cotangents) > 1:
-        return _as_one(call, cotangents)
+        return None
     by_name = formula(call, cotangents[0])
     if by_name is None:
-        return _as_one(call, cotangents)
+        return None
     gradients: dict[int, Any] = {}
     covered: set[int] = set()
     for name, gradient in by_name.items():
@@ -85,15 +90,14 @@ def gradients_of(call: Call, cotangents: dict[int, Any]) -> dict[int, Any]:
             covered.add(id(tensor))
             _add_gradient(gradients, tensor, its_gradient)
     if not covered.issuperset(map(id, call.tracked)):
-        return _as_one(call, cotangents)  # the formula is for numbers in the place of a tensor
+        return None  # the formula is for numbers in the place of a tensor
     return gradients
 
 
-def _as_one(call: Call, cotangents: dict[int, Any]) -> dict[int, Any]:
-    """The derivative as one operator."""
+def gradients_as_one(call: Call, cotangents: dict[int, Any]) -> dict[int, Any]:
+    """The gradients of a call's tensors, by one operator that computes the operator again to differentiate it."""
     numbers = sorted(cotangents)
-    # What an operator in place has replaced is read from the copy that was made before.
-    args = call.given if call.before is None else (call.before, *call.given[1:])
+    args = call.inputs
     flat: list[Tensor] = []
     arguments: list[Tensor] = []
     _collect((*args, *call.keywords.values()), flat)
@@ -149,16 +153,14 @@ def filled(values: Any, tensors: Any) -> Any:
     return values
 
 
-_READ_THEMSELVES = frozenset(
-    ("pow", "log", "sin", "cos", "abs", "clamp", "clamp_min", "gelu", "silu", "mish", "hardswish")
-)
+_COPIED = frozenset(("pow", "log", "sin", "cos", "abs", "clamp", "clamp_min", "gelu", "silu", "mish", "hardswish"))
 
 
-def reads_itself(name: str, args: Args) -> bool:
-    """Whether the derivative of an operator reads its first argument."""
+def is_copied(name: str, args: Args) -> bool:
+    """Whether PyTorch calls ``clone`` before an operator replaces its first argument, because the derivative reads it."""
     if name in ("mul", "div"):
         return isinstance(args[1], Tensor) and args[1].requires_grad
-    return name in _READ_THEMSELVES
+    return name in _COPIED
 
 
 # ---- formulas

@@ -17,7 +17,7 @@ from ..dispatch.bindings import FUNCTIONS
 from ..dispatch.inplace import check_writable, write
 from ..random_streams.rng import Generator, current_generator
 from . import operator
-from .derivatives import FORMULAS, Call, reads_itself
+from .derivatives import Call, is_copied
 from .expansions import HIDDEN, PROPERTIES, WHOLE, call_expansion, expansion_of, operator_name
 from .seen_backward import remember
 from .signatures import Signature, choose
@@ -123,9 +123,7 @@ def call_operator(
         return compute()
     grad = modes.grad_enabled
     tracked = [tensor for tensor in tensors if requires_grad_flag(tensor)] if grad else []
-    edges = [tensor._edge() for tensor in tracked]
-    call = Call(function, args, kwargs, edges)
-    call.tracked = tracked
+    call = Call(function, args, kwargs, tracked)
     if call.writes and isinstance(args[0], Tensor):
         check_writable(args[0])
     if tracked:
@@ -136,8 +134,6 @@ def call_operator(
     wrapped = any(type(tensor) in DISPATCHED for tensor in (*tensors, *tensors_in((result,))))
     if not wrapped and not question.answered:
         result = _own_view(call, compute, result)
-    if question.answered and call.name in FORMULAS and not reads_itself(call.name, args):
-        call.before = None  # the formula reads the result, or neither
     if layout is not None and not wrapped and not question.answered and layout != _layout(args[0]):
         raise NotImplementedError(_BY_ANOTHER_CALL.format(function))
     if tracked:
@@ -161,7 +157,7 @@ def _before_writing(call: Call) -> Tensor | None:
     tensor = call.given[0]
     if not call.writes or not isinstance(tensor, Tensor):
         return None
-    if reads_itself(call.name, call.given):
+    if is_copied(call.name, call.given):
         return operator("clone")(tensor)  # PyTorch makes it too
     with undispatched(), no_grad():
         before = FUNCTIONS["clone"](tensor)
@@ -255,16 +251,15 @@ def _write_history(call: Call, compute: Callable[[], Any], results: list[Tensor]
 
 def _computed_again(call: Call, compute: Callable[[], Any]) -> list[Tensor]:
     """The operator's own results, for their history: nobody reads their elements, so they are never computed."""
-    args = call.given if call.before is None else (call.before, *call.given[1:])
-    generator = current_generator()
-    before = Generator.get_state(generator)
+    generators = [current_generator(), *[value for value in call.keywords.values() if isinstance(value, Generator)]]
+    before = [Generator.get_state(generator) for generator in generators]
     with undispatched():
-        again = call.compute(*args, **call.keywords) if call.writes else compute()
-    if (Generator.get_state(generator) != before).any():
-        Generator.set_state(generator, before)
-        raise NotImplementedError(
-            _BY_ANOTHER_CALL.format(call.function)
-        )  # the handler's result has other random numbers
+        again = call.compute(*call.inputs, **call.keywords) if call.writes else compute()
+    for generator, state in zip(generators, before, strict=True):
+        if (Generator.get_state(generator) != state).any():
+            # The results of the handler have other random numbers than these, and the next numbers must not depend on this.
+            Generator.set_state(generator, state)
+            raise NotImplementedError(_BY_ANOTHER_CALL.format(call.function))
     return tensors_in((again,))
 
 
@@ -276,7 +271,7 @@ def _without_elements(call: Any) -> list[Tensor]:
             keywords["device"] = "meta"
         plain = operator(call.name, call.function._overloadname or "default")
         again = plain._op(*given, **keywords)
-    return tensors_in(again if isinstance(again, (list, tuple)) else (again,))
+    return tensors_in((again,))
 
 
 def _call_by_name(name: str, overload: str, *args: object, **kwargs: object) -> Any:

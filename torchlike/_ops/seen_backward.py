@@ -11,7 +11,7 @@ from .._core.tensor import Tensor, from_value
 from ..dispatch.pullback import Rule
 from ..engine.recorder import recorder
 from . import OpOverload, OpOverloadPacket, operator as op
-from .derivatives import SAVED_RESULTS, Call, gradients_of
+from .derivatives import SAVED_RESULTS, Call, gradients_as_one, gradients_of
 
 __all__ = ["remember"]
 
@@ -71,9 +71,13 @@ def _step(node: Any, cotangents: dict[int, Any], create: bool) -> list[Any]:
     if node.watched:
         check_versions(node)
     call = getattr(node, "seen_call", None)
-    if call is None:
-        return _of_rule(node, cotangents)
+    if call is None:  # it ran while no handler was asked
+        return _of_rule(node, cotangents, rule.kernel.op.name.removeprefix("_"))
     gradients = gradients_of(call, cotangents)
+    if gradients is None and rule.__class__ is Rule:
+        return _of_rule(node, cotangents, call.name)
+    if gradients is None:
+        gradients = gradients_as_one(call, cotangents)
     by_edge: dict[Any, Any] = {}
     for tensor, edge in {
         id(tensor): (tensor, edge) for tensor, edge in zip(call.tracked, call.edges, strict=True)
@@ -91,8 +95,8 @@ def _refuse(node: Node) -> NoReturn:
     )
 
 
-def _of_rule(node: Any, cotangents: dict[int, Any]) -> list[Any]:
-    """The gradients of a call that ran while nobody looked: its derivative is one operator."""
+def _of_rule(node: Any, cotangents: dict[int, Any], name: str) -> list[Any]:
+    """The gradients of a call by its own derivative, which is seen as one operator. ``name``: that of the operator of the call."""
     rule: Rule = node.rule
     saved = node.saved if node.unpack is None else node.unpack(node.saved)
     numbers = tuple(sorted(cotangents))
@@ -105,8 +109,7 @@ def _of_rule(node: Any, cotangents: dict[int, Any]) -> list[Any]:
         outs = recorder().record(rule.pullback(numbers), (), [tensor._value() for tensor in tensors], ())[1]
         return tuple(map(from_value, outs))
 
-    name = f"aten::{rule.kernel.op.name.removeprefix('_')}_backward"
-    function = OpOverload(OpOverloadPacket(name, backward), backward, "default")
+    function = OpOverload(OpOverloadPacket(f"aten::{name}_backward", backward), backward, "default")
     return list(function(*map(from_value, saved), *[cotangents[number] for number in numbers]))
 
 

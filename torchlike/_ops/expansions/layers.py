@@ -29,9 +29,15 @@ def _with_inplace(name: str) -> None:
 
 
 for name in (
-    "relu", "silu", "elu", "leaky_relu", "hardtanh", "hardswish", "hardsigmoid", "mish", "celu", "selu", "relu6",
+    "relu", "silu", "elu", "leaky_relu", "hardtanh", "hardswish", "hardsigmoid", "mish", "celu", "selu",
 ):  # fmt: skip
     _with_inplace(name)
+
+
+@expands("F.relu6")
+def relu6(input: Tensor, inplace: bool) -> Tensor:
+    """``hardtanh``."""
+    return op("hardtanh_" if inplace else "hardtanh")(input, 0, 6)
 
 
 def _softmax(name: str) -> Any:
