@@ -227,6 +227,7 @@ class Pullback(Operation):
         return self._kernel
 
     def known_kernel(self, static: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel | None:
+        # The kernel serves gradients in other places of a mesh too. What is kept about a recorded call, its placement for one, does not.
         kernel = self._kernel
         return kernel if kernel is not None and kernel.in_avals == avals else None
 
