@@ -7,6 +7,8 @@ from typing import Any
 
 from ._core.dtypes import bool_
 from ._core.tensor import Tensor
+from .dispatch.autocast import under_autocast
+from .dispatch.opdef import Autocast
 from .nn import functional as F
 from .ops import norm, where
 from .ops.linalg.matrix_functions import linalg_svdvals
@@ -270,6 +272,7 @@ def get_device(input: Tensor) -> int:
     return input.get_device()
 
 
+@under_autocast(cpu=Autocast.KEEP, cuda=Autocast.LOWER)
 def convolution(
     input: Tensor,
     weight: Tensor,

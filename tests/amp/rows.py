@@ -46,6 +46,8 @@ ROWS = [
     ("F.conv2d(x(1,2,5,5), x(3,2,2,2))", "hhd", "hhd"),
     ("F.conv2d(x(1,2,5,5), x(3,2,3,3), padding='same')", "hhd", "hhd"),
     ("F.conv3d(x(1,2,5,5,5), x(3,2,2,2,2))", "hhd", "hhd"),
+    ("torch.convolution(x(1,2,5), x(3,2,2), x(3), [1], [0], [1], False, [0], 1)", "fhd", "hhd"),
+    ("torch.convolution(x(1,2,5), x(2,3,2), None, [1], [0], [1], True, [0], 1)", "fhd", "hhd"),
     ("F.conv_tbc(x(5,1,2), x(2,2,3), x(3))", "hhd", "hhd"),
     ("F.conv_transpose1d(x(1,2,5), x(2,3,2), x(3))", "hhd", "hhd"),
     ("F.conv_transpose2d(x(1,2,5,5), x(2,3,2,2))", "hhd", "hhd"),

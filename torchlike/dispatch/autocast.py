@@ -33,7 +33,7 @@ def cast_arguments(
         rule = rules.get(LISTS[device])
         if callable(rule):
             rule = rule(*args, **kwargs)
-        if rule is None:
+        if rule is None or rule is Autocast.KEEP:
             continue
         if rule is Autocast.UNSAFE:
             raise RuntimeError(_UNSAFE)

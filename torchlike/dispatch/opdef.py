@@ -107,6 +107,7 @@ class Autocast(enum.Enum):
     FLOAT32 = "those of a half type become float32"
     PROMOTE = "they become the widest type among them"
     UNSAFE = "it refuses"
+    KEEP = "they stay as they are, for the ops of a composite too"
 
 
 # For one type of device: a rule, a function from the call's arguments to a rule, or None.

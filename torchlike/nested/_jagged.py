@@ -62,9 +62,8 @@ class Arrangement:
     def __init__(self, offsets: Tensor, at: int = 1) -> None:
         self.offsets, self.at = offsets, at
         self._bounds: list[int] | None = None
-        named_offsets: Any = (
-            offsets  # the name stays with the tensor of bounds: nested tensors over the same one fit together
-        )
+        # The name stays with the tensor of bounds: nested tensors over the same one fit together.
+        named_offsets: Any = offsets
         self.length: RaggedLength = getattr(named_offsets, "_ragged_length", None) or RaggedLength(next(_numbers))
         named_offsets._ragged_length = self.length
 

@@ -88,12 +88,10 @@ def _step_by(
 
 
 def _root_mean_square(array: Array) -> Array:
-    float32_array = array.astype(
-        jnp.float64 if array.dtype == jnp.float64 else jnp.float32
-    )  # float16 overflows when squared
-    return (
-        jnp.sqrt(jnp.sum(float32_array * float32_array)).astype(jnp.float64) / array.size**0.5
-    )  # PyTorch divides on the host
+    # float16 overflows when it is squared.
+    at_least_float32 = array.astype(jnp.float64 if array.dtype == jnp.float64 else jnp.float32)
+    # Divided in float64, as PyTorch does on the host.
+    return jnp.sqrt(jnp.sum(at_least_float32 * at_least_float32)).astype(jnp.float64) / array.size**0.5
 
 
 _MATRIX = ("step", "row_var", "col_var")

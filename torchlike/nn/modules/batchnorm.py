@@ -243,10 +243,10 @@ class SyncBatchNorm(_BatchNorm):
         Each process sends its own mean, and the sum of squares around it: sums of squares around zero would lose digits.
         """
         dims = [dim for dim in range(input.dim()) if dim != 1]
-        float32_input = input.float() if input.dtype.itemsize < 4 else input
-        own_mean = float32_input.mean(dims)
+        at_least_float32 = input.float() if input.dtype.itemsize < 4 else input
+        own_mean = at_least_float32.mean(dims)
         shape = [1, -1] + [1] * (input.dim() - 2)
-        squares = (float32_input - own_mean.reshape(shape)).square().sum(dims)
+        squares = (at_least_float32 - own_mean.reshape(shape)).square().sum(dims)
         number = own_mean.new_full((1, own_mean.numel()), input.numel() / input.size(1))
         parts = stack(all_gather(cat([stack([own_mean, squares]), number]), self.process_group))
         means, around, counts = parts[:, 0], parts[:, 1], parts[:, 2]

@@ -252,10 +252,10 @@ def frexp(input: Array) -> tuple[Array, Array]:
     >>> torch.frexp(torch.tensor([8.0])).mantissa
     tensor([0.5000])
     """
-    float32_input = input.astype(np.float32) if input.dtype.itemsize < 4 else input
-    mantissa, exponent = jnp.frexp(float32_input)
-    finite = jnp.isfinite(float32_input)
-    mantissa = jnp.where(finite, mantissa, float32_input)
+    at_least_float32 = input.astype(np.float32) if input.dtype.itemsize < 4 else input
+    mantissa, exponent = jnp.frexp(at_least_float32)
+    finite = jnp.isfinite(at_least_float32)
+    mantissa = jnp.where(finite, mantissa, at_least_float32)
     exponent = jnp.where(finite, exponent, 0).astype(np.int32)
     return return_types.frexp(mantissa.astype(input.dtype), exponent)
 

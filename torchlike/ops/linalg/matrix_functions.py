@@ -315,8 +315,8 @@ def linalg_matrix_exp(input: Array) -> Array:
     square("linalg.matrix_exp", floating("linalg.matrix_exp", input, half=True))
     if input.size == 0:
         return input
-    float32_input = input.astype(np.float32) if input.dtype.itemsize < 4 else input
-    return jax.scipy.linalg.expm(float32_input).astype(input.dtype)
+    at_least_float32 = input.astype(np.float32) if input.dtype.itemsize < 4 else input
+    return jax.scipy.linalg.expm(at_least_float32).astype(input.dtype)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)

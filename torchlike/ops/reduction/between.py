@@ -60,8 +60,8 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     dim = wrap_dim(dim, input.ndim)
     other_dims = tuple(d for d in range(input.ndim) if d != dim)
-    float32_input = input.astype(np.float32) if input.dtype.itemsize < 4 else input
-    norms = CATALOG["linalg_vector_norm"].compute(float32_input, float(p), other_dims, True)
+    at_least_float32 = input.astype(np.float32) if input.dtype.itemsize < 4 else input
+    norms = CATALOG["linalg_vector_norm"].compute(at_least_float32, float(p), other_dims, True)
     limit = jnp.asarray(maxnorm, norms.dtype)
     factors = jnp.where(norms > limit, limit / (norms + jnp.asarray(1e-7, norms.dtype)), jnp.ones((), norms.dtype))
-    return (float32_input * factors.astype(float32_input.dtype)).astype(input.dtype)
+    return (at_least_float32 * factors.astype(at_least_float32.dtype)).astype(input.dtype)
