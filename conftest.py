@@ -65,22 +65,28 @@ def pytest_configure(config):
     _keep_what_is_compiled(config)
 
 
+# So many compiled programs are kept for later runs. The whole suite compiles some 20,000, of about 8 kB each.
+KEPT_PROGRAMS = 60_000
+
+
 def _keep_what_is_compiled(config):
-    """Keeps what was compiled for later runs.
+    """Keeps what was compiled for later runs: with pytest's cache, or in the folder that TORCHLIKE_TEST_CACHE names.
 
     JAX's cache does not expect two processes to write to it, so each has a folder of its own, which begins with links to what those
-    have left that have ended. ``--cache-clear`` forgets them.
+    have left that have ended. ``--cache-clear`` forgets what lies with pytest's cache.
     """
-    if not config.pluginmanager.has_plugin("cacheprovider"):
+    chosen = os.environ.get("TORCHLIKE_TEST_CACHE")
+    if not chosen and not config.pluginmanager.has_plugin("cacheprovider"):
         return
-    folder = Path(config.cache.mkdir("compiled"))
+    folder = Path(chosen or config.cache.mkdir("compiled"))
     left = folder / "left"
-    left.mkdir(exist_ok=True)
+    left.mkdir(parents=True, exist_ok=True)
     if not hasattr(config, "workerinput"):  # before any worker is started
         for own in folder.glob("of-[0-9]*"):
             if not _alive(int(own.name.removeprefix("of-"))):
                 _link_all(own, left)
                 shutil.rmtree(own, ignore_errors=True)
+        _forget_the_oldest(left)
     own = folder / f"of-{os.getpid()}"
     own.mkdir(exist_ok=True)
     _link_all(left, own)
@@ -90,6 +96,12 @@ def _keep_what_is_compiled(config):
     )  # their folder's name would be part of every key
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def _forget_the_oldest(folder):
+    programs = sorted((file.stat().st_mtime, file) for file in folder.iterdir())
+    for _, file in programs[:-KEPT_PROGRAMS]:
+        file.unlink(missing_ok=True)
 
 
 def _alive(process):
