@@ -37,12 +37,17 @@ def a_line_for_each_case(words: dict[str, Any]) -> str:
     return f'{{"torch":{json.dumps(words["torch"])},"cases":[\n' + ",\n".join(lines) + "\n]}"
 
 
+def a_line_for_each_entry(words: dict[str, Any]) -> str:
+    return "{\n" + ",\n".join(f"{json.dumps(key)}:{json.dumps(value)}" for key, value in words.items()) + "\n}"
+
+
 # The layout of a file: few and meaningful lines, so that a difference shows what changed. Other files are JSON of one line.
 LAYOUTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "complex": lambda words: json.dumps(words, indent=0),
     "data": lambda words: json.dumps(words, separators=COMPACT),
     "dtypes": a_line_for_each_part,
     "errors": a_line_for_each_error,
+    "flags": a_line_for_each_entry,
     "lines": lambda words: json.dumps(words, indent=0),
     "printing": a_line_for_each_case,
     "rng": lambda words: json.dumps(words).replace('}, {"', '},\n{"'),

@@ -16,6 +16,7 @@ import numpy as np
 
 from tests._core import dtype_tables, overriding, printed
 from tests.ao import quantized
+from tests.dispatch import flags
 from tests.distributed import rows as processes
 from tests.distributions import lines as distribution_lines, rows as distributions
 from tests.errors import snippets
@@ -117,6 +118,7 @@ TABLES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "distributions": lambda torch: distribution_answers(torch, np.ndarray),
     "distribution_words": distribution_words,
     "dtypes": dtype_tables.everything,
+    "flags": lambda torch: {line: flags.outcome(torch, line) for line in flags.rows()},
     "errors": lambda torch: {"errors": {line: snippets.failure(torch, line) for _, line in snippets.rows()}},
     "flops": flops.everything,
     "fx": graphs.everything,

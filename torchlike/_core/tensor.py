@@ -97,7 +97,7 @@ class Tensor(TensorMethods):
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
         size = tensor_meta(self._aval).size
-        return size if dim is None else _pick(size, dim)
+        return size if dim is None else _pick("size", size, dim)
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -202,7 +202,7 @@ class Tensor(TensorMethods):
     def stride(self, dim: int | None = None) -> Any:
         """Elements to step over in memory for each dimension, or for one."""
         strides = self._geometry.strides
-        return strides if dim is None else _pick(strides, dim)
+        return strides if dim is None else _pick("stride", strides, dim)
 
     def storage_offset(self) -> int:
         """Where in the storage the first element lies, in elements."""
@@ -848,8 +848,12 @@ def _real(number: object, c_name: str) -> Any:
     return number
 
 
-def _pick(entries: tuple[int, ...], dim: int) -> int:
-    """The entry of one dimension."""
+def _pick(name: str, entries: tuple[int, ...], dim: int) -> int:
+    """The entry of one dimension, for the method of this name."""
+    if dim.__class__ is bool or not hasattr(dim, "__index__"):
+        kind = type(dim).__name__
+        kind = f"numpy.{kind}" if type(dim).__module__ == "numpy" else kind
+        raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {kind}")
     if not entries:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return entries[wrap_dim(dim, len(entries))]

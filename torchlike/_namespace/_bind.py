@@ -17,7 +17,7 @@ from .._core.modes import hooks
 from .._core.tensor import Tensor, from_host
 from .._core.torch_function import DisableTorchFunctionSubclass, overrides
 from ..autograd.engine import tensor_backward
-from ..dispatch.bindings import FUNCTIONS, function_form, inplace_form
+from ..dispatch.bindings import FUNCTIONS, composite_form, function_form, inplace_form
 from ..dispatch.inplace import refresh_history
 from ..dispatch.opdef import Form, Op, declarations
 from ..ops.creation.legacy import legacy_constructor
@@ -54,10 +54,11 @@ SETTERS = {name: _setter(name) for name in ("real", "imag")}
 
 for name, record, forms in declarations():
     if Form.METHOD in forms:
-        attach(
-            name,
-            function_form(record, name, method=True) if isinstance(record, Op) else record.method or FUNCTIONS[name],
-        )
+        if isinstance(record, Op):
+            method = function_form(record, name, method=True)
+        else:
+            method = record.method or composite_form(record, name, method=True)
+        attach(name, method)
     if Form.INPLACE in forms:
         attach(name + "_", inplace_form(name))
     if Form.PROPERTY in forms:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.tensor import Tensor
+from .overloads import invalid_combination
 from .type_names import type_name
 
 # NumPy's names for parameters, which PyTorch accepts too.
@@ -111,7 +112,13 @@ def missing(name: str, parameters: list[str]) -> TypeError:
     )
 
 
-def check_call(name: str, function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+def check_call(
+    name: str,
+    function: Callable[..., object],
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+    method: bool = False,
+) -> None:
     """Raises PyTorch's error for a call of a plain function if an argument is missing, or is no tensor and should be one."""
     parameters = Parameters(function)
     names = parameters.names[: parameters.positional]
@@ -125,7 +132,7 @@ def check_call(name: str, function: Callable[..., object], args: tuple[object, .
         if annotation not in ("Tensor", "Tensor | None") or isinstance(value, Tensor):
             continue
         if value is not None or annotation == "Tensor":
-            place = "" if parameter in kwargs else f" (position {i + (names[0] != 'self')})"
+            place = "" if parameter in kwargs else f" (position {i + (not method and names[0] != 'self')})"
             kind = type(value).__name__
             raise TypeError(f"{name}(): argument '{parameter}'{place} must be Tensor, not {kind}") from None
 
@@ -133,7 +140,12 @@ def check_call(name: str, function: Callable[..., object], args: tuple[object, .
 # ---- numbers of other types than a parameter takes
 
 _SIZES = {"Dims", "Sequence[int]", "IntOrInts", "Pair", "tuple[int, ...]"}  # annotations of one or several ints
-_NUMBERS = {"int", "float", "complex", *_SIZES}
+_FLOATS = {"float", "complex"}
+_NUMBERS = {"int", *_FLOATS, *_SIZES}
+_OF_CREATION = (
+    "pin_memory",
+    "requires_grad",
+)  # flags of functions that make tensors, for which PyTorch takes None as well
 NUMPY_NUMBERS = frozenset(kind for kind in np.sctypeDict.values() if issubclass(kind, (np.number, np.bool_)))
 
 
@@ -144,13 +156,16 @@ def misfit(annotation: object, value: object) -> str | None:
     bool. It does take NumPy's ints.
     """
     kind, *others = str(annotation).split(" | ")
-    if kind not in ("bool", "int") and kind not in _SIZES:
-        return None
+    if kind == "float" and others in ([], ["None"]):
+        wrong = isinstance(value, (complex, str, list, np.complexfloating))
+        return f"must be float, not {type_name(value)}" if wrong else None
+    if (kind not in ("bool", "int") and kind not in _SIZES) or "np.bool_" in others:
+        return None  # of the latter kind are flags of functions that PyTorch has in Python: it takes whatever has a truth value
     if value is None:
         return None if "None" in others or kind != "bool" else "must be bool, not NoneType"
     if isinstance(value, (int, float, complex, np.number, np.bool_)):
         if kind == "bool":
-            fits = isinstance(value, bool) or "np.bool_" in others  # so PyTorch's function is written in Python
+            fits = isinstance(value, bool)
         else:
             fits = (isinstance(value, (int, np.integer)) and not isinstance(value, bool)) or others not in (
                 [],
@@ -183,21 +198,30 @@ def check_value(name: str, parameter: str, position: int | None, annotation: str
         raise misfit_error(name, parameter, position, words)
 
 
+def check_flags(name: str, **flags: tuple[int | None, object]) -> None:
+    """Raises PyTorch's error for the first of the flags, each with its position or None, that is no Python bool."""
+    for parameter, (position, value) in flags.items():
+        check_value(name, parameter, position, "bool", value)
+
+
 class NumbersOf:
-    """The parameters of a plain function that take numbers: what is given for them is checked, and NumPy's numbers become Python's."""
+    """The parameters of a plain function that take numbers: what is given for them is checked, and NumPy's numbers become Python's.
 
-    __slots__ = ("name", "suspicious", "names", "annotations")
+    The types of a call's arguments decide what is to be done, so it is found out once for each combination of types.
+    """
 
-    def __init__(self, name: str, function: Callable[..., object]) -> None:
-        parameters = Parameters(function)
-        self.name, self.names = name, parameters.names
-        self.annotations = dict(zip(parameters.names, map(str, parameters.annotations), strict=True))
+    __slots__ = ("name", "needed", "parameters", "method", "annotations", "plans")
+
+    def __init__(self, name: str, function: Callable[..., object], method: bool = False) -> None:
+        self.parameters = Parameters(function)
+        self.name = name
+        self.method = method or self.parameters.names[:1] == ("self",)
+        self.annotations = dict(zip(self.parameters.names, map(str, self.parameters.annotations), strict=True))
         kinds = {part for annotation in self.annotations.values() for part in annotation.split(" | ")}
-        # The types of arguments that make a closer look necessary: most calls have none.
-        self.suspicious: frozenset[type] = frozenset()
-        if kinds & {"bool", *_NUMBERS}:
-            unseen = {np.ndarray} if kinds & _SIZES else set[type]()
-            self.suspicious = NUMPY_NUMBERS | unseen
+        self.needed = not kinds.isdisjoint({"bool", *_NUMBERS})
+        # By the names of keyword arguments and the types of all: the arguments whose values must be looked at in every such call, by
+        # position or by name. Most calls have none.
+        self.plans: dict[tuple[object, ...], tuple[int | str, ...]] = {}
 
     def checked(
         self, args: tuple[object, ...], kwargs: dict[str, object]
@@ -207,22 +231,66 @@ class NumbersOf:
         Raises:
             TypeError: PyTorch does not take one of them.
         """
-        before = self.names[0] != "self"
-        by_position = [
-            self._checked(parameter, value, i + before)
-            for i, (parameter, value) in enumerate(zip(self.names, args, strict=False))
+        kinds = (*map(type, args), *kwargs, *map(type, kwargs.values()))
+        plan = self.plans.get(kinds)
+        if plan is None:
+            try:
+                plan = self._plan(args, kwargs)
+            except TypeError as error:
+                self.reword(error, args, kwargs)
+                raise
+            if len(self.plans) < 256:
+                self.plans[kinds] = plan
+        if plan:
+            given = list(args)
+            for at in plan:
+                if isinstance(at, str):
+                    kwargs[at] = self._checked(at, kwargs[at], None)
+                else:
+                    given[at] = self._checked(self.parameters.names[at], given[at], at)
+            return tuple(given), kwargs
+        return args, kwargs
+
+    def reword(self, error: Exception, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
+        """Gives an error about an argument the words that PyTorch has for it where the function has several signatures."""
+        words = str(error)
+        if isinstance(error, TypeError) and words.startswith(f"{self.name}()"):
+            expected = self.parameters.expected()
+            error.args = (invalid_combination(words, self.method, args, kwargs, expected),)
+
+    def _plan(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[int | str, ...]:
+        """Checks all arguments, and returns those that must be checked in every call with arguments of these types."""
+        count = self.parameters.positional
+        places: list[tuple[int | str, str, object]] = [
+            (i, parameter, value)
+            for i, (parameter, value) in enumerate(zip(self.parameters.names[:count], args, strict=False))
         ]
-        by_name = {parameter: self._checked(parameter, value, None) for parameter, value in kwargs.items()}
-        return (*by_position, *args[len(by_position) :]), by_name
+        places += [(parameter, parameter, value) for parameter, value in kwargs.items()]
+        looked_at: list[int | str] = []
+        for at, parameter, value in places:
+            self._checked(parameter, value, None if isinstance(at, str) else at)
+            takes = self.annotations.get(parameter, "").split(" | ")
+            if isinstance(value, np.number):
+                if _becomes_pythons(value, takes):
+                    looked_at.append(at)
+            elif isinstance(value, (list, tuple)) and not _SIZES.isdisjoint(takes):
+                looked_at.append(at)
+        return tuple(looked_at)
 
     def _checked(self, parameter: str, value: object, position: int | None) -> object:
         annotation = self.annotations.get(parameter, "")
         words = misfit(annotation, value)
-        if words is not None:
-            raise misfit_error(self.name, parameter, position, words)
-        if isinstance(value, np.number) and not _NUMBERS.isdisjoint(annotation.split(" | ")):
+        if words is not None and not (value is None and parameter in _OF_CREATION):
+            place = None if position is None else position + (not self.method)
+            raise misfit_error(self.name, parameter, place, words)
+        if isinstance(value, np.number) and _becomes_pythons(value, annotation.split(" | ")):
             return value.item()
         return value
+
+
+def _becomes_pythons(value: np.number, kinds: list[str]) -> bool:
+    """Whether a parameter of these kinds takes the number as Python's; what it refuses keeps its type for the message."""
+    return not (_NUMBERS if isinstance(value, np.integer) else _FLOATS).isdisjoint(kinds)
 
 
 _KINDS = {

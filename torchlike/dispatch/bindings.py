@@ -22,6 +22,8 @@ from .inplace import check_writable, into, watch_in_place, write
 from .opdef import Composite, Form, Op, Promote, declarations
 from .options import resized
 from .overlap import Reading, reading, reading_in_place, refuse_overlap, refuse_overlap_with_out
+from .overloads import invalid_combination
+from .type_names import type_name
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 DISPATCHER_OF: dict[str, Dispatcher] = {}
@@ -77,8 +79,12 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
             # nothing.
             if first_to_override(given, kwargs):
                 return call(*given, **kwargs)
+            words = str(error)
             if method or kwargs:
-                error.args = (_with_argument_position(str(error), method, kwargs),)
+                words = _with_argument_position(words, method, kwargs)
+            if not name.startswith("_"):  # else a composite of the public name knows what was given
+                words = invalid_combination(words, method, given, kwargs, parameters.expected())
+            error.args = (words,)
             raise
 
     _dress(call, op.compute, name, op.forms)
@@ -107,6 +113,7 @@ def _with_argument_position(message: str, method: bool, kwargs: Mapping[str, obj
     if alone is not None:
         further = alone["parameters"].partition(", *")[0].split(", ")[1:]
         return str(missing(alone["name"], [parameter.split(" ")[-1] for parameter in further if "=" not in parameter]))
+    message = message.replace(" - got (Tensor, ", " - got (", 1)
     message = _POSITION.sub(lambda at: f" (position {int(at[1]) - 1})", message)
     return _COUNTS.sub(_counted_without_self, message)
 
@@ -126,34 +133,43 @@ def _of_in_place(name: str, message: str, kwargs: Mapping[str, object]) -> str:
     return _with_argument_position(f"{name}_{message.removeprefix(name)}", True, kwargs)
 
 
-def composite_form(composite: Composite, name: str | None = None) -> Callable[..., Any]:
-    """The function a user calls for something composed of ops; ``out=`` is handled here."""
+def composite_form(composite: Composite, name: str | None = None, method: bool = False) -> Callable[..., Any]:
+    """The function a user calls for something composed of ops; ``out=`` is handled here.
+
+    Args:
+        method: the form that Tensor gets, whose messages count arguments without ``self``.
+    """
     function, name = composite.function, name or composite.name
     if "pin_memory" in (function.__kwdefaults__ or ()):
         function = _asking_for_pinned(function, name)
 
     rules, casts, reads = composite.autocast, bool(composite.autocast), reading(composite)
-    numbers = NumbersOf(name, function)
-    suspicious = numbers.suspicious
+    numbers = NumbersOf(name, function, method)
+    numbered, plans = numbers.needed, numbers.plans
 
     def plain(*args: object, **kwargs: Any) -> Any:
-        if suspicious and not suspicious.isdisjoint([*map(type, args), *map(type, kwargs.values())]):
-            args, kwargs = numbers.checked(args, kwargs)
+        if numbered:
+            kinds = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
+            if plans.get(kinds) != ():
+                args, kwargs = numbers.checked(args, kwargs)
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 return cast_call(rules, function, args, kwargs)
             return function(*args, **kwargs)
-        except (TypeError, AttributeError):
+        except (TypeError, AttributeError) as error:
             if first_to_override(args, kwargs):
                 return call(*args, **kwargs)
-            check_call(name, function, args, kwargs)
+            check_call(name, function, args, kwargs, method)
+            numbers.reword(error, args, kwargs)
             raise
 
     def with_out(*args: object, out: Tensor | None = None, **kwargs: object) -> Any:
         if reads is not Reading.ANYWHERE and out is not None:
             refuse_overlap_with_out(reads, out, (*args, *kwargs.values()))
-        if suspicious and not suspicious.isdisjoint([*map(type, args), *map(type, kwargs.values())]):
-            args, kwargs = numbers.checked(args, kwargs)
+        if numbered:
+            kinds = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
+            if plans.get(kinds) != ():
+                args, kwargs = numbers.checked(args, kwargs)
         try:
             if casts and modes.any_slow_mode and modes.autocast:
                 if out is None:
@@ -162,17 +178,19 @@ def composite_form(composite: Composite, name: str | None = None) -> Callable[..
                     result = function(*args, **kwargs)
             else:
                 result = function(*args, **kwargs)
-        except (TypeError, AttributeError):
+        except (TypeError, AttributeError) as error:
             if first_to_override((*args, out), kwargs):
                 return call(*args, out=out, **kwargs)
-            check_call(name, function, args, kwargs)
+            check_call(name, function, args, kwargs, method)
+            numbers.reword(error, args, kwargs)
             raise
         return result if out is None else _with_out(composite, out, result)
 
     call = with_out if Form.OUT in composite.forms else plain
     _dress(call, function, name, composite.forms)
     call.declared = composite  # pyright: ignore[reportFunctionMemberAccess]
-    FUNCTIONS[name] = call
+    if not method:
+        FUNCTIONS[name] = call
     return call
 
 
@@ -181,9 +199,9 @@ def _asking_for_pinned(function: Callable[..., object], name: str) -> Callable[.
 
     def call(*args: object, **kwargs: object) -> Any:
         pinned = kwargs.get("pin_memory")
-        if pinned:
+        if pinned is not None and pinned is not False:
             if pinned is not True:
-                raise TypeError(f"{name}(): argument 'pin_memory' must be bool, not {type(pinned).__name__}")
+                raise TypeError(f"{name}(): argument 'pin_memory' must be bool, not {type_name(pinned)}")
             if accelerator() is None:
                 raise RuntimeError(
                     "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this "

@@ -17,7 +17,7 @@ from ..engine.recorder import DynamicNumber
 from ..numerics.numbers import number_for
 from .arguments import misfit, misfit_error
 from .computation import TENSOR as TENSOR, Computation, Sized, convert as convert, count_tensors
-from .opdef import OPERAND, Category, Op, Promote
+from .opdef import NUMBER, OPERAND, Category, Op, Promote
 from .type_names import type_name
 
 
@@ -57,11 +57,16 @@ def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Tra
     """
     roles = op.roles
     check_arguments(op, args)
+    args = tuple(
+        float(a) if isinstance(a, bool) and kind.startswith("float") else a
+        for a, kind in zip(args, op.parameters.annotations, strict=True)
+    )
     rule, check = op.dtype_rule, op.check
     if op.validation.call is not None:
         op.validation.call(*_dtypes_and_values(args, avals))
     promote = rule.promote(*args) if callable(rule.promote) else rule.promote
     compute_dtype, result_dtype = _promoted(op, promote, args, avals)
+    _check_complex_numbers(args, roles, compute_dtype if compute_dtype is not None or not avals else avals[0].dtype)
     if rule.must_fit:
         args = _fitting(op, args, compute_dtype if compute_dtype is not None else avals[0].dtype)
     if promote.elementwise:
@@ -86,6 +91,17 @@ def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Tra
     if op.several or issubclass(kind, (tuple, list)):
         kernel.wrap_outputs = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)
     return kernel
+
+
+def _check_complex_numbers(args: tuple[object, ...], roles: tuple[int, ...], compute_dtype: Any) -> None:
+    """Raises PyTorch's error for a complex number beside tensors of real numbers."""
+    if compute_dtype is None:
+        return
+    for arg, role in zip(args, roles, strict=True):
+        if role == NUMBER and isinstance(arg, complex) and arg.imag:
+            dtype = dtypes.from_numpy_dtype(compute_dtype)
+            if dtype.category < dtypes.COMPLEX:
+                raise RuntimeError(f"value cannot be converted to type {dtypes.C_NAMES[dtype.name]} without overflow")
 
 
 def _fitting(op: Op, args: tuple[object, ...], compute_dtype: Any) -> tuple[Any, ...]:

@@ -78,7 +78,7 @@ def sum(
     >>> torch.masked.sum(torch.tensor([1.0, 2.0, 4.0]), mask=torch.tensor([True, False, True]))
     tensor(5.)
     """
-    return ops.sum(_fill_masked("sum", input, mask, 0), _dims(dim, input, "sum"), keepdim, dtype=dtype)
+    return ops.sum(_fill_masked("sum", input, mask, 0), _dims(dim, input, "sum"), bool(keepdim), dtype=dtype)
 
 
 def prod(
@@ -95,7 +95,7 @@ def prod(
     if not axes:
         return ops.prod(result)
     for axis in sorted(axes, reverse=True):
-        result = ops.prod(result, axis, keepdim)
+        result = ops.prod(result, axis, bool(keepdim))
     return result
 
 
@@ -122,7 +122,7 @@ def amax(
     Raises:
         NotImplementedError: the input is of bool.
     """
-    return ops.amax(_fill_masked("amax", _cast(input, dtype), mask, LEAST), _dims(dim, input, "amax"), keepdim)
+    return ops.amax(_fill_masked("amax", _cast(input, dtype), mask, LEAST), _dims(dim, input, "amax"), bool(keepdim))
 
 
 def amin(
@@ -138,7 +138,7 @@ def amin(
     Raises:
         NotImplementedError: the input is of bool.
     """
-    return ops.amin(_fill_masked("amin", _cast(input, dtype), mask, GREATEST), _dims(dim, input, "amin"), keepdim)
+    return ops.amin(_fill_masked("amin", _cast(input, dtype), mask, GREATEST), _dims(dim, input, "amin"), bool(keepdim))
 
 
 def argmax(
@@ -202,6 +202,7 @@ def mean(
             f"Got: {result_dtype}"
         )
     x = _cast(input, dtype)
+    keepdim = bool(keepdim)
     return sum(x, dim, keepdim=keepdim, mask=mask) / _count(x, dim, keepdim, mask)
 
 
@@ -303,14 +304,17 @@ def var(
     """
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")
+    keepdim = bool(keepdim)
     if correction is None:
-        correction = 0 if unbiased is False else 1
+        correction = 1 if unbiased is None else int(unbiased)
     x = _cast(input, dtype)
     if x.dtype.category == dtypes.INTEGER:
         x = x.to(dtypes.get_default_dtype())
     away = input - sum(x, dim, keepdim=True, mask=mask) / _count(x, dim, True, mask)
     squares = away * away.conj()
-    count = (_count(x, dim, keepdim, mask).real if x.dtype.is_complex else _count(x, dim, keepdim, mask)) - correction
+    count = (_count(x, dim, keepdim, mask).real if x.dtype.is_complex else _count(x, dim, keepdim, mask)) - float(
+        correction
+    )
     return sum(squares.to(x.dtype), dim, keepdim=keepdim, mask=mask) / count.clamp_min(0)
 
 

@@ -11,6 +11,7 @@ from .._core import dtypes
 from .._core.annotations import DeviceLike, Dtype, Layout
 from .._core.layouts import strided
 from .._core.tensor import Tensor
+from ..dispatch.arguments import check_flags, check_value
 from ..ops.signal.windows import BLACKMAN, cosines, kaiser as kaiser_shape, triangle, window_tensor
 
 __all__ = [
@@ -22,8 +23,17 @@ NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 
 
 def _length(M: object) -> Any:
-    """Reads a window length that is a tensor, so that the window is made as for a number."""
-    return int(M) if isinstance(M, Tensor) and not M.dim() and M.dtype.category == dtypes.INTEGER else M
+    """Reads a window length that is a tensor, so that the window is made as for a number. A flag counts, and 0 may be a float."""
+    if isinstance(M, Tensor):
+        return int(M) if not M.dim() and M.dtype.category == dtypes.INTEGER else M
+    return int(M) if isinstance(M, (bool, np.bool_)) or (isinstance(M, (float, np.floating)) and M == 0) else M
+
+
+def _steps(M: object) -> Any:
+    """The length of a window that PyTorch makes with ``linspace``, which takes no flag for the number of its steps."""
+    if M:
+        check_value("linspace", "steps", None, "int", M)
+    return _length(M)
 
 
 def _window(
@@ -45,6 +55,8 @@ def _window(
         raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
     if kind not in (dtypes.float32, dtypes.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {kind}")
+    if requires_grad is not None:
+        check_flags("linspace" if M else "empty", requires_grad=(None, requires_grad))
     return window_tensor(M, not sym, shape, kind, device, requires_grad)
 
 
@@ -99,7 +111,7 @@ def cosine(
         M: how many elements.
         sym: symmetric; otherwise one period of a longer window.
     """
-    count = _length(M) + (not sym)
+    count = _steps(M) + (not sym)
     shape = lambda x: np.sin(np.pi * (np.arange(count) + 0.5) / count)  # noqa: E731
     return _window("cosine", M, sym, shape, dtype, layout, device, requires_grad)
 
@@ -127,11 +139,12 @@ def exponential(
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
-    middle = (_length(M) - sym) / 2 if center is None else center
+    sym = bool(sym)
+    middle = (_steps(M) - sym) / 2 if center is None else center
     if center is None and not sym:
-        middle = _length(M) / 2
+        middle = _steps(M) / 2
     shape = lambda x: np.exp(-np.abs(np.arange(len(x)) - middle) / tau)  # noqa: E731
-    return _window("exponential", M, sym, shape, dtype, layout, device, requires_grad)
+    return _window("exponential", _steps(M), sym, shape, dtype, layout, device, requires_grad)
 
 
 def gaussian(
@@ -154,7 +167,7 @@ def gaussian(
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     shape = lambda x: np.exp(-(((np.arange(len(x)) - (len(x) - 1) / 2) / std) ** 2) / 2)  # noqa: E731
-    return _window("gaussian", M, sym, shape, dtype, layout, device, requires_grad)
+    return _window("gaussian", _steps(M), sym, shape, dtype, layout, device, requires_grad)
 
 
 def general_cosine(

@@ -10,6 +10,7 @@ from ..._core import dtypes
 from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ...backends.cuda import kernels
+from ...dispatch.arguments import check_flags
 from ...dispatch.type_names import type_name
 from ...ops.creation.filled import zeros
 from ...ops.linalg.matmul import baddbmm, bmm, linear
@@ -98,6 +99,8 @@ def scaled_dot_product_attention(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html; Vaswani et al.
     (2017), https://arxiv.org/abs/1706.03762
     """
+    if is_causal.__class__ is not bool or enable_gqa.__class__ is not bool:
+        check_flags("scaled_dot_product_attention", is_causal=(None, is_causal), enable_gqa=(None, enable_gqa))
     _check_attention(query, key, value, attn_mask)
     if not 0 <= dropout_p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")

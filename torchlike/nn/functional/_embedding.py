@@ -6,6 +6,7 @@ import warnings
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
+from ...dispatch.arguments import check_flags, check_value
 from ...ops.nn.embedding import embedding as _embedding
 from ...ops.nn.embedding_bag import MAX, MEAN, SUM, bag_of
 from ...ops.reduction.reduce import vector_norm
@@ -131,7 +132,12 @@ def embedding_bag(
         raise ValueError("max mode does not support scaling the gradient by the frequency")
     if mode == "max" and sparse:
         raise ValueError("max mode does not support sparse weights")
+    name = "embedding_bag"
+    check_flags(name, scale_grad_by_freq=(4, scale_grad_by_freq), sparse=(6, sparse))
+    check_flags(name, include_last_offset=(8, include_last_offset))
+    check_value(name, "padding_idx", 9, "int | None", padding_idx)
     if max_norm is not None:
+        check_value("embedding_renorm_", "max_norm", 3, "float", max_norm)
         _shorten_rows(weight, input, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
-from ...dispatch.arguments import check_call
+from ...dispatch.arguments import check_call, check_flags, check_value
 from ...dispatch.autocast import under_autocast
 from ...dispatch.register import Autocast
 from ...ops.linalg.matmul import linear
@@ -243,6 +243,7 @@ def kl_div(
             "major release.",
             stacklevel=2,
         )
+    check_flags("kl_div", log_target=(None, log_target))
     if reduction == "batchmean":
         total = _loss.kl_div(input, target, "sum", log_target)
         # A scalar has no batch to divide by.
@@ -270,6 +271,8 @@ def poisson_nll_loss(
     tensor(1.)
     """
     reduction = _loss.legacy_reduction(size_average, reduce, reduction)
+    check_flags("poisson_nll_loss", log_input=(3, log_input), full=(4, full))
+    check_value("poisson_nll_loss", "eps", 5, "float", eps)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ...dispatch.arguments import check_flags, check_value
 from ...dispatch.autocast import under_autocast
 from ...dispatch.register import Autocast
 from ...ops.elementwise import extrema
@@ -50,6 +51,7 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
+    check_value("margin_ranking_loss", "margin", 4, "float", margin)
     return _distance.reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
@@ -64,7 +66,8 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     reduction = _loss.legacy_reduction(size_average, reduce, reduction)
-    far = (margin - input).clamp_min(0)
+    check_value("hinge_embedding_loss", "margin", 3, "float", margin)
+    far = (float(margin) - input).clamp_min(0)
     return _distance.reduced(far.masked_fill(target == 1, 0) + input.masked_fill(target == -1, 0), reduction)
 
 
@@ -91,6 +94,7 @@ def triplet_margin_loss(
     reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    check_flags("triplet_margin_loss", swap=(7, swap))
     return _distance.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction)
 
 
@@ -135,7 +139,8 @@ def cosine_embedding_loss(
     tensor(0.2929)
     """
     reduction = _loss.legacy_reduction(size_average, reduce, reduction)
-    return _distance.cosine_embedding_loss(input1, input2, target, margin, reduction)
+    check_value("cosine_embedding_loss", "margin", 4, "float", margin)
+    return _distance.cosine_embedding_loss(input1, input2, target, float(margin), reduction)
 
 
 def multilabel_soft_margin_loss(

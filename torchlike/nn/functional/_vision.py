@@ -125,7 +125,6 @@ def interpolate(
             kind, expected_rank = _MODES[mode]
             if rank == expected_rank:
                 check_value("interpolate", "align_corners", None, "bool | None", align_corners)
-                check_value("interpolate", "antialias", None, "bool", antialias)
                 return _upsample(input, lengths_out, scales, kind, bool(align_corners), bool(antialias))
             if kind == "linear":
                 raise NotImplementedError(f"Got {rank}D input, but {mode} mode needs {expected_rank}D input")
@@ -201,12 +200,14 @@ def grid_sample(
         )
     if align_corners is None:
         warnings.warn(_CORNERS, stacklevel=2)
+        align_corners = False
+    check_value("grid_sampler", "align_corners", 5, "bool", align_corners)
     return _grid.grid_sampler(
         input,
         grid,
         GRID_SAMPLE_INTERPOLATION_MODES[mode],
         GRID_SAMPLE_PADDING_MODES[padding_mode],
-        bool(align_corners),
+        align_corners,
     )
 
 

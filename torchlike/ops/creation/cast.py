@@ -15,6 +15,7 @@ from ..._core.layouts import contiguous_format, memory_format as memory_format_,
 from ..._core.modes import modes
 from ..._core.sparse import FORMS, is_sparse
 from ..._core.tensor import Tensor, alias as alias_of, records
+from ...dispatch.arguments import check_value
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast, convert as converted
 from ...dispatch.moving import move as move
@@ -99,6 +100,9 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
             " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
         )
     arguments = dict(zip(names, args, strict=False)) | kwargs
+    for flag in ("non_blocking", "copy"):
+        if arguments.get(flag, False).__class__ is not bool:
+            check_value("to", flag, None if flag in kwargs else names.index(flag) + 1, "bool", arguments[flag])
     like = arguments.pop("other", None)
     if like is not None:
         arguments |= {"device": like.device, "dtype": like.dtype}

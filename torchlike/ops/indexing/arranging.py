@@ -15,6 +15,7 @@ from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike, Dtype, IntOrInts, Layout
 from ..._core.meta import on_meta
 from ..._core.tensor import Tensor, from_value, wrap_dim
+from ...dispatch.arguments import check_value
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
@@ -91,6 +92,8 @@ def repeat_interleave(
     >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
     """
+    if repeats is not None and not isinstance(repeats, Tensor):
+        check_value("repeat_interleave", "repeats", None, "int", repeats)
     if repeats is None:
         counts = _counts(input)
         return _host(np.repeat(np.arange(len(counts)), counts).astype(counts.dtype), input)
@@ -100,6 +103,9 @@ def repeat_interleave(
     if isinstance(repeats, int):
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
+        total = repeats * (input.shape[dim] if input.dim() else 1)
+        if output_size is not None and output_size != total:
+            raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {total} but got {output_size}")
         if input.dim() == 0:
             input = reshape(input, (1,))
         size = list(input.shape)

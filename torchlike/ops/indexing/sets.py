@@ -109,4 +109,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     >>> torch.broadcast_shapes((2, 1), (3,))
     torch.Size([2, 3])
     """
-    return Size(common_shape([(s,) if is_integer(s) else tuple(s) for s in shapes]))
+    for shape in shapes:
+        if not isinstance(shape, (int, tuple, list)):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}")
+    return Size(common_shape([(int(s),) if isinstance(s, int) else tuple(s) for s in shapes]))

@@ -17,6 +17,7 @@ from ..._core import dtypes
 from ..._core.annotations import Dtype, IntOrInts
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
+from ...dispatch.arguments import check_flags, check_value
 from ...dispatch.options import is_integer
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, alias, composite, op
@@ -247,8 +248,11 @@ def linalg_matrix_rank(
         raise RuntimeError(
             f"{name}: Expected as input a matrix or a batch of matrices, but got a tensor of size: {list(A.shape)}"
         )
-    if isinstance(tol, bool):
+    if isinstance(tol, bool) and hermitian is False:
         tol, hermitian = None, tol
+    check_flags("linalg_matrix_rank", hermitian=(None, hermitian))
+    for parameter, bound in (("tol", tol), ("atol", atol), ("rtol", rtol)):
+        check_value("linalg_matrix_rank", parameter, None, "float | None", bound)
     atol = tol if tol is not None else atol
     for tolerance, word in ((atol, "atol"), (rtol, "rtol")):
         if isinstance(tolerance, Tensor) and tolerance.dtype.category == dtypes.COMPLEX:
@@ -472,7 +476,7 @@ def vander(x: Tensor, N: Any = None, increasing: bool = False) -> Tensor:
 
 
 @composite(forms=Form.NONE)
-def linalg_vander(x: Any, *, N: Any = None) -> Tensor:
+def linalg_vander(x: Any, *, N: int | None = None) -> Tensor:
     """Vectors' powers, from 0 to ``N - 1``, along a new last dimension."""
     count = (x.shape[-1] if x.dim() else 1) if N is None else N
     if count <= 1:
@@ -545,7 +549,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
-def lu(A: object, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+def lu(A: object, pivot: bool = True, get_infos: object = False) -> tuple[Tensor, ...]:
     """``torch.linalg.lu_factor``'s older name; with ``get_infos`` a third tensor, 0 where all went well."""
     factors, pivots, info = linalg_lu_factor_ex(A, pivot=bool(pivot))
     return return_types._lu_with_info(factors, pivots, info) if get_infos else (factors, pivots)

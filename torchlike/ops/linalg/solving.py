@@ -13,6 +13,7 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch import return_types
+from ...dispatch.arguments import check_flags, check_value
 from ...dispatch.register import Autocast, Form, Indices, Sample, Saves, ValueCheck, composite, op
 from ...engine.aval import Aval
 from ..creation.from_data import tensor
@@ -230,8 +231,11 @@ def linalg_pinv(
             f"linalg.pinv({A.dtype.scalar_name}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
             "cfloat or cdouble types"
         )
-    if isinstance(rcond, bool):
+    if isinstance(rcond, bool) and hermitian is False:
         rcond, hermitian = None, rcond
+    check_flags("linalg_pinv", hermitian=(None, hermitian))
+    for parameter, bound in (("rcond", rcond), ("atol", atol), ("rtol", rtol)):
+        check_value("linalg_pinv", parameter, None, "float | None", bound)
     rtol = rcond if rtol is None else rtol
     if hermitian:
         square("linalg.pinv", A)

@@ -33,7 +33,7 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: 
     if size_average is None and reduce is None:
         check_reduction(reduction)
         return reduction
-    keeps_elements = reduce is False
+    keeps_elements = reduce is not None and not reduce
     name = "none" if keeps_elements else "mean" if size_average is None or size_average else "sum"
     warnings.warn(
         f"size_average and reduce args will be deprecated, please use reduction='{name}' instead.", stacklevel=3

@@ -395,7 +395,8 @@ def _three_forms(
             f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n * ()\n"
             " * (Tensor other)\n * (int dim, bool keepdim = False)\n"
         )
-    return along(input, int(arguments["dim"]), bool(arguments.get("keepdim", False)))
+    check_value(name, "keepdim", None if "keepdim" in keywords else 2, "bool", arguments.get("keepdim", False))
+    return along(input, int(arguments["dim"]), arguments.get("keepdim", False))
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, overlap=Reading.SAME_PLACES)
@@ -582,7 +583,7 @@ def _spread(
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
-def std(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwargs: object) -> Tensor:
+def std(input: Tensor, dim: Any = None, *args: object, **kwargs: object) -> Tensor:
     """The standard deviation ``sqrt(sum((x - mean)**2) / (n - correction))`` of all elements, or along dimensions.
 
     Args:
@@ -597,7 +598,7 @@ def std(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwargs: ob
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
-def var(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwargs: object) -> Tensor:
+def var(input: Tensor, dim: Any = None, *args: object, **kwargs: object) -> Tensor:
     """The variance ``sum((x - mean)**2) / (n - correction)`` of all elements, or along dimensions; arguments as of ``std``.
 
     >>> torch.tensor([1.0, 2.0, 3.0]).var(correction=0)
@@ -607,7 +608,7 @@ def var(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwargs: ob
 
 
 @composite(forms=Form.FUNCTION)
-def std_mean(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
+def std_mean(input: Tensor, dim: Any = None, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean; arguments as of ``std``.
 
     >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
@@ -617,7 +618,7 @@ def std_mean(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwarg
 
 
 @composite(forms=Form.FUNCTION)
-def var_mean(input: Tensor, dim: IntOrInts | None = None, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
+def var_mean(input: Tensor, dim: Any = None, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
     """The variance and the mean; arguments as of ``std``.
 
     >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))

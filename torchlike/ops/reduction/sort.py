@@ -69,7 +69,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Tensor:
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The places that ``sort`` gives.
 
     >>> torch.argsort(torch.tensor([3, 1, 2]))

@@ -14,8 +14,10 @@ from ..._core.annotations import IntOrInts
 from ..._core.meta import refuse_meta
 from ..._core.tensor import Tensor, from_host, wrap_dim
 from ...dispatch import return_types
+from ...dispatch.arguments import check_value, misfit_error
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, composite, op
+from ...dispatch.type_names import type_name
 from ...numerics.exact_math import exact_quotient
 from ..creation.filled import scalar_tensor
 from ..shape.complex_numbers import complex as complex_
@@ -25,6 +27,8 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 def _quantile(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool) -> Tensor:
     if not isinstance(q, Tensor):
+        if isinstance(q, (complex, str)):
+            raise misfit_error("nanquantile" if skip_nan else "quantile", "q", 2, f"must be Tensor, not {type_name(q)}")
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
         q = scalar_tensor(q, dtype=input.dtype)
@@ -347,6 +351,8 @@ def histogram(
     >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), bins=2).hist
     tensor([2., 1.])
     """
+    if not isinstance(bins, Tensor):
+        check_value("histogram", "bins", None, "int", bins)
     column = input.reshape(-1, 1)
     weights = None if weight is None else weight.reshape(-1)
     _check_histogram("torch.histogram", column, weights)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch.arguments import check_value
 from ...dispatch.options import is_integer
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
@@ -287,6 +288,8 @@ def _split_method(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
     """Pieces of one size (the last may be smaller) or of the given sizes, as views."""
     if isinstance(split_size, (list, tuple)):
         return split_with_sizes(self, tuple(split_size), dim)
+    if not is_integer(split_size):
+        check_value("split_with_sizes", "split_sizes", 2, "Sequence[int]", split_size)
     return equal_pieces(self, int(split_size), dim)
 
 
@@ -328,6 +331,8 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
             indices_or_sections = keywords.pop(name)
     if keywords or indices_or_sections is None:
         raise TypeError("tensor_split() received an invalid combination of arguments")
+    if not isinstance(indices_or_sections, (Tensor, list, tuple)):
+        check_value("tensor_split", "sections", None, "int", indices_or_sections)
     if input.dim() == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     dim = wrap_dim(dim, input.dim())
@@ -335,7 +340,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
     if isinstance(indices_or_sections, Tensor):
         indices_or_sections = indices_or_sections.tolist()
     if is_integer(indices_or_sections):
-        count = int(indices_or_sections)
+        count = int(indices_or_sections)  # pyright: ignore[reportArgumentType]
         if count <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {count}")
         least, more = divmod(size, count)
@@ -355,6 +360,8 @@ def _split_along(name: str, input: Tensor, parts: object, dim: int, least: int) 
         raise RuntimeError(
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.dim()} dimensions!"
         )
+    if not isinstance(parts, (list, tuple)):
+        check_value(name, "sections", 2, "int", parts)
     if isinstance(parts, int) and (parts == 0 or input.shape[dim] % parts):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} is not divisible "

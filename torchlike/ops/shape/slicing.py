@@ -15,6 +15,7 @@ from ..._core.strided import Strided
 from ..._core.tensor import Tensor, from_host, wrap_dim
 from ..._core.views import ViewStep
 from ...dispatch.apply import static_of, view_of
+from ...dispatch.arguments import check_value
 from ...dispatch.bindings import DISPATCHER_OF
 from ...dispatch.lowering import TENSOR
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
@@ -157,6 +158,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     shape = input.shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if not isinstance(start, Tensor):
+        check_value("narrow", "start", None, "int", start)
     length = operator.index(length)  # a tensor is read here, before anything is recorded
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
@@ -175,4 +178,5 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def narrow_copy(input: Tensor, dim: int, start: object, length: int) -> Tensor:
     """As ``narrow``, with memory of its own."""
+    check_value("narrow_copy", "start", None, "int", start)
     return narrow(input, dim, start, length).clone()

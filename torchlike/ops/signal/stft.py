@@ -11,6 +11,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.meta import on_meta
 from ..._core.tensor import Tensor
+from ...dispatch.arguments import check_flags
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ..creation.filled import ones, zeros
 from ..nn.pad import constant_pad_nd, pad
@@ -61,6 +62,8 @@ def stft(
         f"window={'None' if window is None else window.dtype.scalar_name + str(list(window.shape))}, normalized={int(normalized)}, "
         f"onesided={onesided}, return_complex={return_complex})"
     )
+    if return_complex is not None:
+        check_flags("stft", return_complex=(None, return_complex))
     if align_to_window is not None and center:
         raise RuntimeError("stft align_to_window should only be set when center = false")
     hop_length = n_fft // 4 if hop_length is None else hop_length
@@ -134,7 +137,7 @@ def istft(
     window: Tensor | None = None,
     center: bool = True,
     normalized: bool = False,
-    onesided: object = None,
+    onesided: bool | None = None,
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:

@@ -1,0 +1,106 @@
+"""Calls with a flag, an int or a float of another type in one place: what the functions accept is recorded from PyTorch."""
+
+import re
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+# What stands in the place of ``?``, by what belongs there.
+VALUES = {
+    "flag": ("np.True_", "np.False_", "np.int64(1)", "1", "0", "1.0", "None"),
+    "int": ("True", "np.True_", "np.int64(1)", "np.int32(1)", "1.0", "np.float32(1)"),
+    "float": ("True", "1", "np.float32(0.5)", "np.int64(1)", "'s'", "1j"),
+}
+CALLS = {
+    "flag": """
+        x.sum(0, keepdim=?); x.sum(keepdim=?); torch.sum(x, 0, ?); x.max(0, ?); torch.min(x, 0, ?); x.any(0, ?); x.argmax(0, ?)
+        x.amax(0, ?); x.median(0, ?); x.logsumexp(0, ?); x.std(0, keepdim=?); x.quantile(0.5, keepdim=?); x.sort(descending=?)
+        x.argsort(0, ?); x.topk(1, largest=?); x.unique_consecutive(return_counts=?); torch.isin(x, x, invert=?); torch.qr(x, ?)
+        torch.svd(x, some=?); torch.cholesky(p, upper=?); torch.linalg.cholesky(p, upper=?)
+        torch.linalg.svd(x, full_matrices=?); torch.linalg.matrix_rank(x, hermitian=?); torch.linalg.pinv(p, hermitian=?)
+        torch.linalg.ldl_factor(p, hermitian=?); torch.linalg.norm(x, keepdim=?); torch.linalg.vector_norm(x, keepdim=?)
+        torch.linalg.matrix_norm(x, keepdim=?); torch.zeros(2, requires_grad=?); torch.eye(2, requires_grad=?)
+        torch.randn(2, requires_grad=?); torch.ones_like(x, requires_grad=?); x.new_zeros(2, requires_grad=?)
+        torch.arange(3, requires_grad=?); torch.linspace(0, 1, 3, requires_grad=?); torch.combinations(x[0], with_replacement=?)
+        x[0].multinomial(1, ?); torch.nonzero(x, as_tuple=?); torch.allclose(x, x, equal_nan=?)
+        torch.bucketize(x, x[0], right=?); torch.searchsorted(x[0], x[0], out_int32=?); torch.histogram(x, 3, density=?)
+        torch.vander(x[0], increasing=?); x.to(torch.float64, ?); x.to('cpu', torch.float64, ?, False)
+        x.to(torch.float64, copy=?); F.dropout(x, 0.5, ?); F.dropout(x, training=?); F.alpha_dropout(x, training=?)
+        F.rrelu(x, training=?); F.batch_norm(x, None, None, training=?); F.instance_norm(x[None], use_input_stats=?)
+        F.embedding_bag(i, x, scale_grad_by_freq=?); F.embedding_bag(i, x, sparse=?)
+        F.embedding_bag(i[0], x, i[0, :1], include_last_offset=?); F.grid_sample(v, g, align_corners=?)
+        F.triplet_margin_loss(x, x, x, swap=?); F.kl_div(x, x, reduction='sum', log_target=?)
+        F.poisson_nll_loss(x, x, log_input=?); F.poisson_nll_loss(x, x, full=?); F.mse_loss(x, x, reduce=?)
+        F.mse_loss(x, x, size_average=?); F.scaled_dot_product_attention(v, v, v, is_causal=?)
+        F.scaled_dot_product_attention(v, v, v, enable_gqa=?); F.pairwise_distance(x, x, keepdim=?)
+        F.max_pool2d(v, 2, return_indices=?); F.avg_pool2d(v, 2, 2, 0, ?)
+        F.interpolate(v, scale_factor=2, mode='bilinear', antialias=?); F.softmax(x, dim=0, dtype=torch.float32 if ? else None)
+        torch.signal.windows.hann(4, sym=?); torch.signal.windows.exponential(4, sym=?); torch.masked.sum(x, 0, keepdim=?)
+        torch.masked.mean(x, 0, keepdim=?); torch.masked.var(x, 0, keepdim=?); torch.masked.amax(x, 0, keepdim=?)
+        torch.masked.prod(x, 0, keepdim=?); torch.masked.std(x, 0, ?); torch.set_grad_enabled(?); x.copy_(x, ?)
+        x.requires_grad_(?)
+    """,
+    "int": """
+        x.narrow(0, ?, 1); x.narrow(?, 0, 1); x.narrow(0, 0, ?); torch.narrow(x, 0, ?, 1); x.narrow_copy(?, 0, 1)
+        x.select(?, 0); x.select(0, ?); torch.select(x, ?, 0); x.chunk(?); x.chunk(2, ?); x.unsafe_chunk(?); x.flatten(?)
+        x.flatten(0, ?); torch.flatten(x, end_dim=?); x.unflatten(?, (2, 2)); x.diff(?); x.diff(1, ?); x.diag(?); x.diagflat(?)
+        x.tril(?); x.triu(?); x.roll(?); x.cumsum(?); x.argmax(?); x.sort(?); x.topk(?); x.kthvalue(?); x.unsqueeze(?)
+        x.squeeze(?); x.transpose(0, ?); x.unbind(?); x.size(?); x.index_select(?, i[0]); x.gather(?, i); x.scatter(?, i, 1.0)
+        x.repeat_interleave(?); x.tensor_split(?); x.tensor_split(1, ?); x.hsplit(?); torch.tril_indices(?, 2)
+        torch.triu_indices(2, 2, ?); torch.eye(?); torch.linspace(0, 1, ?); torch.cov(x, correction=?)
+        torch.combinations(x[0], ?); i[0].bincount(minlength=?); x[0].multinomial(?); x.round(decimals=?); x.quantile(0.5, ?)
+        x.logsumexp(?); F.one_hot(i, ?); F.group_norm(v, ?); F.ctc_loss(c, i, [2, 2], [1, 1], ?); x.var(0, correction=?)
+        F.embedding_bag(i, x, padding_idx=?); x.softmax(?); x.renorm(2, ?, 1.0); x.stride(?); torch.linalg.matrix_power(p, ?)
+        torch.linalg.vander(x[0], N=?); x.histogram(?); torch.broadcast_shapes((1,), ?); F.pixel_shuffle(v, ?); x.movedim(0, ?)
+        torch.stack([x], ?); torch.cat([x], ?); torch.fft.fft(x, ?); torch.fft.fftshift(x, ?)
+    """,
+    "float": """
+        F.layer_norm(x, (4,), eps=?); F.group_norm(v, 1, eps=?); F.instance_norm(v, eps=?); F.pairwise_distance(x, x, eps=?)
+        F.hinge_embedding_loss(x, x, ?); F.margin_ranking_loss(x, x, x, ?); F.cosine_embedding_loss(x, x, x[:, 0], ?)
+        F.dropout(x, p=float(np.real(?)) if ? != 's' else 's'); F.elu(x, ?); F.leaky_relu(x, ?); F.hardshrink(x, ?)
+        F.threshold(x, ?, 1.0); x.addcmul(x, x, value=?); x.addmm(x, p4, alpha=?); x[:, 0].addmv(x, x[0], beta=?); x.logit(?)
+        torch.pinverse(p, ?); F.poisson_nll_loss(x, x, eps=?); x.exponential_(?); x.normal_(0.0, ?)
+    """,
+}  # fmt: skip
+
+
+def rows() -> list[str]:
+    """Returns all calls, with each of the values in turn in place of the mark."""
+    return [
+        call.strip().replace("?", value)
+        for kind, calls in CALLS.items()
+        for call in re.split(r"[;\n]", calls)
+        for value in VALUES[kind]
+        if call.strip()
+    ]
+
+
+def _ordered(line: str) -> str:
+    """The message with keyword arguments in the order of their names: PyTorch lists them in the order of a hash table."""
+
+    def sort(found: re.Match[str]) -> str:
+        parts = [part.strip() for part in found[1].split(",") if part.strip()]
+        return f"got ({', '.join(sorted(parts, key=lambda part: (('=' in part), part if '=' in part else '')))})"
+
+    return re.sub(r"got \((.*)\)(?=, but expected)", sort, line)
+
+
+def outcome(torch: ModuleType, line: str) -> list[str]:
+    """Returns "accepted", or the exception's class and the first line of its message."""
+    torch.manual_seed(0)
+    with torch.random.fork_rng():
+        grids: Any = torch.zeros(1, 2, 2, 2)
+        world = {
+            "torch": torch, "F": torch.nn.functional, "np": np, "x": torch.arange(1.0, 13).view(3, 4), "p": torch.eye(3),
+            "p4": torch.eye(4), "i": torch.tensor([[0, 1], [1, 0]]), "v": torch.ones(1, 4, 2, 2), "g": grids,
+            "c": torch.zeros(2, 2, 3),
+        }  # fmt: skip
+        before = torch.is_grad_enabled()
+        try:
+            exec(line, world)
+        except Exception as error:
+            return [type(error).__name__, _ordered(str(error).strip().split("\n")[0])]
+        finally:
+            torch.set_grad_enabled(before)
+        return ["accepted"]
