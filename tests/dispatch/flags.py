@@ -10,6 +10,8 @@ import numpy as np
 VALUES = {
     "flag": ("np.True_", "np.False_", "np.int64(1)", "1", "0", "1.0", "None"),
     "int": ("True", "np.True_", "np.int64(1)", "np.int32(1)", "1.0", "np.float32(1)"),
+    "dtype": ("torch.uint16", "torch.uint32", "torch.uint64"),
+    "": ("",),
     "float": ("True", "1", "np.float32(0.5)", "np.int64(1)", "'s'", "1j"),
 }
 CALLS = {
@@ -62,6 +64,34 @@ CALLS = {
         F.threshold(x, ?, 1.0); x.addcmul(x, x, value=?); x.addmm(x, p4, alpha=?); x[:, 0].addmv(x, x[0], beta=?); x.logit(?)
         torch.pinverse(p, ?); F.poisson_nll_loss(x, x, eps=?); x.exponential_(?); x.normal_(0.0, ?)
     """,
+    "dtype": """
+        t(?) + t(?); t(?) + 1; 1 + t(?); t(?) - t(?); -t(?); t(?) // 2; 2 // t(?); t(?) % 2; t(?) ** 2; abs(t(?)); t(?) < 2; t(?) >= t(?)
+        t(?) << 1; t(?) >> t(?); ~t(?); t(?).logical_not(); t(?).maximum(t(?)); t(?).fmin(t(?)); t(?).gcd(t(?)); t(?).sign(); t(?).max()
+        t(?).min(0); t(?).amax(); t(?).argmin(); t(?).aminmax(); t(?).median(); t(?).mode(); t(?).topk(1); t(?).kthvalue(1); t(?).cummax(0)
+        t(?).dot(t(?)); t(?)[None] @ t(?)[:, None]; t(?).inner(t(?)); t(?).clamp(1, 2); t(?).addcmul(t(?), t(?)); t(?).diff()
+        t(?).index_select(0, i[0]); t(?).gather(0, i[0]); t(?).take(i); t(?).masked_fill(t(?) == 3, 0); t(?).masked_select(t(?) == 3)
+        t(?).index_fill(0, i[0], 1); t(?).index_add(0, i[0], t(?)[:2]); t(?).scatter(0, i[0], t(?)); t(?).put(i[0], t(?)[:2])
+        torch.isin(t(?), t(?)); t(?)[None].triu(); t(?).count_nonzero(); F.relu(t(?)); t(?).add_(1); t(?).mul_(2); t(?) * t(?); t(?) / 2
+        t(?) & 1; t(?) | t(?); t(?) == t(?); t(?) != 3; t(?).sum(); t(?).prod(); t(?).cumsum(0); t(?).sort(); t(?).float(); t(?).sqrt()
+        t(?)[1:]; t(?)[i]; t(?)[t(?) == 3]; t(?).fill_(3); t(?).tolist(); repr(t(?)); torch.cat([t(?), t(?)]); t(?).unique(); t(?).clone()
+        torch.where(t(?) == 3, t(?), t(?)); t(?).equal(t(?)); t(?).any(); t(?).view(torch.int8); t(?) + t(?).float(); t(?).repeat(2)
+    """,
+    "": """
+        torch.linalg.norm(x, 'nuc', dim=()); torch.linalg.norm(x, 'fro', dim=1); torch.linalg.norm(x, 'bad'); torch.linalg.norm(x, ord=1j)
+        torch.linalg.norm(x, 2, dim=0, dtype=torch.int32); torch.linalg.norm(x, 2, dtype=torch.complex64)
+        torch.linalg.norm(x.cfloat(), 2, dtype=torch.float32); torch.linalg.matrix_norm(x, 'nuc', dtype=torch.int32)
+        x.norm('nuc', dim=()); x.norm('nuc', dim=(0, 0)); x.norm('nuc', dim=(0, 1, 2)); x.long().norm('nuc')
+        x.norm(2, dtype=torch.complex64)
+        torch.iinfo(x); torch.finfo(x); torch.iinfo(torch.float32); torch.iinfo(torch.bool); torch.finfo(torch.int8); torch.iinfo()
+        torch.iinfo(np.dtype('int32')); torch.iinfo('int8'); torch.finfo(None); assert torch.finfo(torch.float32) == torch.finfo()
+        assert torch.iinfo(torch.int8) != torch.iinfo(torch.int16); assert torch.finfo(torch.float8_e4m3fn).resolution == 1
+        torch.trapz(x > 3); torch.trapz(x > 3, x); torch.trapezoid(x, x > 3); torch.trapz(x, 2); torch.trapezoid(x, x, dx=1)
+        torch.trapz(x, dx=np.True_); torch.trapz(x, dx='a'); torch.trapezoid(x, dx=True); torch.trapz(x[0, 0]); torch.trapz(x[0], x)
+        torch.trapz(x, x[0, 0]); torch.trapz(x, x[:, :1]); torch.trapz(x, x[:2]); torch.trapz(x, x[:2], dim=0); torch.trapz(x, x[0, :3])
+        torch.cumulative_trapezoid(x[0, 0]); torch.cumulative_trapezoid(x[0], x); torch.cumulative_trapezoid(x > 3)
+        torch.normal(x, 1.0, out=x.long()); torch.normal(x, 1.0, out=torch.empty(2)); torch.normal(x, x, out=torch.empty(3, 4))
+        torch.trapz(torch.ones(2, 3, 4), x); torch.trapz(torch.ones(2, 3, 4), x, dim=0); torch.trapz(x[:0], x[:0])
+    """,
 }  # fmt: skip
 
 
@@ -94,7 +124,7 @@ def outcome(torch: ModuleType, line: str) -> list[str]:
         world = {
             "torch": torch, "F": torch.nn.functional, "np": np, "x": torch.arange(1.0, 13).view(3, 4), "p": torch.eye(3),
             "p4": torch.eye(4), "i": torch.tensor([[0, 1], [1, 0]]), "v": torch.ones(1, 4, 2, 2), "g": grids,
-            "c": torch.zeros(2, 2, 3),
+            "c": torch.zeros(2, 2, 3), "t": lambda dtype: torch.tensor([3, 7, 1], dtype=dtype),
         }  # fmt: skip
         before = torch.is_grad_enabled()
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ml_dtypes
@@ -195,6 +196,8 @@ def _a_dtype(name: str, value: object) -> dtype:
         value = PYTHON_TYPES.get(value, value)
     if not isinstance(value, dtype):
         kind = "Tensor" if hasattr(value, "_storage") else value.__class__.__name__
+        if value.__class__.__module__.startswith("numpy"):
+            kind = f"{value.__class__.__module__}.{kind}"
         raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {kind}")
     return value
 
@@ -218,8 +221,13 @@ class finfo:
         self.bits = int(info.bits)
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(f"1e-{info.precision}")
+        self.resolution = float(f"1e-{int(info.nmant * math.log10(2))}")
         self.dtype = type.to_real().name
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and self.dtype == other.dtype
 
     def __repr__(self) -> str:
         return (
@@ -247,6 +255,11 @@ class iinfo:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         info = np.iinfo(type.numpy)
         self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), type.name
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and self.dtype == other.dtype
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

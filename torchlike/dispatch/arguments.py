@@ -133,8 +133,10 @@ def check_call(
             continue
         if value is not None or annotation == "Tensor":
             place = "" if parameter in kwargs else f" (position {i + (not method and names[0] != 'self')})"
-            kind = type(value).__name__
-            raise TypeError(f"{name}(): argument '{parameter}'{place} must be Tensor, not {kind}") from None
+            words = f"{name}(): argument '{parameter}'{place} must be Tensor, not {type(value).__name__}"
+            raise TypeError(
+                invalid_combination(words, method or names[0] == "self", args, kwargs, parameters.expected())
+            ) from None
 
 
 # ---- numbers of other types than a parameter takes

@@ -19,6 +19,7 @@ from .arguments import misfit, misfit_error
 from .computation import TENSOR as TENSOR, Computation, Sized, convert as convert, count_tensors
 from .opdef import NUMBER, OPERAND, Category, Op, Promote
 from .type_names import type_name
+from .unsigned import REFUSING, WIDE_UNSIGNED
 
 
 class Lowered(Kernel):
@@ -289,6 +290,8 @@ def _promoted(op: Op, promote: Promote, args: tuple[Any, ...], avals: tuple[Aval
 def _check_accepts(op: Op, dtype: dtypes.dtype) -> None:
     rule = op.dtype_rule
     if Category(1 << dtype.category) in rule.accepts:
+        if dtype in WIDE_UNSIGNED and op.name in REFUSING:
+            raise NotImplementedError(f"\"{REFUSING[op.name]}\" not implemented for '{dtype.scalar_name}'")
         return
     refusal = rule.refuse(op.name, dtype) if callable(rule.refuse) else None
     if refusal is not None:

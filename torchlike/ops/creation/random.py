@@ -16,6 +16,7 @@ from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_host, from_value, records
 from ..._core.vmapped import check_same, drawn
 from ...dispatch.inplace import check_writable, write
+from ...dispatch.lowering import check_broadcast
 from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
 from ...dispatch.overlap import Reading, refuse_overlap
 from ...dispatch.register import Category, Form, Promote, Saves, composite, op
@@ -405,6 +406,10 @@ def normal(
     if any(map(on_meta, tensors)):
         result = (mean + std).detach()
         return result if out is None else fill(out, result)
+    if out is not None:
+        if out.dtype.category < dtypes.FLOAT:
+            raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{out.dtype.scalar_name}'")
+        check_broadcast([*[tuple(t.shape) for t in tensors], tuple(out.shape)])
     if isinstance(std, Tensor):
         deviations = std._array()
         if std.is_complex():

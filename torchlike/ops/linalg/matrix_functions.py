@@ -23,7 +23,7 @@ from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, alias, composite, op
 from ...dispatch.type_names import type_name
 from ..creation.filled import eye
-from ..reduction.reduce import vector_norm
+from ..reduction.reduce import check_norm_dtype, vector_norm
 from ..shape.reshape import common_shape
 from ._matrices import FIELDS, floating, square
 from .factorisations import (
@@ -157,9 +157,12 @@ def linalg_matrix_norm(
             f"linalg_matrix_norm() received an invalid combination of arguments - got (Tensor, {type_name(ord)}, dim={type_name(dim)}), "
             f'but expected one of:\n * (Tensor input, Number ord, {options} * (Tensor input, str ord = "fro", {options}'
         )
+    check_norm_dtype(name, A.dtype, dtype)
     if isinstance(ord, str):
         if ord not in ("fro", "nuc"):
             raise RuntimeError(f"{name}: Order {ord} not supported.")
+    elif isinstance(ord, complex):
+        raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
     elif abs(ord) not in (1, 2, math.inf):
         raise RuntimeError(f"{name}: Order {ord:g} not supported.")
     a, b = _pair(name, dim, A.dim())

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch.arguments import misfit_error
 from ...dispatch.options import is_integer
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
@@ -24,7 +25,7 @@ def _spacing(name: str, dx: object) -> float:
     """The distance between samples as a number: a tensor of no dimensions is read, and so leaves the dtype alone."""
     if isinstance(dx, Tensor) and not dx.dim() and not dx.requires_grad:
         dx = dx.item()
-    kinds = (int, float, np.number) if name == "trapz" else (int, float, complex, np.number)
+    kinds = (int, float, np.number, np.bool_) if name == "trapz" else (int, float, complex, np.number, np.bool_)
     if not isinstance(dx, kinds):
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got (Tensor, dx={type_name(dx)}), but expected one of:\n"
@@ -35,29 +36,31 @@ def _spacing(name: str, dx: object) -> float:
     return float(dx)  # pyright: ignore[reportArgumentType]
 
 
-def _halves(name: str, y: Tensor, x: Tensor | None, dx: object, dim: int) -> Tensor:
+def _check_points(name: str, x: object, dx: object) -> None:
+    """Raises unless there are points, or a distance, or neither."""
+    if x is not None and not isinstance(x, Tensor):
+        raise misfit_error(name, "x", 2, f"must be Tensor, not {type_name(x)}")
+    if x is not None and dx is not None:
+        raise misfit_error(name, "dx", None, "must be left out beside x")
+
+
+def _halves(name: str, y: Tensor, x: Tensor | None, dim: int) -> Tensor:
     """The areas of the trapezoids between neighbours along a dimension, twice."""
     if y.dtype is dtypes.bool_ or (isinstance(x, Tensor) and x.dtype is dtypes.bool_):
-        which = "y" if y.dtype is dtypes.bool_ else "x"
-        raise RuntimeError(f"{name}: received a bool input for `{which}`, but bool is not supported")
-    if x is not None and dx is not None:
-        raise RuntimeError(f"{name}: received both `x` and `dx`")
+        which = "`y`" if x is None else "`x` or `y`"
+        raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
     size = y.shape[dim]
     sums = narrow(y, dim, 1, size - 1) + narrow(y, dim, 0, size - 1)
     if x is None:
         return sums
+    if x.dim() == 1 and y.dim() > 1 and x.shape[0] != size:
+        raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
     if x.dim() == 1:
-        if x.shape[0] != size:
-            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
-        shape = [1] * y.dim()
-        shape[dim] = size - 1
-        widths = (narrow(x, 0, 1, size - 1) - narrow(x, 0, 0, size - 1)).reshape(shape)
-    else:
-        place = dim - y.dim()
-        if -place > x.dim() or x.shape[place] not in (size, 1):
-            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
-        along = x.shape[place]
-        widths = narrow(x, place, 1, along - 1) - narrow(x, place, 0, along - 1)
+        x = x.reshape([size if d == dim else 1 for d in range(y.dim())] if y.dim() > 1 else -1)
+    elif x.dim() < y.dim():
+        x = x.reshape([1] * (y.dim() - x.dim()) + list(x.shape))
+    count = max(x.shape[dim] - 1, 0)
+    widths = narrow(x, dim, min(1, x.shape[dim]), count) - narrow(x, dim, 0, count)
     return sums * widths
 
 
@@ -71,9 +74,10 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: object = None, dim: int
     >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
-    if isinstance(x, (int, float)) and not isinstance(x, bool):
-        x, dx = None, x
+    _check_points("trapezoid", x, dx)
     dx = None if dx is None else _spacing("trapezoid", dx)
+    if not y.dim():
+        raise IndexError(f"Dimension specified as {dim if x is None else 0} but tensor has no dimensions")
     dim = wrap_dim(dim, y.dim())
     if y.shape[dim] == 0:
         return (
@@ -81,13 +85,14 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: object = None, dim: int
             if x is None or dx is not None
             else y.new_zeros([n for d, n in enumerate(y.shape) if d != dim])
         )
-    area = _halves("trapezoid", y, x, dx, dim).sum(dim)
+    area = _halves("trapezoid", y, x, dim).sum(dim)
     return area / 2.0 if x is not None else area * ((1.0 if dx is None else dx) / 2.0)
 
 
 @composite(forms=Form.FUNCTION)
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: object = None, dim: int = -1) -> Tensor:
     """As ``trapezoid``."""
+    _check_points("trapz", x, dx)
     return trapezoid(y, x, dx=None if dx is None else _spacing("trapz", dx), dim=dim)
 
 
@@ -98,13 +103,14 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: object = Non
     >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor([1.5000, 4.0000])
     """
-    if isinstance(x, (int, float)) and not isinstance(x, bool):
-        x, dx = None, x
+    _check_points("cumulative_trapezoid", x, dx)
     dx = None if dx is None else _spacing("cumulative_trapezoid", dx)
+    if not y.dim():
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, y.dim())
     if y.shape[dim] == 0:
         return y.new_zeros(y.shape) * 0.0
-    areas = _halves("cumulative_trapezoid", y, x, dx, dim)
+    areas = _halves("cumulative_trapezoid", y, x, dim)
     areas = areas / 2.0 if x is not None else areas * ((1.0 if dx is None else dx) / 2.0)
     return areas.cumsum(dim)
 

@@ -21,7 +21,7 @@ from ...dispatch.arguments import check_value
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
 from ...dispatch.overlap import Reading
-from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, Validation, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.interpreter import as_constant
 from ...numerics.denormals import nonzero, order
@@ -648,11 +648,25 @@ def logsumexp(input: Array, dim: IntOrInts, keepdim: bool = False) -> Array:
 # ---- norms
 
 
+def check_norm_dtype(name: str, own: dtypes.dtype, dtype: dtypes.dtype | None) -> None:
+    """Raises PyTorch's error for a dtype in which the norm of a tensor is not computed."""
+    if dtype is None:
+        return
+    if dtype.category < dtypes.FLOAT:
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {dtype.scalar_name}")
+    if (own.category == dtypes.COMPLEX) is not (dtype.category == dtypes.COMPLEX):
+        kind = "complex" if own.category == dtypes.COMPLEX else "real"
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {dtype.scalar_name}")
+
+
 @op(
     name="linalg_vector_norm",
     promote=Promote.NONE,
     accepts=Category.INEXACT,
     forms=Form.OUT,
+    validation=Validation(
+        call=lambda x, ord, dim, keepdim, dtype: check_norm_dtype("linalg.vector_norm", x, dtype),
+    ),
     saves=Saves.RESULT,
     refuse=lambda name, dtype: (
         f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype.scalar_name}"
@@ -724,10 +738,24 @@ def norm(
     if p is None or p == "fro":
         p = 2
     if p == "nuc":
+        _check_nuclear(input, dim, dtype)
         return nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim)  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(p, str):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     return vector_norm(input, p, dim, keepdim, dtype=dtype)
+
+
+def _check_nuclear(input: Tensor, dim: Any, dtype: Any) -> None:
+    name = "linalg.matrix_norm"
+    if input.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_name}"
+        )
+    check_norm_dtype(name, input.dtype, dtype)
+    if isinstance(dim, tuple) and len(dim) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
+    if isinstance(dim, tuple) and dim[0] == dim[1]:
+        raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
 
 
 @op(
