@@ -159,3 +159,18 @@ def test_as_strided_of_a_conjugate_and_of_parts():
     assert x.tolist() == [[1 - 1j, 3 - 4j], [1 - 1j, -7 + 8j]]
     assert torch.arange(4.0).view(torch.uint8).as_strided((2,), (2,), 6).tolist() == [128, 0]
     assert torch.empty(0, dtype=x.dtype).set_(x.conj()).is_conj() is False
+
+
+@pytest.mark.parametrize("place", [slice(1, 6), slice(1, 11, 2)])
+@pytest.mark.parametrize("normalise", [torch.nn.functional.batch_norm, torch.nn.functional.instance_norm])
+def test_running_statistics_may_be_a_part_of_a_larger_memory(place, normalise):
+    x = torch.arange(30.0).view(2, 5, 3)
+    means, variances = np.zeros(13, np.float32), torch.ones(13)
+    own = torch.zeros(5), torch.ones(5)
+    for statistics in (own, (torch.from_numpy(means)[place], variances[place])):
+        normalise(x, *statistics, None, None, True)
+    expected = np.zeros(13, np.float32)
+    expected[place] = own[0].numpy()
+    assert means.tolist() == expected.tolist()
+    assert variances[place].tolist() == own[1].tolist()
+    assert variances.shape == (13,) and variances[0].item() == variances[12].item() == 1

@@ -11,9 +11,10 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.annotations import Dtype
-from ..._core.fields import count_write, node_of, storage_of, version_of
+from ..._core.fields import count_write, node_of, storage_of, version_of, view_record
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, alias, wrap_dim
+from ...dispatch.inplace import write
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.derivatives import custom_jvp
 
@@ -402,7 +403,11 @@ def _tracking(
     def mix(statistics: Sequence[Tensor]) -> None:
         for old, new in zip(buffers, statistics, strict=True):
             if old is not None:
-                storage_of(old).write(running(alias(old), alias(new), momentum)._value())
+                mixed = running(alias(old), alias(new), momentum)
+                if view_record(old) is None:
+                    storage_of(old).write(mixed._value())
+                else:  # a part of a larger memory, whose other elements stay
+                    write(old.detach(), mixed)
                 if not counted:
                     count_write(old, -1)
 
