@@ -22,7 +22,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "Matrices and linear algebra": ".matmul .factorisations .solving .lowrank .matrix_functions ._products",
         "Other operations": ".arranging .scans .calculus .einsum .pair_distances .selecting .sets .gathering .grouped cdist",
         "Layers as functions": ".conv .ctc .distance .dropout .embedding .embedding_bag .native_norm .norm .pool .rnn .shuffle .grid .pad",
-        "Quantization": ".quantizing .quantized qscheme",
+        "Quantization": ".quantizing .quantized .observing qscheme",
         "The engine": "._compile ._streams ._vmap .summary ._alias",
     },
     "torchlike.nn": {

@@ -117,6 +117,23 @@ q.default_weight_fake_quant()
 q.default_per_channel_weight_fake_quant()
 q.default_observer()
 q.default_per_channel_weight_observer()
+q.HistogramObserver()
+q.HistogramObserver(bins=5)
+q.HistogramObserver(dtype=torch.qint8, qscheme=torch.per_tensor_symmetric)
+q.default_histogram_observer()
+q.default_histogram_fake_quant()
+q.FixedQParamsObserver(0.25, 3)
+q.default_fixed_qparams_range_neg1to1_fake_quant()
+q.FusedMovingAvgObsFakeQuantize()
+q.default_fused_act_fake_quant()
+q.default_fused_wt_fake_quant()
+q.default_fused_per_channel_wt_fake_quant()
+q.fused_per_channel_wt_fake_quant_range_neg_127_to_127()
+q.FusedMovingAvgObsFakeQuantize(dtype=torch.quint8, qscheme=torch.per_tensor_symmetric)
+q.weight_observer_range_neg_127_to_127()
+q.get_default_qconfig('x86').activation()
+q.get_default_qat_qconfig('fbgemm').activation()
+q.get_default_qat_qconfig('qnnpack', 0).weight()
 """.strip().splitlines()
 
 WORDS = """
@@ -125,6 +142,28 @@ q.default_qconfig
 q.default_qat_qconfig
 q.default_per_channel_qconfig
 q.QConfig(q.MinMaxObserver(),1)
+[q.get_default_qconfig(b) for b in ('x86', 'fbgemm', 'qnnpack', 'onednn')]
+[q.get_default_qat_qconfig(b, v) for b in ('x86', 'fbgemm', 'qnnpack', 'onednn') for v in (0, 1)]
+q.get_default_qconfig('abc')
+q.get_default_qconfig('x86', 1)
+q.get_default_qat_qconfig('x86', 2)
+q.default_symmetric_qnnpack_qconfig, q.default_per_channel_symmetric_qnnpack_qat_qconfig
+q.default_embedding_qat_qconfig, q.float_qparams_weight_only_qconfig
+q.qconfig_equals(q.get_default_qconfig(), q.get_default_qconfig())
+q.qconfig_equals(q.get_default_qconfig(), q.default_qconfig)
+q.qconfig_equals(None, q.default_qconfig)
+q.HistogramObserver().calculate_qparams()
+q.HistogramObserver(qscheme=torch.per_channel_affine)
+q.HistogramObserver(is_dynamic=True)
+q.FixedQParamsFakeQuantize(q.default_observer)
+q.FusedMovingAvgObsFakeQuantize(observer=q.MinMaxObserver)
+q.FakeQuantize(quant_min=0, quant_max=300)
+q.ReuseInputObserver().calculate_qparams()
+q.MinMaxObserver.with_callable_args(dtype=lambda: torch.qint8)().dtype
+q.MinMaxObserver.with_args(dtype=torch.qint8).with_callable_args()
+q.get_observer_state_dict(nn.Sequential(q.FakeQuantize()))
+fused(x.requires_grad_(), False).grad_fn.name()
+torch.autograd.grad(fused(x.requires_grad_(), True).sum(), x)
 q.MinMaxObserver(qscheme=torch.per_channel_affine)
 q.MinMaxObserver(quant_min=5,quant_max=10)
 q.PerChannelMinMaxObserver(qscheme=torch.per_tensor_affine)
@@ -145,7 +184,14 @@ def names(torch: ModuleType) -> dict[str, Any]:
     torch.manual_seed(0)
     x = torch.randn(5, 4)
     scales = torch.rand(4) + 0.01
+    one = torch.tensor([1])
+    ranges = torch.tensor(float("inf")), torch.tensor(-float("inf")), torch.ones(1), torch.zeros(1, dtype=torch.int32)
+
+    def fused(x: Any, symmetric: bool) -> Any:
+        return torch.fused_moving_avg_obs_fake_quant(x, one, one, *ranges, 0.01, 0, 15, 0, False, symmetric)
+
     return {
+        "fused": fused,
         "torch": torch,
         "nn": torch.nn,
         "q": import_module(f"{torch.__name__}.ao.quantization"),

@@ -3,12 +3,20 @@
 import io
 import warnings
 
+import numpy as np
 import pytest
 
 import torchlike as torch
 from tests.ao.quantized import LINES, MODELS, OBSERVERS, WORDS, observed, quantized_model, said
 from torchlike import nn
-from torchlike.ao.quantization import quantize_dynamic
+from torchlike.ao.quantization import (
+    FakeQuantize,
+    HistogramObserver,
+    MinMaxObserver,
+    get_observer_state_dict,
+    load_observer_state_dict,
+    quantize_dynamic,
+)
 
 
 @pytest.mark.parametrize("line", [*LINES, *WORDS])
@@ -48,6 +56,54 @@ def test_a_state_dict_of_a_quantized_model_is_loaded():
     assert not torch.equal(first(x), second(x))
     second.load_state_dict(first.state_dict())
     assert torch.equal(first(x), second(x))
+
+
+def bell(seed: int, count: int) -> np.ndarray:
+    """Numbers around 0 that do not depend on a library's random generator: a triangular wave's cube."""
+    wave = (np.arange(count, dtype=np.float64) * 0.6180339887 + seed * 0.37) % 1.0
+    return ((wave * 2 - 1) ** 3 * (1 + seed)).astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_histogram_keeps_what_it_has_counted_when_it_becomes_wider(seed):
+    observer = HistogramObserver()
+    total = 0
+    for batch in range(4):
+        values = bell(seed + batch, 500)
+        observer(torch.from_numpy(values))
+        total += values.size
+        assert float(observer.histogram.sum()) == pytest.approx(total, rel=1e-6)
+    assert observer.min_val <= -seed and observer.max_val >= seed
+
+
+def test_the_range_of_a_histogram_leaves_out_what_is_rare():
+    values = torch.cat([torch.linspace(-1, 1, 20000), torch.tensor([50.0])])
+    errors = []
+    for observer in (MinMaxObserver(), HistogramObserver()):
+        observer(values)
+        scale, zero_point = observer.calculate_qparams()
+        rounded = torch.quantize_per_tensor(values, scale.item(), int(zero_point.item()), torch.quint8).dequantize()
+        errors.append(float(((rounded - values)[:-1] ** 2).sum()))
+    assert errors[1] < errors[0]
+
+
+def test_infinite_elements_are_not_counted():
+    observer = HistogramObserver(bins=4)
+    with pytest.warns(UserWarning, match="torch.inf detected"):
+        observer(torch.tensor([float("inf"), 1.0, 3.0]))
+    assert observer.max_val == 3.0 and observer.histogram.tolist() == [1.0, 0.0, 0.0, 1.0]
+
+
+def test_the_state_of_observers_is_taken_and_loaded():
+    first, second = (nn.Sequential(FakeQuantize()) for _ in range(2))
+    first(torch.tensor([-1.0, 2.0]))
+    names = ["0.activation_post_process.eps", "0.activation_post_process.min_val", "0.activation_post_process.max_val"]
+    state = get_observer_state_dict(first)
+    assert list(state) == names
+    load_observer_state_dict(second, state)
+    assert second[0].activation_post_process.max_val == 2.0
+    with pytest.raises(RuntimeError, match="Unexpected keys"):
+        load_observer_state_dict(nn.Sequential(), state)
 
 
 def test_the_gradient_passes_where_nothing_was_clipped():

@@ -72,7 +72,7 @@ FAMILIES = {
         "upsample",
     ),
     "signal": ("stft", "windows"),
-    "composite": ("foreach",),
+    "composite": ("foreach", "observing"),
     "settings": ("checks", "defaults", "recomputing", "switches"),
 }
 

@@ -16,11 +16,25 @@ from ..._core.layouts import (
 )
 from ..._core.tensor import Tensor
 from ...nn.modules.module import Module
-from .observer import MovingAverageMinMaxObserver, MovingAveragePerChannelMinMaxObserver, PartialWrapper, _with_args
+from .observer import (
+    FixedQParamsObserver,
+    HistogramObserver,
+    MovingAverageMinMaxObserver,
+    MovingAveragePerChannelMinMaxObserver,
+    PartialWrapper,
+    _with_args,
+    default_fixed_qparams_range_0to1_observer,
+    default_fixed_qparams_range_neg1to1_observer,
+)
 
 __all__ = [
-    "FakeQuantize", "FakeQuantizeBase", "default_fake_quant", "default_per_channel_weight_fake_quant", "default_weight_fake_quant",
+    "FakeQuantize", "FakeQuantizeBase", "FixedQParamsFakeQuantize", "FusedMovingAvgObsFakeQuantize",
+    "default_affine_fixed_qparams_fake_quant", "default_dynamic_fake_quant", "default_embedding_fake_quant", "default_fake_quant",
+    "default_fixed_qparams_range_0to1_fake_quant", "default_fixed_qparams_range_neg1to1_fake_quant", "default_fused_act_fake_quant",
+    "default_fused_per_channel_wt_fake_quant", "default_fused_wt_fake_quant", "default_histogram_fake_quant",
+    "default_per_channel_weight_fake_quant", "default_symmetric_fixed_qparams_fake_quant", "default_weight_fake_quant",
     "disable_fake_quant", "disable_observer", "enable_fake_quant", "enable_observer",
+    "fused_per_channel_wt_fake_quant_range_neg_127_to_127", "fused_wt_fake_quant_range_neg_127_to_127",
 ]  # fmt: skip
 
 _BY_CHANNEL = (per_channel_affine, per_channel_symmetric, per_channel_affine_float_qparams)
@@ -81,6 +95,8 @@ class FakeQuantize(FakeQuantizeBase):
         if quant_min is not None and quant_max is not None:
             if quant_min > quant_max:
                 raise AssertionError("quant_min must be less than or equal to quant_max")
+            kind = observer_kwargs.get("dtype", dtypes.quint8)
+            _check_bounds(quant_min, quant_max, kind)
             observer_kwargs |= {"quant_min": quant_min, "quant_max": quant_max}
         observer_kwargs["is_dynamic"] = is_dynamic
         self.activation_post_process = created_observer = observer(**observer_kwargs)
@@ -131,6 +147,87 @@ class FakeQuantize(FakeQuantizeBase):
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
 
+def _check_bounds(low: int, high: int, dtype: dtypes.dtype) -> None:
+    bits = dtypes.iinfo(dtype.stored if isinstance(dtype, dtypes.quantized_dtype) else dtype)
+    if low < bits.min:
+        raise AssertionError("quant_min out of bound")
+    if high > bits.max:
+        raise AssertionError("quant_max out of bound")
+
+
+class FixedQParamsFakeQuantize(FakeQuantize):
+    """``FakeQuantize`` with the scale and the zero point that its observer, a ``FixedQParamsObserver``, was given."""
+
+    def __init__(self, observer: Callable[..., Module]) -> None:
+        super().__init__(observer=observer)
+        if type(self.activation_post_process) is not FixedQParamsObserver:
+            raise AssertionError("FixedQParamsFakeQuantize's observer must be a FixedQParamsObserver")
+        self.scale, self.zero_point = self.activation_post_process.scale, self.activation_post_process.zero_point
+
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:
+        """The scale and the zero point that were given."""
+        return self.scale, self.zero_point
+
+    def extra_repr(self) -> str:
+        return (
+            f"fake_quant_enabled={self.fake_quant_enabled}, observer_enabled={self.observer_enabled}, scale={self.scale}, "
+            f"zero_point={self.zero_point}, dtype={self.dtype}, quant_min={self.activation_post_process.quant_min}, "
+            f"quant_max={self.activation_post_process.quant_max}, qscheme={self.qscheme}"
+        )
+
+
+class FusedMovingAvgObsFakeQuantize(FakeQuantize):
+    """``FakeQuantize`` that observes moving averages and rounds in one operation, and chooses scales as the kernels do.
+
+    Args:
+        observer: ``MovingAverageMinMaxObserver`` or ``MovingAveragePerChannelMinMaxObserver``.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.ao.quantization.fake_quantize.FusedMovingAvgObsFakeQuantize.html
+    """
+
+    def __init__(
+        self,
+        observer: Callable[..., Module] = MovingAverageMinMaxObserver,
+        quant_min: int = 0,
+        quant_max: int = 255,
+        **observer_kwargs: object,
+    ) -> None:
+        super().__init__(observer, quant_min, quant_max, **observer_kwargs)  # pyright: ignore[reportArgumentType]
+        if not isinstance(
+            self.activation_post_process, (MovingAverageMinMaxObserver, MovingAveragePerChannelMinMaxObserver)
+        ):
+            raise AssertionError("Fused observer+fake_quant module only works with MovingAverageMinMaxObserver")
+        self.register_buffer("fake_quant_enabled", ops.tensor([1], dtype=dtypes.int64))
+        self.register_buffer("observer_enabled", ops.tensor([1], dtype=dtypes.int64))
+        self.is_symmetric_quant = self.qscheme in (per_tensor_symmetric, per_channel_symmetric)
+
+    def forward(self, X: Tensor) -> Tensor:
+        observer = self.activation_post_process
+        return ops.fused_moving_avg_obs_fake_quant(
+            X,
+            self.observer_enabled,
+            self.fake_quant_enabled,
+            observer.min_val,
+            observer.max_val,
+            self.scale,
+            self.zero_point,
+            observer.averaging_constant,
+            observer.quant_min,
+            observer.quant_max,
+            self.ch_axis,
+            self.is_per_channel,
+            self.is_symmetric_quant,
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"fake_quant_enabled={self.fake_quant_enabled}, observer_enabled={self.observer_enabled}, scale={self.scale}, "
+            f"zero_point={self.zero_point}, dtype={self.dtype}, quant_min={self.activation_post_process.quant_min}, "
+            f"quant_max={self.activation_post_process.quant_max}, qscheme={self.qscheme}, "
+            f"reduce_range={self.activation_post_process.reduce_range}"
+        )
+
+
 default_fake_quant = FakeQuantize.with_args(
     observer=MovingAverageMinMaxObserver,
     quant_min=0,
@@ -155,6 +252,72 @@ default_per_channel_weight_fake_quant = FakeQuantize.with_args(
     qscheme=per_channel_symmetric,
     reduce_range=False,
     ch_axis=0,
+)
+default_fixed_qparams_range_neg1to1_fake_quant = FixedQParamsFakeQuantize.with_args(
+    observer=default_fixed_qparams_range_neg1to1_observer
+)
+default_fixed_qparams_range_0to1_fake_quant = FixedQParamsFakeQuantize.with_args(
+    observer=default_fixed_qparams_range_0to1_observer
+)
+default_symmetric_fixed_qparams_fake_quant = default_fixed_qparams_range_neg1to1_fake_quant
+default_affine_fixed_qparams_fake_quant = default_fixed_qparams_range_0to1_fake_quant
+default_dynamic_fake_quant = FakeQuantize.with_args(
+    observer=MovingAverageMinMaxObserver,
+    quant_min=0,
+    quant_max=255,
+    is_dynamic=True,
+    dtype=dtypes.quint8,
+    averaging_constant=1,
+)
+default_embedding_fake_quant = FakeQuantize.with_args(
+    observer=MovingAveragePerChannelMinMaxObserver,
+    qscheme=per_channel_affine_float_qparams,
+    dtype=dtypes.quint8,
+    quant_min=0,
+    quant_max=255,
+    ch_axis=0,
+    averaging_constant=1,
+)
+default_histogram_fake_quant = FakeQuantize.with_args(
+    observer=HistogramObserver,
+    quant_min=0,
+    quant_max=255,
+    dtype=dtypes.quint8,
+    qscheme=per_tensor_affine,
+    reduce_range=True,
+)
+default_fused_act_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(
+    observer=MovingAverageMinMaxObserver, quant_min=0, quant_max=255, dtype=dtypes.quint8
+)
+default_fused_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(
+    observer=MovingAverageMinMaxObserver,
+    quant_min=-128,
+    quant_max=127,
+    dtype=dtypes.qint8,
+    qscheme=per_tensor_symmetric,
+)
+default_fused_per_channel_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(
+    observer=MovingAveragePerChannelMinMaxObserver,
+    quant_min=-128,
+    quant_max=127,
+    dtype=dtypes.qint8,
+    qscheme=per_channel_symmetric,
+)
+fused_wt_fake_quant_range_neg_127_to_127 = FusedMovingAvgObsFakeQuantize.with_args(
+    observer=MovingAverageMinMaxObserver,
+    quant_min=-127,
+    quant_max=127,
+    dtype=dtypes.qint8,
+    qscheme=per_tensor_symmetric,
+    eps=2**-12,
+)
+fused_per_channel_wt_fake_quant_range_neg_127_to_127 = FusedMovingAvgObsFakeQuantize.with_args(
+    observer=MovingAveragePerChannelMinMaxObserver,
+    quant_min=-127,
+    quant_max=127,
+    dtype=dtypes.qint8,
+    qscheme=per_channel_symmetric,
+    eps=2**-12,
 )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from ... import ops
 from ..._core import dtypes
@@ -19,12 +22,18 @@ from ..._core.layouts import (
 )
 from ..._core.tensor import Tensor
 from ...nn.modules.module import Module
+from ._histogram import Range, best_range, counted, joined
 
 __all__ = [
+    "FixedQParamsObserver", "HistogramObserver",
     "MinMaxObserver", "MovingAverageMinMaxObserver", "MovingAveragePerChannelMinMaxObserver", "NoopObserver", "ObserverBase",
-    "PerChannelMinMaxObserver", "PlaceholderObserver", "RecordingObserver", "UniformQuantizationObserverBase", "default_debug_observer",
-    "default_dynamic_quant_observer", "default_float_qparams_observer", "default_observer", "default_per_channel_weight_observer",
-    "default_placeholder_observer", "default_weight_observer",
+    "PerChannelMinMaxObserver", "PlaceholderObserver", "RecordingObserver", "ReuseInputObserver", "UniformQuantizationObserverBase",
+    "default_affine_fixed_qparams_observer", "default_debug_observer",
+    "default_dynamic_quant_observer", "default_fixed_qparams_range_0to1_observer", "default_fixed_qparams_range_neg1to1_observer",
+    "default_float_qparams_observer", "default_histogram_observer", "default_observer", "default_per_channel_weight_observer",
+    "default_placeholder_observer", "default_reuse_input_observer", "default_symmetric_fixed_qparams_observer",
+    "default_weight_observer", "get_observer_state_dict", "load_observer_state_dict",
+    "per_channel_weight_observer_range_neg_127_to_127", "weight_observer_range_neg_127_to_127",
 ]  # fmt: skip
 
 _EPS = 2.0**-23  # of float32
@@ -36,23 +45,35 @@ _UNSIGNED = (dtypes.quint8, dtypes.uint8)
 class PartialWrapper:
     """A class with some arguments of its constructor: calling it makes an object."""
 
-    def __init__(self, p: partial[Any]) -> None:
+    def __init__(self, p: partial[Any], callable_args: dict[str, Callable[[], object]] | None = None) -> None:
         self.p = p
+        self.callable_args = callable_args or {}
 
     def __call__(self, *args: object, **keywords: object) -> Any:
-        return self.p(*args, **keywords)
+        found = {name: call() for name, call in self.callable_args.items() if name not in keywords}
+        return self.p(*args, **keywords, **found)
 
     def __repr__(self) -> str:
-        return f"{self.p!r}{{}}"
+        return f"{self.p!r}{self.callable_args}"
 
     def with_args(self, **kwargs: object) -> PartialWrapper:
         """The same with further arguments."""
         return _with_args(self, **kwargs)
 
+    def with_callable_args(self, **kwargs: Callable[[], object]) -> PartialWrapper:
+        """The same with functions that return further arguments, called when an object is made."""
+        return _with_callable_args(self, **kwargs)
 
-def _with_args(cls_or_self: Any, **kwargs: object) -> PartialWrapper:
-    constructor = cls_or_self.p if isinstance(cls_or_self, PartialWrapper) else cls_or_self
-    return PartialWrapper(partial(constructor, **kwargs))
+
+def _with_args(cls_or_self: Callable[..., object], **kwargs: object) -> PartialWrapper:
+    if isinstance(cls_or_self, PartialWrapper):
+        return PartialWrapper(partial(cls_or_self.p, **kwargs), cls_or_self.callable_args)
+    return PartialWrapper(partial(cls_or_self, **kwargs))
+
+
+def _with_callable_args(cls_or_self: Callable[..., object], **kwargs: Callable[[], object]) -> PartialWrapper:
+    wrapper = cls_or_self if isinstance(cls_or_self, PartialWrapper) else PartialWrapper(partial(cls_or_self))
+    return PartialWrapper(wrapper.p, wrapper.callable_args | kwargs)
 
 
 class ObserverBase(Module):
@@ -72,6 +93,7 @@ class ObserverBase(Module):
         raise NotImplementedError
 
     with_args: Callable[..., PartialWrapper] = classmethod(_with_args)  # pyright: ignore[reportAssignmentType]
+    with_callable_args: Callable[..., PartialWrapper] = classmethod(_with_callable_args)  # pyright: ignore[reportAssignmentType]
 
 
 class UniformQuantizationObserverBase(ObserverBase):
@@ -347,6 +369,143 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
         )
 
 
+class HistogramObserver(UniformQuantizationObserverBase):
+    """Counts what passes in a histogram, and chooses the range that quantization rounds with the least error.
+
+    Args:
+        bins: of the histogram.
+
+    >>> from torchlike.ao.quantization import HistogramObserver
+    >>> observer = HistogramObserver()
+    >>> observer(torch.cat([torch.linspace(-1, 1, 10000), torch.tensor([100.0])])).shape
+    torch.Size([10001])
+    >>> observer.calculate_qparams()[0]  # narrower than the range of all elements would need
+    tensor([0.1132])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.ao.quantization.observer.HistogramObserver.html
+    """
+
+    histogram: Tensor
+
+    def __init__(
+        self,
+        bins: int = 2048,
+        dtype: dtypes.dtype = dtypes.quint8,
+        qscheme: qscheme_type = per_tensor_affine,
+        reduce_range: bool = False,
+        quant_min: int | None = None,
+        quant_max: int | None = None,
+        factory_kwargs: object = None,
+        eps: float = _EPS,
+        is_dynamic: bool = False,
+        **kwargs: object,
+    ) -> None:
+        if qscheme in _BY_CHANNEL:
+            raise NotImplementedError(
+                "HistogramObserver's qscheme only support torch.per_tensor_symmetric                     and torch.per_tensor_affine."
+            )
+        if is_dynamic:
+            raise NotImplementedError("HistogramObserver doesn't support dynamic quantization")
+        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, factory_kwargs, eps, is_dynamic, **kwargs)
+        self.bins = bins
+        self.register_buffer("histogram", ops.zeros(bins))
+        self.register_buffer("min_val", ops.tensor(float("inf")))
+        self.register_buffer("max_val", ops.tensor(float("-inf")))
+        self.dst_nbins = 2 ** (8 * dtype.itemsize)
+        self.upsample_rate = 16  # parts of a bin, when the histogram becomes wider
+
+    def _seen(self) -> Range:
+        return Range(self.histogram.numpy(), np.float32(self.min_val.item()), np.float32(self.max_val.item()))
+
+    def forward(self, x_orig: Tensor) -> Tensor:
+        if x_orig.numel() == 0:
+            return x_orig
+        values = x_orig.detach().cpu().to(dtypes.float32).flatten().numpy()
+        if np.isinf(values).any():
+            warnings.warn("torch.inf detected in input tensor, ignoring input", stacklevel=2)
+            values = values[~np.isinf(values)]
+            if not values.size:
+                return x_orig
+        seen = self._seen()
+        if seen.low == np.inf or seen.high == -np.inf:
+            low, high = values.min(), values.max()
+            result = Range(counted(values, self.bins, low, high), low, high)
+        else:
+            result = joined(seen, values, self.upsample_rate)
+        for buffer, new in zip((self.histogram, self.min_val, self.max_val), result, strict=True):
+            buffer.copy_(ops.from_numpy(np.asarray(new)))
+        return x_orig
+
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:
+        """The scale and the zero point."""
+        if self.min_val.item() == float("inf") and self.max_val.item() == float("-inf"):
+            warnings.warn(
+                "must run observer before calling calculate_qparams.                                    Returning default scale and "
+                "zero point ",
+                stacklevel=2,
+            )
+            return ops.tensor([1.0], device=self.min_val.device), ops.tensor([0], device=self.min_val.device)
+        if self.bins != len(self.histogram):
+            raise AssertionError(
+                "The number of bins in histogram should be equal to the number of bins supplied while making this observer"
+            )
+        low, high = best_range(self._seen(), self.dst_nbins)
+        return self._calculate_qparams(self.min_val.new_tensor(float(low)), self.max_val.new_tensor(float(high)))
+
+
+class FixedQParamsObserver(ObserverBase):
+    """Observes nothing: its scale and zero point are given.
+
+    Args:
+        scale, zero_point: given.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.ao.quantization.observer.FixedQParamsObserver.html
+    """
+
+    scale: Tensor
+    zero_point: Tensor
+
+    def __init__(
+        self,
+        scale: float,
+        zero_point: int,
+        dtype: dtypes.dtype = dtypes.quint8,
+        qscheme: qscheme_type = per_tensor_affine,
+        quant_min: int = 0,
+        quant_max: int = 255,
+        is_dynamic: bool = False,
+        **kwargs: object,
+    ) -> None:
+        if is_dynamic:
+            raise NotImplementedError("FixedQParamsObserver doesn't support dynamic quantization")
+        super().__init__(dtype, is_dynamic, **kwargs)
+        self.quant_min, self.quant_max = quant_min, quant_max
+        self.register_buffer("scale", ops.tensor([scale], dtype=dtypes.float32))
+        self.register_buffer("zero_point", ops.tensor([zero_point], dtype=dtypes.int32))
+        self.dtype, self.qscheme = dtype, qscheme
+
+    def forward(self, X: Tensor) -> Tensor:
+        return X
+
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:
+        """The scale and the zero point that were given."""
+        return self.scale, self.zero_point
+
+
+class ReuseInputObserver(ObserverBase):
+    """Observes nothing, and says that what passes keeps the scale and the zero point of the input of the module before."""
+
+    def __init__(self) -> None:
+        super().__init__(dtypes.quint8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+    def calculate_qparams(self) -> Any:
+        """Raises: it has none."""
+        raise Exception("calculate_qparams should not be called for ReuseInputObserver")
+
+
 class PlaceholderObserver(ObserverBase):
     """Observes nothing, and says to which dtype what passes will be quantized."""
 
@@ -426,3 +585,38 @@ default_dynamic_quant_observer = PlaceholderObserver.with_args(
 default_float_qparams_observer = PerChannelMinMaxObserver.with_args(
     dtype=dtypes.quint8, qscheme=per_channel_affine_float_qparams, ch_axis=0
 )
+default_histogram_observer = HistogramObserver.with_args(quant_min=0, quant_max=127)
+default_reuse_input_observer = ReuseInputObserver
+weight_observer_range_neg_127_to_127 = MinMaxObserver.with_args(
+    dtype=dtypes.qint8, qscheme=per_tensor_symmetric, quant_min=-127, quant_max=127, eps=2**-12
+)
+per_channel_weight_observer_range_neg_127_to_127 = PerChannelMinMaxObserver.with_args(
+    dtype=dtypes.qint8, qscheme=per_channel_symmetric, quant_min=-127, quant_max=127, eps=2**-12
+)
+default_fixed_qparams_range_neg1to1_observer = FixedQParamsObserver.with_args(
+    scale=2.0 / 256.0, zero_point=128, dtype=dtypes.quint8, quant_min=0, quant_max=255
+)
+default_fixed_qparams_range_0to1_observer = FixedQParamsObserver.with_args(
+    scale=1.0 / 256.0, zero_point=0, dtype=dtypes.quint8, quant_min=0, quant_max=255
+)
+default_symmetric_fixed_qparams_observer = default_fixed_qparams_range_neg1to1_observer
+default_affine_fixed_qparams_observer = default_fixed_qparams_range_0to1_observer
+
+
+def get_observer_state_dict(mod: Module) -> OrderedDict[str, object]:
+    """The part of a model's state that its observers have."""
+    return OrderedDict((name, value) for name, value in mod.state_dict().items() if "activation_post_process" in name)
+
+
+def load_observer_state_dict(mod: Module, obs_dict: Mapping[str, object]) -> None:
+    """Loads what ``get_observer_state_dict`` has returned.
+
+    Raises:
+        RuntimeError: keys are missing, or do not belong to the model.
+    """
+    own = set(get_observer_state_dict(mod))
+    missing, unexpected = own - set(obs_dict), set(obs_dict) - own
+    mod.load_state_dict(obs_dict, strict=False)
+    for words, names in (("Missing keys for observers", missing), ("Unexpected keys", unexpected)):
+        if names:
+            raise RuntimeError(f"{words} {sorted(names)} in state_dict")
