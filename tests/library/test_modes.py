@@ -32,7 +32,7 @@ class Rebuilding(TorchDispatchMode):
     """Calls the operator with equal arguments that are other objects, so that torchlike has to find the history of the results itself."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        dispatch_state.asked = None  # nor does it know the tensors that an operator in place writes to
+        dispatch_state.question = None  # nor does it know the tensors that an operator in place writes to
         mutable = func._signature is not None and func._signature.schema.is_mutable
         return func(*[value if mutable else self.other(value) for value in args], **(kwargs or {}))
 

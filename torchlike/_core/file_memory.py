@@ -14,7 +14,7 @@ from ..engine.value import Value
 from .storage import HostMemory, Storage
 
 _WHERE = "/dev/shm" if os.path.isdir("/dev/shm") else None  # in memory, not on a disk
-_known: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
+_storages: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
 
 
 class ProcessMemory(HostMemory):
@@ -50,7 +50,7 @@ def share(storage: Storage) -> ProcessMemory:
 
 def attach(file: int, shape: tuple[int, ...], dtype: np.dtype, placement: Placement) -> Storage:
     """The storage over memory that another process shares. This process has only one, however often it is sent."""
-    existing = _known.get(_key(file))
+    existing = _storages.get(_key(file))
     if existing is not None:
         os.close(file)
         return existing
@@ -62,7 +62,7 @@ def attach(file: int, shape: tuple[int, ...], dtype: np.dtype, placement: Placem
 
 def _stands_behind(storage: Storage, memory: ProcessMemory, value: Value) -> ProcessMemory:
     memory.seen, storage.host = value, memory
-    _known[_key(memory.file)] = storage
+    _storages[_key(memory.file)] = storage
     return memory
 
 

@@ -44,7 +44,7 @@ class DispatchState(threading.local):
 
     stack: tuple[Any, ...] = ()
     off: bool = False
-    asked: Any = None
+    question: Any = None
 
 
 class DispatchHooks:

@@ -59,7 +59,7 @@ class Node:
     unpack: Callable[[Any], Any] | None = None  # turns what saved_tensors_hooks has packed into values
 
     @classmethod
-    def made(
+    def create(
         cls,
         rule: object,
         edges: tuple[Any, ...],
@@ -164,7 +164,7 @@ class AccumulateGrad(Node):
 
     @classmethod
     def of(cls, leaf: object, aval: Aval) -> AccumulateGrad:
-        node = cls.made(_AccumulateRule, (), (), (), (aval,))
+        node = cls.create(_AccumulateRule, (), (), (), (aval,))
         node.leaf = weakref.ref(leaf)
         return node
 

@@ -75,7 +75,7 @@ class SparseValue(Value):
     met = False  # whether this process has made one: before that, no gradient needs to be checked for being sparse
 
     @classmethod
-    def made(cls, pattern: Pattern, values: Any, coalesced: bool) -> SparseValue:
+    def create(cls, pattern: Pattern, values: Any, coalesced: bool) -> SparseValue:
         aval = values._aval
         value: Any = cls.over(SparseAval(pattern.shape, aval.dtype, aval.placement, pattern.layout), None)
         value.pattern, value.values, value.coalesced = pattern, values, coalesced or pattern.count < 2
@@ -92,7 +92,7 @@ class SparseValue(Value):
 
     def fresh(self) -> SparseValue:
         """A copy of the elements, because a program can write to the tensor of values that it has."""
-        return self.made(self.pattern, self.values.clone(), self.coalesced)
+        return self.create(self.pattern, self.values.clone(), self.coalesced)
 
     def pin(self) -> None:
         """Does nothing: this value is never an input of a program."""

@@ -27,7 +27,7 @@ class Argument:
     default: object = inspect.Parameter.empty
     kwarg_only: bool = False
     mutated: bool = False
-    shown: str = ""  # the type as the schema has it
+    schema_type: str = ""  # the type as the schema has it
 
     def has_default_value(self) -> bool:
         """Whether it may be left out."""
@@ -55,7 +55,7 @@ class FunctionSchema:
                 parts.append("*")
                 keyword_only = True
             default = f"={_default_text(argument.default)}" if argument.has_default_value() else ""
-            parts.append(f"{argument.shown} {argument.name}{default}")
+            parts.append(f"{argument.schema_type} {argument.name}{default}")
         overload = f".{self.overload_name}" if self.overload_name else ""
         return f"{self.name}{overload}({', '.join(parts)}) -> {self.returns}"
 

@@ -288,8 +288,8 @@ class OpOverloadPacket:
         operator = self._overloads.get(name)
         if operator is None:
             if self._function is not None:
-                known = overloads_of(self.__name__) if self._qualified_op_name.startswith("aten::") else ()
-                if name not in (known or OVERLOADS):
+                overload_names = overloads_of(self.__name__) if self._qualified_op_name.startswith("aten::") else ()
+                if name not in (overload_names or OVERLOADS):
                     raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
                 operator = OpOverload(self, self._function, name)
             else:

@@ -26,7 +26,7 @@ class Call:
 
     def __init__(self, function: Any, args: Args, kwargs: Kwargs, tracked: Sequence[Tensor]) -> None:
         self.function = function
-        self.given, self.keywords = args, kwargs
+        self.positional, self.keywords = args, kwargs
         self.tracked = tracked  # its tensors that require a gradient
         self.edges = [tensor._edge() for tensor in tracked]
         self.before: Tensor | None = None  # what was in the first argument, where the operator has replaced it
@@ -52,7 +52,7 @@ class Call:
     @property
     def inputs(self) -> Args:
         """The positional arguments as they were before the operator wrote to the first."""
-        return self.given if self.before is None else (self.before, *self.given[1:])
+        return self.positional if self.before is None else (self.before, *self.positional[1:])
 
     def wants(self, name: str) -> bool:
         """Whether the tensor of this name requires a gradient."""
@@ -101,13 +101,13 @@ def gradients_as_one(call: Call, cotangents: dict[int, Any]) -> dict[int, Any]:
     flat: list[Tensor] = []
     arguments: list[Tensor] = []
     _collect((*args, *call.keywords.values()), flat)
-    _collect((*call.given, *call.keywords.values()), arguments)
+    _collect((*call.positional, *call.keywords.values()), arguments)
     tracked = set(map(id, call.tracked))
-    wanted = [i for i, tensor in enumerate(arguments) if id(tensor) in tracked]
+    tracked_positions = [i for i, tensor in enumerate(arguments) if id(tensor) in tracked]
     count = len(numbers)
 
-    def backward(*given: Any) -> Any:
-        upstream, tensors = given[:count], list(given[count:])
+    def backward(*received: Any) -> Any:
+        upstream, tensors = received[:count], list(received[count:])
 
         def forward(*inputs: Tensor) -> Any:
             remaining = iter(inputs)
@@ -116,13 +116,13 @@ def gradients_as_one(call: Call, cotangents: dict[int, Any]) -> dict[int, Any]:
                 return result
             return [result[number] for number in numbers]
 
-        results = pulled(forward, tensors, upstream[0] if count == 1 else list(upstream), wanted)
-        return tuple(results[i] for i in wanted)
+        results = pulled(forward, tensors, upstream[0] if count == 1 else list(upstream), tracked_positions)
+        return tuple(results[i] for i in tracked_positions)
 
     function = OpOverload(OpOverloadPacket(f"aten::{call.name}_backward", backward), backward, "default")
     results = function(*[cotangents[number] for number in numbers], *flat)
     gradients: dict[int, Any] = {}
-    for i, gradient in zip(wanted, results, strict=True):
+    for i, gradient in zip(tracked_positions, results, strict=True):
         _add_gradient(gradients, arguments[i], gradient)
     return gradients
 

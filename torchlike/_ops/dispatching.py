@@ -58,9 +58,9 @@ def call_public(route: Route, args: Args, kwargs: Kwargs) -> Any:
     chosen = choose(name, args, kwargs, _defaults(route))
     if chosen is None:
         return route.original(*args, **kwargs)  # made of functions that are seen themselves
-    signature, given, keywords = chosen
+    signature, positional, keywords = chosen
     function = operator(name, signature.overload)
-    result = call_operator(function, tuple(given), keywords, lambda: route.original(*args, **kwargs), signature)
+    result = call_operator(function, tuple(positional), keywords, lambda: route.original(*args, **kwargs), signature)
     if kwargs.get("requires_grad"):
         result.requires_grad_()
     return result
@@ -73,7 +73,7 @@ def _defaults(route: Route) -> Kwargs:
     return {name: parameter.default for name, parameter in route.parameters.parameters.items()}
 
 
-class _Asked:
+class _Question:
     """The call that a handler is asked about: calling the operator with the same arguments computes it, with its history."""
 
     def __init__(self, function: object, args: Args, kwargs: Kwargs, compute: Callable[[], Any], grad: bool) -> None:
@@ -106,12 +106,12 @@ def call_operator(
         compute: what the operator does.
     """
     state = dispatch_state
-    asked = state.asked
-    if asked is not None and asked.is_same(function, args, kwargs):
-        state.asked, asked.answered = None, True
-        before, modes.grad_enabled = modes.grad_enabled, asked.grad
+    question = state.question
+    if question is not None and question.is_same(function, args, kwargs):
+        state.question, question.answered = None, True
+        before, modes.grad_enabled = modes.grad_enabled, question.grad
         try:
-            return call_operator(function, args, kwargs, asked.compute, signature)
+            return call_operator(function, args, kwargs, question.compute, signature)
         finally:
             modes.grad_enabled = before
     tensors = tensors_in((*args, *kwargs.values()))
@@ -129,7 +129,7 @@ def call_operator(
     if tracked:
         call.before = _before_writing(call)
     layout = _layout(args[0]) if call.writes and tracked else None
-    question = _Asked(function, args, kwargs, compute, grad)
+    question = _Question(function, args, kwargs, compute, grad)
     result = _ask(function, overloading, args, kwargs, question)
     wrapped = any(type(tensor) in DISPATCHED for tensor in (*tensors, *tensors_in((result,))))
     if not wrapped and not question.answered:
@@ -154,10 +154,10 @@ def _layout(value: object) -> object:
 
 def _before_writing(call: Call) -> Tensor | None:
     """A copy, with its history, of what an operator in place is about to replace."""
-    tensor = call.given[0]
+    tensor = call.positional[0]
     if not call.writes or not isinstance(tensor, Tensor):
         return None
-    if is_copied(call.name, call.given):
+    if is_copied(call.name, call.positional):
         return operator("clone")(tensor)  # PyTorch makes it too
     with undispatched(), no_grad():
         before = FUNCTIONS["clone"](tensor)
@@ -172,7 +172,7 @@ def _own_view(call: Call, compute: Callable[[], Any], result: Any) -> Any:
 
     PyTorch makes views itself, above its handlers: writing to the result must reach the tensor that the operator was given.
     """
-    first = call.given[0] if call.given else None
+    first = call.positional[0] if call.positional else None
     signature = call.function._signature
     if not isinstance(first, Tensor) or call.writes or signature is None or "(a" not in signature.schema.returns:
         return result
@@ -188,11 +188,11 @@ def _own_view(call: Call, compute: Callable[[], Any], result: Any) -> Any:
     return own if same else result
 
 
-def _ask(function: Any, overloading: list[object], args: Args, kwargs: Kwargs, asked: _Asked) -> Any:
+def _ask(function: Any, overloading: list[object], args: Args, kwargs: Kwargs, question: _Question) -> Any:
     state, kinds = dispatch_state, tuple(map(type, overloading))
-    stack, before, grad = state.stack, state.asked, modes.grad_enabled
+    stack, before, grad = state.stack, state.question, modes.grad_enabled
     off = settings.off
-    modes.grad_enabled, settings.off, state.asked = False, ALL_OFF, asked
+    modes.grad_enabled, settings.off, state.question = False, ALL_OFF, question
     try:
         if stack:
             state.stack = stack[:-1]  # a mode is not asked about the operators that it calls itself
@@ -205,7 +205,7 @@ def _ask(function: Any, overloading: list[object], args: Args, kwargs: Kwargs, a
             if result is not NotImplemented:
                 return result
     finally:
-        state.stack, state.asked, modes.grad_enabled, settings.off = stack, before, grad, off
+        state.stack, state.question, modes.grad_enabled, settings.off = stack, before, grad, off
     lines = [f"  - mode object {stack[-1]!r}\n"] if stack else []
     lines += [f"  - tensor subclass {type(tensor)!r}\n" for tensor in overloading]
     raise TypeError(
@@ -241,12 +241,12 @@ def _write_history(call: Call, compute: Callable[[], Any], results: list[Tensor]
     """Records that a handler has written what it did into the tensors of an operator in place, and into what they are views of."""
     for tensor, theirs in zip(results, _computed_again(call, compute), strict=False):
         with undispatched(), no_grad():
-            written = FUNCTIONS["clone"](tensor)
+            copy = FUNCTIONS["clone"](tensor)
         node = node_of(theirs)
         if node is not None:
-            written._set_history(node, theirs.output_nr)
+            copy._set_history(node, theirs.output_nr)
         with undispatched():
-            write(tensor, written)
+            write(tensor, copy)
 
 
 def _computed_again(call: Call, compute: Callable[[], Any]) -> list[Tensor]:
@@ -266,11 +266,11 @@ def _computed_again(call: Call, compute: Callable[[], Any]) -> list[Tensor]:
 def _without_elements(call: Any) -> list[Tensor]:
     """Results that have the history of the operator's own ones, of tensors on the meta device in place of those of a subclass."""
     with undispatched():
-        given, keywords = with_stand_ins(call.given), with_stand_ins(call.keywords)
+        positional, keywords = with_stand_ins(call.positional), with_stand_ins(call.keywords)
         if "device" in keywords:
             keywords["device"] = "meta"
         plain = operator(call.name, call.function._overloadname or "default")
-        again = plain._op(*given, **keywords)
+        again = plain._op(*positional, **keywords)
     return tensors_in((again,))
 
 

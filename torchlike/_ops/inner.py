@@ -24,12 +24,13 @@ def _nn(name: str) -> Any:
     return overridable_namespaces()["torch.nn.functional"][name]  # pyright: ignore[reportArgumentType, reportIndexIssue]
 
 
-def pulled(function: Callable[..., Any], args: Sequence[Any], cotangent: Any, wanted: Sequence[int]) -> list[Any]:
+def pulled(function: Callable[..., Any], args: Sequence[Any], cotangent: Any, positions: Sequence[int]) -> list[Any]:
     """The gradients of a function with respect to some of its arguments; None for the others, and for those that are no tensors."""
     leaves = [
-        arg.detach().requires_grad_() if i in wanted and isinstance(arg, Tensor) else arg for i, arg in enumerate(args)
+        arg.detach().requires_grad_() if i in positions and isinstance(arg, Tensor) else arg
+        for i, arg in enumerate(args)
     ]
-    places = [i for i in wanted if isinstance(args[i], Tensor)]
+    places = [i for i in positions if isinstance(args[i], Tensor)]
     with enable_grad():
         result = function(*leaves)
     of_leaves = gradients(result, [leaves[i] for i in places], cotangent, allow_unused=True)
@@ -78,9 +79,9 @@ def convolution_backward(
     output_mask: Sequence[bool],
 ) -> Tensors:
     """The gradients of a convolution's input, weight and bias, those that the mask asks for."""
-    wanted = [i for i in (0, 1) if output_mask[i]]
+    positions = [i for i in (0, 1) if output_mask[i]]
     rest = (None, stride, padding, dilation, transposed, output_padding, groups)
-    gradients = pulled(convolution, (input, weight, *rest), grad_output, wanted) if wanted else [None, None]
+    gradients = pulled(convolution, (input, weight, *rest), grad_output, positions) if positions else [None, None]
     dims = [d for d in range(grad_output.dim()) if d != 1]
     return gradients[0], gradients[1], _F["sum"](grad_output, dims) if output_mask[2] else None
 
@@ -88,8 +89,8 @@ def convolution_backward(
 def _nll(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensors:
     loss = _nn("nll_loss")(input, target, weight, ignore_index=ignore_index, reduction=_REDUCTIONS[reduction])
     with no_grad():
-        kept = (target != ignore_index).to(input.dtype)
-        total = kept.sum() if weight is None else (weight[target.clamp_min(0)] * kept).sum()
+        mask = (target != ignore_index).to(input.dtype)
+        total = mask.sum() if weight is None else (weight[target.clamp_min(0)] * mask).sum()
     return loss, total if reduction else total * 0
 
 
@@ -216,12 +217,12 @@ def _of_norm(name: str) -> Callable[..., Tensors]:
     def backward(grad: Tensor, *args: Any) -> Tensors:
         *call, mask = args
         places = {"native_layer_norm": (0, 2, 3)}.get(name, (0, 1, 2))
-        wanted = [place for place, asked in zip(places, mask, strict=True) if asked]
+        positions = [place for place, needed in zip(places, mask, strict=True) if needed]
         call = [
             each.detach().clone() if isinstance(each, Tensor) and i > 2 and name == "native_batch_norm" else each
             for i, each in enumerate(call)
         ]
-        gradients = pulled(_first(_F[name]), call, grad, wanted)
+        gradients = pulled(_first(_F[name]), call, grad, positions)
         return tuple(gradients[place] for place in places)
 
     return backward

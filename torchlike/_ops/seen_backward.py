@@ -50,7 +50,7 @@ def remember(call: Call, results: list[Tensor], wrapped: bool) -> None:
         return
     name = node.rule.name
     rule = _rules.get(name) or _rules.setdefault(name, SeenRule(name))
-    own: Any = rule.node_class.made(rule, tuple(call.edges), (), (), tuple(result._aval for result in results))
+    own: Any = rule.node_class.create(rule, tuple(call.edges), (), (), tuple(result._aval for result in results))
     own.seen_call = call
     for number, result in enumerate(results):
         if node_of(result) is not None:
@@ -119,13 +119,13 @@ def _accumulate(leaf: Any, gradient: Tensor) -> None:
         op("add_", "Tensor")(grad_of(leaf), gradient)
         return
     if type(gradient) in DISPATCHED or gradient.stride() == leaf.stride():
-        taken = op("detach")(gradient)
+        gradient_copy = op("detach")(gradient)
     else:
         copy = op("new_empty_strided")(gradient, list(leaf.shape), list(leaf.stride()))
-        taken = op("copy_")(copy, gradient)
-    if type(taken) is Tensor:
-        taken = from_value(taken._value())  # not a view, which would keep more than the gradient
-    set_grad(leaf, taken)
+        gradient_copy = op("copy_")(copy, gradient)
+    if type(gradient_copy) is Tensor:
+        gradient_copy = from_value(gradient_copy._value())  # not a view, which would keep more than the gradient
+    set_grad(leaf, gradient_copy)
 
 
 hooks.step = _step

@@ -140,15 +140,15 @@ class FakeTensor(Tensor):
 
 
 def _tensors(tree: object) -> list[Tensor]:
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
 
     def look(leaf: object) -> object:
         if isinstance(leaf, Tensor):
-            found.append(leaf)
+            tensors.append(leaf)
         return leaf
 
     tree_map(look, tree)
-    return found
+    return tensors
 
 
 class FakeTensorMode(TorchDispatchMode):

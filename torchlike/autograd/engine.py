@@ -285,9 +285,9 @@ def _run(
 ) -> list[Tensor | None]:
     """Runs a pass from the roots. Gradients are values on the way; with ``create`` they are tensors that have a history."""
     edges = [root._edge() for root in roots]
-    seen = asks(*roots, *seeds)
-    run = _Pass(edges, keep, create or seen, accumulate)
-    if seen:
+    mode_asks = asks(*roots, *seeds)
+    run = _Pass(edges, keep, create or mode_asks, accumulate)
+    if mode_asks:
         run.step = partial(_seen_step, create)
     if inputs is not None:
         run.restrict(inputs)
@@ -306,7 +306,7 @@ class _Pass:
     """One pass over the graph, newest node first, which visits each leaf as soon as its gradient is complete."""
 
     __slots__ = (
-        "roots", "keep", "create", "accumulate", "step", "plain", "runs", "wanted", "captures", "gradients", "arrived", "heap",
+        "roots", "keep", "create", "accumulate", "step", "plain", "runs", "required_nodes", "captures", "gradients", "arrived", "heap",
         "awaited", "complete",
     )  # fmt: skip
 
@@ -317,7 +317,7 @@ class _Pass:
             accumulate and not create and not modes.anomaly
         )  # so the fast paths apply, except at nodes with hooks
         self.runs: set[Node] | None = None  # the nodes that run; None where all do
-        self.wanted: set[Node] = set()  # those, and the ones whose gradient is asked for
+        self.required_nodes: set[Node] = set()  # those, and the ones whose gradient is asked for
         self.captures: dict[Edge, list[int]] = {}  # by edge: the places in ``gradients`` for what comes along it
         self.gradients: list[Tensor | None] = []
         self.arrived: dict[Node, dict[int, Any]] = {}  # by output number
@@ -334,7 +334,7 @@ class _Pass:
         edges = [tensor._edge() for tensor in inputs]
         targets = {edge[0] for edge in edges}
         self.runs = _leading_to(targets, [edge[0] for edge in self.roots])
-        self.wanted = self.runs | targets
+        self.required_nodes = self.runs | targets
         if self.accumulate:
             self.runs = self.runs | targets
             return
@@ -345,14 +345,14 @@ class _Pass:
     def reaches(self, nodes: Sequence[Node]) -> list[bool]:
         """Whether the pass brings each of these nodes a gradient."""
         nodes_to_run = (
-            self.wanted if self.runs is not None or self.captures else _below([edge[0] for edge in self.roots])
+            self.required_nodes if self.runs is not None or self.captures else _below([edge[0] for edge in self.roots])
         )
         return [node in nodes_to_run for node in nodes]
 
     def begin(self, seeds: Sequence[Tensor]) -> None:
         """Delivers the gradient of each root. If there are several, a root that leads to no requested tensor gets none."""
         if len(seeds) == 1:
-            self.wanted.add(self.roots[0][0])
+            self.required_nodes.add(self.roots[0][0])
         for (node, number), seed in zip(self.roots, seeds, strict=True):
             self.deliver(node, number, _as_read(node, seed if self.create else seed._value()))
         if self.complete:
@@ -405,7 +405,7 @@ class _Pass:
     def deliver(self, node: Node, number: int, cotangent: Any) -> None:
         """Delivers a gradient to an output of a node. None means that there is none, and also counts as delivered."""
         # PyTorch drops gradients that lead to no requested tensor, together with the hooks on the way.
-        if self.runs is not None and node not in self.wanted:
+        if self.runs is not None and node not in self.required_nodes:
             return
         is_leaf = node.__class__ is AccumulateGrad
         cotangents = self.arrived.get(node)
@@ -441,7 +441,7 @@ class _Pass:
         if self.runs is None or node.rule.__class__ is not Rule:
             return grads
         pairs = zip(node.edges, grads, strict=True)
-        return [gradient if edge is not None and edge[0] in self.wanted else None for edge, gradient in pairs]
+        return [gradient if edge is not None and edge[0] in self.required_nodes else None for edge, gradient in pairs]
 
     def visit_leaves(self, edges: Sequence[Edge | None]) -> None:
         """Visits the leaves that are complete. ``edges``: of the node that ran before."""
@@ -565,8 +565,8 @@ def _seen_step(create_graph: bool, node: Node, cotangents: dict[int, Any], creat
 
 def _saved_tensor(node: Node, rule: Rule, i: int, value: Value) -> Tensor:
     tensor = from_value(value)
-    if i in rule.wanted:
-        edge = node.edges[rule.wanted.index(i)]
+    if i in rule.grad_inputs:
+        edge = node.edges[rule.grad_inputs.index(i)]
         if edge is not None:
             tensor._set_history(*edge)
     return tensor

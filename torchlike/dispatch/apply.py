@@ -209,7 +209,7 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
 def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor], result: Tensor | None) -> Node:
     """Makes the graph's node for one call of a kernel."""
     edges = []
-    for i in rule.wanted:
+    for i in rule.grad_inputs:
         tensor = tensors[i]
         producer = tensor._grad_fn
         if producer is not None:
@@ -260,7 +260,7 @@ def without_derivative(result: Tensor, inputs: Sequence[Tensor], missing: str, n
     tracked = [tensor for tensor in inputs if tensor._requires_grad] if modes.grad_enabled else []
     if tracked:
         rule = MissingRule(missing, name)
-        node = rule.node_class.made(rule, tuple(tensor._edge() for tensor in tracked), (), (), (result._aval,))
+        node = rule.node_class.create(rule, tuple(tensor._edge() for tensor in tracked), (), (), (result._aval,))
         result._set_history(node, 0)
     return result
 

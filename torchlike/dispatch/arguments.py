@@ -173,8 +173,8 @@ def misfit(annotation: object, value: object) -> str | None:
                 [],
                 ["None"],
             )
-        wanted = "tuple of ints" if kind in _SIZES else kind
-        return None if fits else f"must be {wanted}, not {type_name(value)}"
+        expected = "tuple of ints" if kind in _SIZES else kind
+        return None if fits else f"must be {expected}, not {type_name(value)}"
     if kind not in _SIZES:
         return None
     if isinstance(value, np.ndarray):
@@ -244,13 +244,13 @@ class NumbersOf:
             if len(self.plans) < 256:
                 self.plans[kinds] = plan
         if plan:
-            given = list(args)
+            checked_args = list(args)
             for at in plan:
                 if isinstance(at, str):
                     kwargs[at] = self._checked(at, kwargs[at], None)
                 else:
-                    given[at] = self._checked(self.parameters.names[at], given[at], at)
-            return tuple(given), kwargs
+                    checked_args[at] = self._checked(self.parameters.names[at], checked_args[at], at)
+            return tuple(checked_args), kwargs
         return args, kwargs
 
     def reword(self, error: Exception, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:

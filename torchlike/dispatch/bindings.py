@@ -53,18 +53,18 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     takes_out = Form.OUT in op.forms
     casts, reads = bool(op.autocast), reading(op)
 
-    def call(*given: Any, **kwargs: Any) -> Any:
-        args = given
+    def call(*arguments: Any, **kwargs: Any) -> Any:
+        args = arguments
         if kwargs and takes_out and "out" in kwargs:
             out = kwargs.pop("out")
             if out is not None:
                 if reads is not Reading.ANYWHERE:
                     # Before anything is computed, as in PyTorch: a call that is refused must not draw random numbers, for example.
-                    refuse_overlap_with_out(reads, out, (*given, *kwargs.values()))
+                    refuse_overlap_with_out(reads, out, (*arguments, *kwargs.values()))
                 if casts and modes.any_slow_mode and modes.autocast:
                     with without_autocast():
-                        return _with_out(op, out, call(*given, **kwargs))
-                return _with_out(op, out, call(*given, **kwargs))
+                        return _with_out(op, out, call(*arguments, **kwargs))
+                return _with_out(op, out, call(*arguments, **kwargs))
         try:
             if kwargs:
                 args = bind(name, args, kwargs)
@@ -77,13 +77,13 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
         except TypeError as error:
             # Functions do not look for ``__torch_function__`` until an object with one has made a call fail, so that other programs pay
             # nothing.
-            if first_to_override(given, kwargs):
-                return call(*given, **kwargs)
+            if first_to_override(arguments, kwargs):
+                return call(*arguments, **kwargs)
             words = str(error)
             if method or kwargs:
                 words = _with_argument_position(words, method, kwargs)
             if not name.startswith("_"):  # else a composite of the public name knows what was given
-                words = invalid_combination(words, method, given, kwargs, parameters.expected())
+                words = invalid_combination(words, method, arguments, kwargs, parameters.expected())
             error.args = (words,)
             raise
 
@@ -118,12 +118,12 @@ def _with_argument_position(message: str, method: bool, kwargs: Mapping[str, obj
     return _COUNTS.sub(_counted_without_self, message)
 
 
-def _counted_without_self(found: re.Match[str]) -> str:
-    name, least, most, given = found["name"], found["least"], int(found["most"]) - 1, int(found["given"]) - 1
+def _counted_without_self(match: re.Match[str]) -> str:
+    name, least, most, count = match["name"], match["least"], int(match["most"]) - 1, int(match["given"]) - 1
     if not most:
-        return f"TensorBase.{name}() takes no arguments ({given} given)"
+        return f"TensorBase.{name}() takes no arguments ({count} given)"
     bounds = f"from {int(least) - 1} to {most}" if least else f"{most}"
-    return f"{name}() takes {bounds} positional argument{'s' * (bool(least) or most != 1)} but {given} were given"
+    return f"{name}() takes {bounds} positional argument{'s' * (bool(least) or most != 1)} but {count} were given"
 
 
 def _of_in_place(name: str, message: str, kwargs: Mapping[str, object]) -> str:

@@ -179,7 +179,7 @@ def _go_round_hooks(tensor: Tensor, result: Tensor) -> None:
     node, writer, number = node_of(tensor), node_of(result), output_number_of(tensor)
     if node is None or not node.hooked or writer is None or writer.edges[:1] != ((node, number),):
         return
-    bare = type(node).made(node.rule, node.edges, tuple(node.saved or ()), tuple(node.watched), node.avals)  # pyright: ignore[reportArgumentType]
+    bare = type(node).create(node.rule, node.edges, tuple(node.saved or ()), tuple(node.watched), node.avals)  # pyright: ignore[reportArgumentType]
     bare.sequence = node.sequence - 0.5  # it lies between the same nodes
     writer.edges = ((bare, number), *writer.edges[1:])
 

@@ -67,7 +67,7 @@ def move(self: Tensor, placement: Placement) -> Tensor:
     result = from_value(moved_value(self._value(), placement))
     if records(self):
         result._set_history(
-            node_class(_Moved.name).made(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,))
+            node_class(_Moved.name).create(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,))
         )
     return result
 

@@ -66,10 +66,10 @@ def role_of(name: str, annotation: object) -> int:
     )
 
 
-def _check_words(what: str, words: Any, known: tuple[str, ...]) -> None:
-    unknown = sorted(set(words).difference(known))
+def _check_words(what: str, words: Any, vocabulary: tuple[str, ...]) -> None:
+    unknown = sorted(set(words).difference(vocabulary))
     if unknown:
-        raise ValueError(f"unknown {what} {', '.join(map(repr, unknown))}: there are {', '.join(known)}")
+        raise ValueError(f"unknown {what} {', '.join(map(repr, unknown))}: there are {', '.join(vocabulary)}")
 
 
 class Promote(enum.Enum):

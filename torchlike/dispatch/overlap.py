@@ -45,29 +45,29 @@ def refuse_overlap_with_out(rule: Reading, out: object, inputs: Sequence[object]
     refuse_overlap(rule, out, inputs)
 
 
-def refuse_overlap(rule: Reading, written: object, inputs: Sequence[object], joined: bool = False) -> None:
+def refuse_overlap(rule: Reading, target: object, inputs: Sequence[object], joined: bool = False) -> None:
     """Checks the inputs of an operation that is about to write to a tensor, or to each of several.
 
     Args:
         joined: the inputs are tensors of a list. There one without dimensions is a part of the result and not a number.
 
     Raises:
-        RuntimeError: an input shares memory with ``written``, otherwise than the rule allows.
+        RuntimeError: an input shares memory with ``target``, otherwise than the rule allows.
     """
-    if isinstance(written, (list, tuple)):
-        for written_tensor in written:
-            refuse_overlap(rule, written_tensor, inputs)
-    if not isinstance(written, Tensor):
+    if isinstance(target, (list, tuple)):
+        for tensor in target:
+            refuse_overlap(rule, tensor, inputs)
+    if not isinstance(target, Tensor):
         return
     for read in inputs:
         if isinstance(read, (list, tuple)):
-            refuse_overlap(rule, written, read, joined=True)
+            refuse_overlap(rule, target, read, joined=True)
         elif (
             isinstance(read, Tensor)
-            and storage_of(read) is storage_of(written)
-            and (read is not written or rule is Reading.ELSEWHERE)
+            and storage_of(read) is storage_of(target)
+            and (read is not target or rule is Reading.ELSEWHERE)
             and (joined or read.dim() or rule is not Reading.ELSEWHERE)
-            and _overlaps(written, read, rule)
+            and _overlaps(target, read, rule)
         ):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
@@ -75,12 +75,12 @@ def refuse_overlap(rule: Reading, written: object, inputs: Sequence[object], joi
             )
 
 
-def _overlaps(written: Tensor, read: Tensor, rule: Reading) -> bool:
+def _overlaps(target: Tensor, read: Tensor, rule: Reading) -> bool:
     """Whether two tensors of one storage share elements; False as well where that is hard to say: PyTorch lets these pass."""
-    if written._aval.__class__ is SparseAval:  # its elements have no places
+    if target._aval.__class__ is SparseAval:  # its elements have no places
         return False
-    a, b = written._geometry, read._geometry
-    if not (a.size and b.size and a.dense and b.dense) or written.dtype.itemsize != read.dtype.itemsize:
+    a, b = target._geometry, read._geometry
+    if not (a.size and b.size and a.dense and b.dense) or target.dtype.itemsize != read.dtype.itemsize:
         return False
     if a.offset == b.offset and a.size == b.size and a.strides == b.strides:
         return rule is Reading.ELSEWHERE

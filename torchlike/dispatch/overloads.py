@@ -91,13 +91,13 @@ def invalid_combination(
     counts = refused and (OF_METHODS if method else OF_FUNCTIONS).get(refused["name"])
     if not refused or not counts:
         return message
-    given = args[1:] if method else args
-    if sum(len(given) + len(kwargs) in count for count in counts) == 1:
+    positional = args[1:] if method else args
+    if sum(len(positional) + len(kwargs) in count for count in counts) == 1:
         return message
-    got = ", ".join([*map(type_name, given), *(f"{name}={type_name(value)}" for name, value in kwargs.items())])
-    if kwargs and not given:
-        got += ", "  # as PyTorch has it
+    types = ", ".join([*map(type_name, positional), *(f"{name}={type_name(value)}" for name, value in kwargs.items())])
+    if kwargs and not positional:
+        types += ", "  # as PyTorch has it
     return (
-        f"{refused['name']}() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+        f"{refused['name']}() received an invalid combination of arguments - got ({types}), but expected one of:\n"
         f" * ({expected})\n"
     )

@@ -26,26 +26,27 @@ class Rule:
     """How to differentiate one kernel with respect to some of its inputs.
 
     Attributes:
-        wanted: the numbers of the inputs to differentiate with respect to.
+        grad_inputs: the numbers of the inputs to differentiate with respect to.
         outputs: the numbers of the outputs that can have a gradient.
         saved: the numbers of the inputs that the pullback reads, which are found by removing dead code from it.
         take: picks the saved inputs from a list of all.
         watched: the numbers of the inputs that PyTorch would have saved: a write to them in place must be noticed.
         watches_result: whether PyTorch would have saved the output.
         count: how many inputs PyTorch's node has.
-        places: which of those the wanted inputs are.
+        places: which of those those inputs are.
         used_once: whether a second backward pass must fail because PyTorch's node saves something, although this one saves nothing.
         node_class: the class of the nodes.
     """
 
     __slots__ = (
-        "kernel", "name", "wanted", "outputs", "saved", "take", "watched", "watches_result", "pullbacks", "count", "places", "used_once",
+        "kernel", "name", "grad_inputs", "outputs", "saved", "take", "watched", "watches_result", "pullbacks",
+        "count", "places", "used_once",
         "traced", "node_class",
     )  # fmt: skip
 
     def __init__(self, kernel: Lowered, mask: int) -> None:
         self.kernel = kernel
-        self.wanted = tuple(i for i, aval in enumerate(kernel.in_avals) if mask >> i & 1 and _differentiable(aval))
+        self.grad_inputs = tuple(i for i, aval in enumerate(kernel.in_avals) if mask >> i & 1 and _differentiable(aval))
         op = kernel.op
         # Rules are also made for pullbacks and writes through views, which are no declared operators and have no such field.
         constant = op.constant_results if isinstance(op, Op) else ()
@@ -66,8 +67,8 @@ class Rule:
         self.take: Callable[[Sequence[object]], Sequence[object]] = at_places(self.saved)
         inputs, numbers = _inputs_of_node(kernel)
         # PyTorch's node lacks inputs that it treats as constants. They still need a place, because here they get a gradient.
-        inputs += [i for i in self.wanted if i not in inputs]
-        self.count, self.places = len(inputs), tuple(map(inputs.index, self.wanted))
+        inputs += [i for i in self.grad_inputs if i not in inputs]
+        self.count, self.places = len(inputs), tuple(map(inputs.index, self.grad_inputs))
         if isinstance(op.saves, tuple):
             self.watched = _named_inputs(kernel, op.saves)
         else:
@@ -75,7 +76,7 @@ class Rule:
         self.used_once = not self.saved and bool(self.watched or (numbers and op.saves is Saves.INPUTS) or op.used_once)
 
     def __bool__(self) -> bool:
-        return bool(self.wanted and self.outputs and self.kernel.op.differentiable)
+        return bool(self.grad_inputs and self.outputs and self.kernel.op.differentiable)
 
     @property
     def missing(self) -> str:
@@ -83,11 +84,11 @@ class Rule:
         op = self.kernel.op
         if not isinstance(op.differentiable, str):
             return ""
-        lacking = _named_inputs(self.kernel, op.missing_for) if op.missing_for else self.wanted
-        return op.differentiable if set(lacking).intersection(self.wanted) else ""
+        lacking = _named_inputs(self.kernel, op.missing_for) if op.missing_for else self.grad_inputs
+        return op.differentiable if set(lacking).intersection(self.grad_inputs) else ""
 
     def spread(self, entries: Iterable[object], nothing: object) -> tuple[Any, ...]:
-        """Entries for the wanted inputs, spread over all inputs of PyTorch's node, with ``nothing`` for the others."""
+        """Entries for the inputs to differentiate, spread over all inputs of PyTorch's node, with ``nothing`` for the others."""
         full = [nothing] * self.count
         for place, entry in zip(self.places, entries, strict=True):
             if entry is not None:
@@ -102,7 +103,7 @@ class Rule:
         return pullback
 
     def pull(self, arrays: dict[int, object], cotangents: dict[int, object]) -> tuple[Any, ...]:
-        """Gradients with respect to the wanted inputs, in PyTorch's convention."""
+        """Gradients with respect to those inputs, in PyTorch's convention."""
         kernel = self.kernel
         return self._pull(kernel.fn, kernel.in_avals, dict(enumerate(kernel.out_avals)), arrays, cotangents)
 
@@ -118,7 +119,7 @@ class Rule:
 
         def differentiated(*differentiable_inputs: Array) -> list[Array]:
             full = list(inputs)
-            for i, array in zip(self.wanted, differentiable_inputs, strict=True):
+            for i, array in zip(self.grad_inputs, differentiable_inputs, strict=True):
                 full[i] = array
             outs = fn(*full)
             return [outs[i] for i in self.outputs]
@@ -130,7 +131,7 @@ class Rule:
                 for i in self.outputs
             ]
 
-        grads = vjp(differentiated, [inputs[i] for i in self.wanted], arriving)
+        grads = vjp(differentiated, [inputs[i] for i in self.grad_inputs], arriving)
         return tuple(_conj(g) for g in grads)
 
     def _trace_whole(self) -> Traced:
@@ -153,7 +154,7 @@ class Rule:
 
         if kernel.sized is None:
             return trace(whole(kernel.fn, kernel.in_avals, arriving), [*kernel.in_avals, *arriving])
-        return kernel.sized.derived((self.wanted, self.outputs), arriving, whole).trace()[0]
+        return kernel.sized.derived((self.grad_inputs, self.outputs), arriving, whole).trace()[0]
 
 
 class MissingRule:
@@ -167,8 +168,8 @@ class MissingRule:
     saved = watched = ()
     watches_result = used_once = False
 
-    def __init__(self, missing: str, name: str, wanted: Sequence[int] = (), outputs: Sequence[int] = ()) -> None:
-        self.missing, self.wanted, self.outputs = missing, wanted, outputs
+    def __init__(self, missing: str, name: str, grad_inputs: Sequence[int] = (), outputs: Sequence[int] = ()) -> None:
+        self.missing, self.grad_inputs, self.outputs = missing, grad_inputs, outputs
         self.is_operator = not name or missing.startswith("aten::")
         self.name = "torch::autograd::NotImplemented" if self.is_operator else name
         self.node_class: type[Node] = node_class(self.name)
@@ -178,7 +179,7 @@ class MissingRule:
         """The same for the in-place form: PyTorch names the operator that was called."""
         if not self.is_operator:
             return self
-        return MissingRule(f"{self.missing}_", self.name, self.wanted, self.outputs)
+        return MissingRule(f"{self.missing}_", self.name, self.grad_inputs, self.outputs)
 
     def step(self, *_: object) -> NoReturn:
         """Raises, in PyTorch's words.
@@ -200,7 +201,7 @@ def rule_for(kernel: Lowered, mask: int) -> Any:
     if rule is NO_RULE_YET:
         rule = Rule(kernel, mask) or None
         if rule is not None and rule.missing:
-            rule = MissingRule(rule.missing, str(rule.name), rule.wanted, rule.outputs)
+            rule = MissingRule(rule.missing, str(rule.name), rule.grad_inputs, rule.outputs)
         kernel.rules[mask] = rule
     return rule
 
@@ -233,7 +234,7 @@ class Pullback(Operation):
 
     def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         rule, count = self.rule, len(self.rule.saved)
-        layouts = [rule.kernel.in_avals[i].placement for i in rule.wanted] if rule.kernel.on_mesh else []
+        layouts = [rule.kernel.in_avals[i].placement for i in rule.grad_inputs] if rule.kernel.on_mesh else []
 
         def fn(*arrays: object) -> tuple[Any, ...]:
             saved = dict(zip(rule.saved, arrays[:count], strict=True))

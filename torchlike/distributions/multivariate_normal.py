@@ -61,10 +61,10 @@ class ScaleTril:
     @staticmethod
     def only_matrix(error: type[Exception], **matrices: object) -> tuple[str, Any]:
         """The name and the value of the one matrix that is not None; an error if there are none or several."""
-        passed = {name: matrix for name, matrix in matrices.items() if matrix is not None}
-        if len(passed) != 1:
+        passed_matrices = {name: matrix for name, matrix in matrices.items() if matrix is not None}
+        if len(passed_matrices) != 1:
             raise error("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        return next(iter(passed.items()))
+        return next(iter(passed_matrices.items()))
 
     def set_scale_tril(self, name: str, matrix: Tensor) -> None:
         """Computes the Cholesky factor from the matrix of this name."""

@@ -38,25 +38,25 @@ def with_executable() -> list[weakref.ref[Kernel]]:
 class Kernels:
     """The kernels of one operation by signature. They live as long as something else holds them, and a while longer."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_kernels",)
 
     def __init__(self) -> None:
-        self._known: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
+        self._kernels: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
         """The kernel for a key, made by ``make`` where there is none."""
-        kernel = self._known.get(key)
+        kernel = self._kernels.get(key)
         if kernel is None:
-            kernel = self._known[key] = make()
+            kernel = self._kernels[key] = make()
             _recent.append(kernel)
         return kernel
 
     def known(self, key: object) -> Any:
         """The kernel for a key, None where there is none."""
-        return self._known.get(key)
+        return self._kernels.get(key)
 
     def clear(self) -> None:
-        self._known.clear()
+        self._kernels.clear()
 
 
 class Kernel:

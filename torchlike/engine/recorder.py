@@ -52,19 +52,19 @@ _ref = weakref.ref
 class Replay:
     """Many captured records that are made in one step: where they end, what they read, and which of their outputs somebody holds."""
 
-    __slots__ = ("end", "start", "leaves", "table", "wanted")
+    __slots__ = ("end", "start", "leaves", "table", "output_slots")
 
     def __init__(
         self,
         end: TraceNode,
         start: int,
         leaves: tuple[tuple[int, int], ...],
-        wanted: tuple[tuple[int, int], ...],
+        output_slots: tuple[tuple[int, int], ...],
     ) -> None:
         self.end = end
         self.start = start  # length of the table before
         self.leaves = leaves  # number among the inputs, position in the table, of those that were not in the table
-        self.wanted = wanted  # number among the outputs, position in the table
+        self.output_slots = output_slots  # number among the outputs, position in the table
         self.table = [_DEAD] * (end.count - start)  # since nothing ever held the values there
 
 
@@ -240,7 +240,7 @@ class Recorder:
                 segment.pinned.add(id(value.array))
         avals = end.path().avals
         outs = []
-        for _, position in replay.wanted:
+        for _, position in replay.output_slots:
             value = Value()
             value.aval, value.array, value.segment, value.position, value.pinned = (
                 avals[position],

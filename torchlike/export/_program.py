@@ -156,8 +156,8 @@ class _Recording(TorchDispatchMode):
         if str(func) in _SAME:
             self.note(result, self.node_of(args[0]))
             return result
-        given = tree_map(self.node_of, tuple(args)), tree_map(self.node_of, dict(kwargs or {}))
-        node = self.graph.create_node("call_function", func, *given, name=func._overloadpacket.__name__)
+        node_arguments = tree_map(self.node_of, tuple(args)), tree_map(self.node_of, dict(kwargs or {}))
+        node = self.graph.create_node("call_function", func, *node_arguments, name=func._overloadpacket.__name__)
         if isinstance(result, Tensor):
             self.note(result, node)
             node.meta["val"] = result.detach()
@@ -231,15 +231,15 @@ class _Exported(Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         program: ExportedProgram = self._program  # pyright: ignore[reportAssignmentType]
         own = dict(self.named_parameters(remove_duplicate=False)) | dict(self.named_buffers(remove_duplicate=False))
-        given = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, Tensor)]
+        tensors = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, Tensor)]
         expected = [each for each in tree_flatten(program.example_inputs)[0] if isinstance(each, Tensor)]
         names = program.graph_signature.user_inputs
-        for name, each, example in zip(names, given, expected, strict=True):
-            for dim, (size, wanted) in enumerate(zip(each.shape, example.shape, strict=True)):
-                if size != wanted:
-                    raise AssertionError(f"Guard failed: {name}.size()[{dim}] == {wanted}")
+        for name, each, example in zip(names, tensors, expected, strict=True):
+            for dim, (size, expected_size) in enumerate(zip(each.shape, example.shape, strict=True)):
+                if size != expected_size:
+                    raise AssertionError(f"Guard failed: {name}.size()[{dim}] == {expected_size}")
         values: dict[Node, Any] = {}
-        arguments = iter(given)
+        arguments = iter(tensors)
         for node, spec in zip(
             [n for n in self.graph.nodes if n.op == "placeholder"], program.graph_signature.input_specs, strict=True
         ):
@@ -310,9 +310,9 @@ def export(
         enter(f"b_{name.replace('.', '_')}", buffer, InputKind.BUFFER, name)
     bound = inspect.signature(mod.forward).bind(*args, **(kwargs or {}))
     for name, value in bound.arguments.items():
-        found = [each for each in tree_flatten(value)[0] if isinstance(each, Tensor)]
-        for number, each in enumerate(found):
-            enter(name if found == [value] else f"{name}_{number}", each, InputKind.USER_INPUT, None)
+        tensors = [each for each in tree_flatten(value)[0] if isinstance(each, Tensor)]
+        for number, each in enumerate(tensors):
+            enter(name if tensors == [value] else f"{name}_{number}", each, InputKind.USER_INPUT, None)
     with no_grad(), recorded:
         result = mod(*args, **(kwargs or {}))
     outputs = tree_map(recorded.node_of, result)

@@ -404,8 +404,8 @@ class _ChosenArguments:
 
     def nest(self, tensors: Sequence[Tensor]) -> Any:
         """As ``argnums`` says: the structure of the one argument, or a tuple of several."""
-        built = self.shape.unflatten(tensors)
-        return built[0] if isinstance(self.argnums, int) else built
+        gradients = self.shape.unflatten(tensors)
+        return gradients[0] if isinstance(self.argnums, int) else gradients
 
 
 class _Aside:

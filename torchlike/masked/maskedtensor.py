@@ -231,31 +231,31 @@ def _common_mask(args: Iterable[object]) -> Tensor:
     return first
 
 
-def _move_masked(func: Callable[..., Tensor], args: tuple[object, ...], named: Kwargs) -> Any:
+def _move_masked(func: Callable[..., Tensor], args: tuple[object, ...], kwargs: Kwargs) -> Any:
     def masks(value: object) -> Any:
         if isinstance(value, MaskedTensor):
             return value._mask
         return type(value)(map(masks, value)) if isinstance(value, (list, tuple)) else value
 
-    data = func(*args, **named)
-    mask = func(*masks(args), **{name: masks(value) for name, value in named.items()})
+    data = func(*args, **kwargs)
+    mask = func(*masks(args), **{name: masks(value) for name, value in kwargs.items()})
     return _masked_tensor(data, mask) if isinstance(data, Tensor) else type(data)(map(_masked_tensor, data, mask))
 
 
-def _reduced(name: str, input: MaskedTensor, dim: Any = None, keepdim: bool = False, **named: object) -> MaskedTensor:
+def _reduced(name: str, input: MaskedTensor, dim: Any = None, keepdim: bool = False, **kwargs: object) -> MaskedTensor:
     mask = input._mask
     if name == "all":
         filled = ops.masked_fill(input, ~mask, True)
         result = filled.all() if dim is None else filled.all(dim, keepdim)
     elif dim is None:
-        result = _REDUCING[name](input, mask=mask, **named)
+        result = _REDUCING[name](input, mask=mask, **kwargs)
     else:
-        result = _REDUCING[name](input, dim, keepdim=keepdim, mask=mask, **named)
+        result = _REDUCING[name](input, dim, keepdim=keepdim, mask=mask, **kwargs)
     result_mask = mask
     return _masked_tensor(result, result_mask.any() if dim is None else result_mask.any(dim, keepdim))
 
 
-def _softmax(input: MaskedTensor, dim: int, dtype: Dtype | None = None, **named: object) -> MaskedTensor:
+def _softmax(input: MaskedTensor, dim: int, dtype: Dtype | None = None, **kwargs: object) -> MaskedTensor:
     return _masked_tensor(masked.softmax(input, dim, dtype=dtype, mask=input._mask), input._mask)
 
 

@@ -51,7 +51,7 @@ def nested_tensor(
     parts = [
         component.detach() if isinstance(component, Tensor) else ops.tensor(component) for component in tensor_list
     ]
-    result = _made(parts, dtype, device, layout).detach().clone()
+    result = _from_parts(parts, dtype, device, layout).detach().clone()
     if requires_grad and not (result.is_floating_point() or result.is_complex()):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return result.requires_grad_(requires_grad)
@@ -78,10 +78,12 @@ def as_nested_tensor(
         return ts
     if not isinstance(ts, (Tensor, list, tuple)) or not all(isinstance(element, Tensor) for element in ts):
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
-    return _made(list(ts), dtype, device, layout)
+    return _from_parts(list(ts), dtype, device, layout)
 
 
-def _made(parts: list[Tensor], dtype: Dtype | None, device: DeviceLike | None, layout: layouts.layout | None) -> Nested:
+def _from_parts(
+    parts: list[Tensor], dtype: Dtype | None, device: DeviceLike | None, layout: layouts.layout | None
+) -> Nested:
     if layout not in (None, layouts.strided, layouts.jagged):
         raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
     for number, part in enumerate(parts):

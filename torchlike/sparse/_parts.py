@@ -43,7 +43,7 @@ def is_coo(tensor: object) -> bool:
 
 
 def _plain(pattern: Pattern, values: Tensor, in_order: bool) -> Tensor:
-    return from_value(SparseValue.made(pattern, alias(values), in_order))
+    return from_value(SparseValue.create(pattern, alias(values), in_order))
 
 
 class _Assembled(Function):

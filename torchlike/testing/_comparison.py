@@ -113,12 +113,12 @@ class _Options:
         stride: bool,
         subclasses: bool,
     ) -> None:
-        self.given, self.equal_nan, self.checks = tolerances, equal_nan, checks
+        self.requested, self.equal_nan, self.checks = tolerances, equal_nan, checks
         self.stride, self.subclasses = stride, subclasses
 
     def tolerances(self, *kinds: Any) -> tuple[float, float]:
-        if self.given is not None:
-            return self.given
+        if self.requested is not None:
+            return self.requested
         tolerances_by_dtype = [_TOLERANCES.get(kind, (0.0, 0.0)) for kind in kinds]
         return max(f[0] for f in tolerances_by_dtype), max(f[1] for f in tolerances_by_dtype)
 

@@ -29,8 +29,8 @@ def _can_view(x: Tensor, shape: Sequence[int]) -> bool:
 
 def _without_unknown(count: int, shape: Sequence[int]) -> list[int]:
     """A shape of ``count`` elements in which -1 stands for a length that follows."""
-    known = math.prod(length for length in shape if length != -1)
-    return [count // max(known, 1) if length == -1 else length for length in shape]
+    known_count = math.prod(length for length in shape if length != -1)
+    return [count // max(known_count, 1) if length == -1 else length for length in shape]
 
 
 def reshape(input: Tensor, sizes: Sequence[int]) -> Tensor:

@@ -115,23 +115,23 @@ class Builder:
 
     def add(self, jaxpr: Jaxpr, consts: Sequence[Reference], arguments: Sequence[Reference]) -> list[Reference]:
         """Appends the equations of a jaxpr; returns references to its outputs."""
-        known: dict[object, Reference] = {}
+        reference_of: dict[object, Reference] = {}
 
         def read(atom: object) -> Reference:
             if isinstance(atom, Literal):
                 aval: Any = atom.aval
                 return self.constant(np.asarray(atom.val, aval.dtype))
-            return known[atom]
+            return reference_of[atom]
 
-        known.update(zip(jaxpr.constvars, consts, strict=True))
-        known.update(zip(jaxpr.invars, arguments, strict=True))
+        reference_of.update(zip(jaxpr.constvars, consts, strict=True))
+        reference_of.update(zip(jaxpr.invars, arguments, strict=True))
         for equation in _needed_equations(jaxpr):
             inputs = [read(atom) for atom in equation.invars]
             outputs = self.equation(
                 equation.primitive, equation.params, inputs,
                 [a.aval for a in equation.invars], [v.aval for v in equation.outvars],
             )  # fmt: skip
-            known.update(zip(equation.outvars, outputs, strict=True))
+            reference_of.update(zip(equation.outvars, outputs, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 
     def equation(

@@ -100,11 +100,11 @@ class _Calls:
                     failed.append(variant.places)
         if len(self.variants) >= MAX_VARIANTS:
             return None, False
-        seen: dict[tuple[int, ...], int] = {}
+        times_seen: dict[tuple[int, ...], int] = {}
         for others in self.seen:
             places = tuple([place for place, (a, b) in enumerate(zip(values, others, strict=True)) if a != b])
-            seen[places] = seen.get(places, 0) + 1
-        enough = [places for places, count in seen.items() if count >= TRACED_BEFORE and places not in failed]
+            times_seen[places] = times_seen.get(places, 0) + 1
+        enough = [places for places, count in times_seen.items() if count >= TRACED_BEFORE and places not in failed]
         if not enough:
             return None, False
         variant = _Variant(min(enough, key=len), values)

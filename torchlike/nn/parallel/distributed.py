@@ -224,7 +224,7 @@ class DistributedDataParallel(Module):
         engine = self.process_group.engine
         assert engine is not None
         flags = np.array([n not in untouched for n in range(len(self._synchronised))], np.int32)
-        (used,) = record(
+        (uses,) = record(
             ALL_REDUCE, engine, (ReduceOp.SUM,), [Value.on_host(flags, self._synchronised[0]._aval.placement)]
         )
         without = [n for n in untouched if grad_of(self._synchronised[n]) is None]
@@ -234,7 +234,7 @@ class DistributedDataParallel(Module):
             set_grad(self._synchronised[number], from_value(Value.full(aval.shape, aval.dtype, aval.placement)))
         self._reduce(self._synchronised)
         if without:
-            counts = used.numpy()
+            counts = uses.numpy()
             for number in without:
                 if counts[number] == 0:
                     set_grad(self._synchronised[number], None)

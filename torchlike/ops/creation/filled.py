@@ -557,8 +557,10 @@ def arange(
             raise TypeError(f"arange() got an unexpected keyword argument '{key}'")
         bounds_by_name[key] = value
     if "end" not in bounds_by_name or len(bounds) > 3:
-        got = ", ".join([type_name(b) for b in bounds] + [f"{k}={type_name(v)}" for k, v in keywords.items()])
-        raise TypeError(f"arange() received an invalid combination of arguments - got ({got}), but expected {_ARANGE}")
+        types = ", ".join([type_name(b) for b in bounds] + [f"{k}={type_name(v)}" for k, v in keywords.items()])
+        raise TypeError(
+            f"arange() received an invalid combination of arguments - got ({types}), but expected {_ARANGE}"
+        )
     for position, key in enumerate(names):
         if key in bounds_by_name:
             bounds_by_name[key] = _number("arange", key, position + 1, bounds_by_name[key])

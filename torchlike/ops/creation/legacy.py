@@ -48,9 +48,9 @@ def _construct(
         return alias(first)
     if (len(args) == 1 and (type(first).__name__ == "Size" or is_integer(first))) or len(args) > 1:
         if not is_integer(first) and len(args) > 1:
-            got = ", ".join(type_name(a) for a in args)
+            types = ", ".join(type_name(a) for a in args)
             raise TypeError(
-                f"new() received an invalid combination of arguments - got ({got}), but expected sizes or a sequence"
+                f"new() received an invalid combination of arguments - got ({types}), but expected sizes or a sequence"
             )
         return filled(size_of("new", args), 0, dtype, placement)
     if isinstance(first, TypedStorage):

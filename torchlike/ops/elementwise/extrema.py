@@ -35,12 +35,12 @@ def _refuse_clamp(name: str, dtype: Dtype) -> Exception:
 def _one_bound(kernel: str) -> Any:
     """PyTorch runs another kernel for a bound that is a tensor than for a number; the error is that kernel's."""
 
-    def given(input: Any, bound: Any) -> None:
+    def check(input: Any, bound: Any) -> None:
         complex_ = input.is_complex or (isinstance(bound, dtypes.dtype) and bound.is_complex)
         if complex_ and isinstance(bound, dtypes.dtype):
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.scalar_name}'")
 
-    return given
+    return check
 
 
 def _clamp_name(input: Aval, min: object, max: object) -> str:

@@ -173,14 +173,14 @@ def mul(input: Operand, other: Operand) -> Array:
 def one_tensor(name: str) -> Any:
     """A check that some argument is a tensor, for functions that take a number on either side."""
 
-    def given(*args: object) -> None:
+    def check(*args: object) -> None:
         if not any(isinstance(a, dtypes.dtype) for a in args):
             raise TypeError(
                 f"{name}() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)}), but "
                 "expected a Tensor for one of them"
             )
 
-    return given
+    return check
 
 
 # ---- signs

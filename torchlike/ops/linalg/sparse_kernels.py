@@ -106,13 +106,13 @@ def gathered(dense: Array, index: Indices, name: str) -> Array:
     backward=_operation_name,
     samples=[],
 )
-def looked_up(keys: Indices, values: Array, wanted: Indices, name: str) -> Array:
+def looked_up(keys: Indices, values: Array, query: Indices, name: str) -> Array:
     """For each wanted key the value that has it, zero where none has. The keys are in order, and none comes twice."""
     further_dims = (1,) * (values.ndim - 1)
     if not keys.shape[0]:
-        return jnp.zeros((wanted.shape[0], *values.shape[1:]), values.dtype)
-    place = jnp.minimum(jnp.searchsorted(keys, wanted), keys.shape[0] - 1)
-    there = (keys[place] == wanted).reshape(-1, *further_dims)
+        return jnp.zeros((query.shape[0], *values.shape[1:]), values.dtype)
+    place = jnp.minimum(jnp.searchsorted(keys, query), keys.shape[0] - 1)
+    there = (keys[place] == query).reshape(-1, *further_dims)
     return jnp.where(there, values[place], jnp.zeros((), values.dtype))
 
 

@@ -191,9 +191,9 @@ def _bound(
 def _unsupported_call(name: str, args: tuple[object, ...], kwargs: Mapping[str, object], is_lstm: bool) -> TypeError:
     hx = "tuple of Tensors hx" if is_lstm else "Tensor hx"
     options = "tuple of Tensors params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
-    got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
+    types = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
     return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+        f"{name}() received an invalid combination of arguments - got ({types}), but expected one of:\n"
         f" * (Tensor data, Tensor batch_sizes, {hx}, {options})\n * (Tensor input, {hx}, {options}, bool batch_first)\n"
     )
 

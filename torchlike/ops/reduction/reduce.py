@@ -390,9 +390,9 @@ def _three_forms(
         return FUNCTIONS[other_op](input, other)
     arguments = dict(zip(("dim", "keepdim"), args, strict=False)) | keywords
     if len(args) > 2 or not arguments.keys() <= {"dim", "keepdim"} or not is_integer(arguments.get("dim")):
-        got = ", ".join([*map(type_name, args), *(f"{k}={type_name(v)}" for k, v in keywords.items())])
+        types = ", ".join([*map(type_name, args), *(f"{k}={type_name(v)}" for k, v in keywords.items())])
         raise TypeError(
-            f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n * ()\n"
+            f"{name}() received an invalid combination of arguments - got ({types}), but expected one of:\n * ()\n"
             " * (Tensor other)\n * (int dim, bool keepdim = False)\n"
         )
     check_value(name, "keepdim", None if "keepdim" in keywords else 2, "bool", arguments.get("keepdim", False))

@@ -19,7 +19,7 @@ from .slicing import select
 
 
 def _pair_dtypes(name: str) -> Any:
-    def given(first: Any, second: Any) -> None:
+    def check(first: Any, second: Any) -> None:
         if not (isinstance(first, dtypes.dtype) and isinstance(second, dtypes.dtype)):
             return
         if first.category != dtypes.FLOAT or second.category != dtypes.FLOAT or first.itemsize < 2:
@@ -35,7 +35,7 @@ def _pair_dtypes(name: str) -> Any:
                 f"torchlike has no complex numbers of {first!r}: {name} takes float32 and float64"
             )
 
-    return given
+    return check
 
 
 def _exact_out(expected: dtypes.dtype, actual: dtypes.dtype) -> Exception:

@@ -156,10 +156,10 @@ class BoundingBoxes(TVTensor):
         requires_grad: bool | None = None,
     ) -> BoundingBoxes:
         tensor = _tensor(data, dtype, device, requires_grad)
-        return cls._made(tensor, format, canvas_size, clamping_mode)
+        return cls._build(tensor, format, canvas_size, clamping_mode)
 
     @classmethod
-    def _made(
+    def _build(
         cls, tensor: Tensor, format: BoundingBoxFormat | str, canvas_size: tuple[int, int], clamping_mode: str | None
     ) -> BoundingBoxes:
         if tensor.ndim == 1:
@@ -179,7 +179,7 @@ class BoundingBoxes(TVTensor):
     @classmethod
     def _wrapped(cls, tensor: Tensor, like: TVTensor, **changes: Any) -> BoundingBoxes:
         facts = {name: getattr(like, name) for name in ("format", "canvas_size", "clamping_mode")} | changes
-        return cls._made(tensor, **facts)
+        return cls._build(tensor, **facts)
 
     def __repr__(self, *, tensor_contents: object = None) -> str:
         text = repr(self.as_subclass(Tensor)).replace("tensor(", "BoundingBoxes(", 1)[:-1]
