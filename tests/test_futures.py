@@ -21,7 +21,7 @@ def test_who_waits_gets_the_value_or_the_error():
         failed.wait()
 
 
-def test_callbacks_run_when_it_is_done():
+def test_callbacks_run_when_a_future_completes():
     future, seen = torch.futures.Future(), []
     after = future.then(lambda done: done.wait() * 2).then(lambda done: done.wait() + 1)
     future.add_done_callback(lambda done: seen.append(done.value()))

@@ -83,7 +83,7 @@ def test_a_function_of_jax_has_derivatives_of_first_and_second_order():
     assert f(a, b).grad_fn.name() == "JaxFunctionBackward0" and f(a, b).dtype is torch.float64
 
 
-def test_it_takes_and_returns_containers_whose_structure_may_depend_on_shapes():
+def test_containers_may_have_a_structure_that_depends_on_shapes():
     @torch.jax_function
     def rows(tensors, factor, *, names):
         return {name: row * factor + tensors["shift"] for name, row in zip(names, tensors["a"], strict=False)}
@@ -106,12 +106,12 @@ def test_other_arguments_are_constants_told_apart_by_type():
         torch.jax_function(lambda a: "text")(a)
 
 
-def test_it_needs_no_tensor():
+def test_a_call_without_tensors():
     assert torch.jax_function(lambda n: jnp.arange(n))(3).tolist() == [0, 1, 2]
 
 
 @pytest.mark.recorded
-def test_it_is_part_of_the_compiled_step():
+def test_a_jax_function_is_part_of_the_compiled_step():
     f = torch.jax_function(lambda a: jnp.tanh(a))
     layer = torch.nn.Linear(2, 2)
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)

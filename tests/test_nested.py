@@ -138,7 +138,7 @@ def test_jagged_tensors_over_the_same_offsets_fit_together():
     )
 
 
-def test_what_is_asked_of_them():
+def test_attributes_of_nested_tensors():
     n, j = both(), both(torch.jagged)
     assert n.is_nested and j.is_nested and not SMALL.is_nested and isinstance(n, torch.Tensor)
     assert (n.layout, j.layout) == (torch.strided, torch.jagged)
@@ -149,7 +149,7 @@ def test_what_is_asked_of_them():
     assert j[1].tolist() == LARGE.tolist() and n[1, 0].tolist() == [0, 1, 2] and [part.shape[0] for part in n] == [2, 4]
 
 
-def test_how_they_are_shown():
+def test_printed_form_of_nested_tensors():
     assert repr(nested.nested_tensor([[1, 2], [3]])) == "nested_tensor([\n  tensor([1, 2]),\n  tensor([3])\n])"
     shown = re.sub(r"j\d+", "j1", repr(both(torch.jagged, requires_grad=True)))
     assert shown == "NestedTensor(size=(2, j1, 3), offsets=tensor([0, 2, 6]), requires_grad=True, contiguous=True)"

@@ -21,7 +21,7 @@ def test_the_cpu_is_there():
 
 
 @pytest.mark.parametrize("name", ["xpu", "mtia"])
-def test_others_are_not(name):
+def test_xpu_and_mtia_are_not_available(name):
     module = getattr(torch, name)
     assert not module.is_available() and module.device_count() == 0
     with pytest.raises((AssertionError, RuntimeError), match="XPU|MTIA"):
@@ -29,7 +29,7 @@ def test_others_are_not(name):
 
 
 @pytest.mark.skipif(torch.mps.is_available(), reason="there is one")
-def test_apples_is_not():
+def test_mps_is_not_available():
     assert torch.mps.device_count() == 0
     with pytest.raises(RuntimeError, match=r"Cannot execute getCurrentAllocatedMemory\(\) without MPS backend\."):
         torch.mps.current_allocated_memory()

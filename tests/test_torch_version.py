@@ -39,6 +39,6 @@ def test_what_is_no_version_compares_as_a_text():
         version < 5
 
 
-def test_it_is_a_text():
+def test_a_version_is_a_str():
     assert isinstance(torchlike.__version__, str) and str(torchlike.__version__) == torchlike.version.__version__
     assert hash(TorchVersion("2.13.0")) == hash("2.13.0") and torchlike.__version__ >= "2.13"

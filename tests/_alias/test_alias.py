@@ -47,7 +47,7 @@ def test_in_a_process_with_the_alias(results, name):
     assert results[name] == ""
 
 
-def test_processes_have_it_too(installed):
+def test_the_alias_holds_in_child_processes(installed):
     done = run(str(HERE / "children.py"), path=installed, cwd=installed)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [

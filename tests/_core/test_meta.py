@@ -23,7 +23,7 @@ def m():
     return torch.ones(2, 3, device="meta")
 
 
-def test_it_says_what_it_is(m):
+def test_a_meta_tensor_reports_its_device_and_shape(m):
     assert m.device == torch.device("meta") == torch.ones(1, device="meta:0").device
     assert m.is_meta and not m.is_cpu and not torch.ones(1).is_meta
     assert (m.stride(), m.t().stride(), m[:, 1:].storage_offset()) == ((3, 1), (1, 3), 1)
@@ -31,7 +31,7 @@ def test_it_says_what_it_is(m):
     assert m.type() == "torch.meta.FloatTensor"
 
 
-def test_it_is_printed_without_elements(m):
+def test_a_meta_tensor_prints_without_elements(m):
     assert repr(m) == str(m) == f"{m}" == "tensor(..., device='meta', size=(2, 3))"
     assert (
         repr(torch.ones(2, dtype=torch.int64, device="meta"))
@@ -83,7 +83,7 @@ def test_nothing_that_takes_memory_is_made():
         (lambda t: F.one_hot(t.long()), RuntimeError, NO_ITEM),
     ],
 )  # fmt: skip
-def test_reading_it_is_refused(read, error, words):
+def test_reading_a_meta_tensor_is_refused(read, error, words):
     with pytest.raises(error, match=words):
         read(torch.ones(1, device="meta"))
 
@@ -102,7 +102,7 @@ def test_reading_it_is_refused(read, error, words):
         (lambda m, c: c[torch.tensor([0], device="meta")], "meta", "cpu"),
     ],
 )
-def test_it_does_not_mix_with_tensors_that_have_elements(m, mixed, found, expected):
+def test_mixing_meta_tensors_with_others_is_refused(m, mixed, found, expected):
     with pytest.raises(RuntimeError, match=f"Tensor on device {found} is not on the expected device {expected}!"):
         mixed(m, torch.ones(2, 3))
 
@@ -114,7 +114,7 @@ def test_numbers_and_indices_may_be_on_the_cpu(m):
     assert m[torch.ones(2, 3) > 0].shape == (6,)
 
 
-def test_it_is_written_in_place(m):
+def test_in_place_operations_write_to_meta_tensors(m):
     version = m._version
     m[0] = 3.0
     m[m > 0] = 1.0
@@ -173,7 +173,7 @@ def test_factories_follow_the_default_device(m):
     assert torch.ones(2).to("meta").is_meta and m.to("meta") is m
 
 
-def test_it_is_copied_and_saved(m):
+def test_meta_tensors_are_copied_and_saved(m):
     assert repr(copy.deepcopy(m)) == repr(pickle.loads(pickle.dumps(m))) == repr(m)
     file = io.BytesIO()
     torch.save({"plain": m, "turned": m.t(), "parameter": torch.nn.Parameter(m), "other": torch.ones(2)}, file)

@@ -13,7 +13,7 @@ import torchlike as torch
 # ---- attributes
 
 
-def test_shape_and_its_kin():
+def test_shape_size_dim_and_numel():
     x = torch.zeros(2, 3, 4)
     assert type(x.shape) is torch.Size
     assert x.shape == (2, 3, 4) == x.size()
@@ -22,7 +22,7 @@ def test_shape_and_its_kin():
     assert (x.element_size(), x.itemsize, x.nbytes) == (4, 4, 96)
 
 
-def test_size_is_a_tuple_with_more_to_it():
+def test_size_is_a_tuple_with_methods_of_its_own():
     size = torch.zeros(2, 3, 4).shape
     assert repr(size) == "torch.Size([2, 3, 4])"
     assert type(size[1:]) is torch.Size
@@ -191,7 +191,7 @@ def test_format_of_a_zero_dim_tensor_is_the_numbers(value, spec, text):
     )
 
 
-def test_format_of_others():
+def test_format_of_tensors_with_dimensions_or_history():
     x = torch.tensor([1.5])
     assert f"{x}" == "tensor([1.5000])"
     with pytest.raises(TypeError, match=r"^unsupported format string passed to Tensor.__format__$"):

@@ -36,7 +36,7 @@ def test_each_op_has_its_precision(op, dtype):
         assert op(torch.ones(3, 3)).dtype is dtype
 
 
-def test_it_nests_and_decorates():
+def test_autocast_nests_and_decorates():
     x = torch.ones(2, 2)
     with torch.autocast("cpu"):
         with torch.autocast("cpu", enabled=False):

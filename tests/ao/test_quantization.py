@@ -20,7 +20,7 @@ from torchlike.ao.quantization import (
 
 
 @pytest.mark.parametrize("line", [*LINES, *WORDS])
-def test_it_says_what_pytorch_says(golden, line):
+def test_output_equals_pytorchs(golden, line):
     assert said(torch, line) == golden("quantization")["said"][line]
 
 
@@ -123,7 +123,7 @@ def test_a_name_stands_for_all_layers_within():
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_what_it_cannot_quantize_it_refuses_by_name():
+def test_modules_that_cannot_be_quantized_are_refused_by_name():
     with pytest.raises(NotImplementedError, match=r"LSTM \(0\)"):
         quantize_dynamic(nn.Sequential(nn.LSTM(2, 3)))
     with pytest.raises(NotImplementedError, match="mapping"):

@@ -61,7 +61,7 @@ assert loss.item() > 0 and torch.arange(2).dtype is torch.int64
 
 
 @pytest.mark.parametrize(("devices", "use"), [(False, ""), (True, USE)], ids=["import", "use"])
-def test_others_find_everything_as_it_was(devices, use):
+def test_importing_torchlike_leaves_other_libraries_unchanged(devices, use):
     program = LOOK.replace("{devices}", str(devices)).replace("{use}", use)
     assert json.loads(run(program)) == []
 

@@ -57,6 +57,6 @@ def test_a_name_that_is_not_declared_is_said_so(capsys):
     assert capsys.readouterr().out == "no op is declared as 'nonsense'\n"
 
 
-def test_it_runs_as_a_module():
+def test_the_stub_generator_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "torchlike.ops", "relu"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("relu(input")

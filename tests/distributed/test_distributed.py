@@ -14,7 +14,7 @@ def world():
 
 
 @pytest.mark.parametrize("ask", [dist.get_rank, dist.get_world_size, dist.barrier, dist.get_backend, dist.new_group])
-def test_without_a_group_it_says_so(ask):
+def test_collectives_without_a_group_raise(ask):
     with pytest.raises(ValueError, match="Default process group has not been initialized"):
         ask()
     assert not dist.is_initialized()

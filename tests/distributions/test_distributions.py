@@ -46,7 +46,7 @@ def test_divergences_are_pytorchs(golden):
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_it_says_what_pytorch_says(golden, line):
+def test_errors_and_text_equal_pytorchs(golden, line):
     assert said(torch, line) == golden("distribution_words")["said"][line]
 
 

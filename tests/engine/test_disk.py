@@ -94,7 +94,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(folder):
     assert run() == ([2, 4, 6], 0)
 
 
-def test_one_variable_switches_it_off(folder, monkeypatch):
+def test_an_environment_variable_switches_the_cache_off(folder, monkeypatch):
     run()
     monkeypatch.setenv(disk.VARIABLE, "")
     assert run() == ([2, 4, 6], 0)

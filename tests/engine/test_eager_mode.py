@@ -7,7 +7,7 @@ import torchlike as torch
 from torchlike.engine import recorder
 
 
-def test_each_mode_is_the_one_it_is_called(op_by_op, request):
+def test_each_parametrised_mode_is_active(op_by_op, request):
     seen = []
     thread = threading.Thread(target=lambda: seen.append(recorder().op_by_op))
     thread.start()

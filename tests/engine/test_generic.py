@@ -116,7 +116,7 @@ def test_what_depends_on_the_type_of_a_size_is_found_out() -> None:
     assert report.not_generic.total() > before
 
 
-def test_without_that_comparison_it_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_comparison_of_sizes_is_needed_for_right_results(monkeypatch: pytest.MonkeyPatch) -> None:
     """Breaks the invariant on purpose, to show that the test above is able to fail."""
     monkeypatch.setattr(generic.Recorded, "equals", lambda self, other: True)
     count = Counted(lambda size, array: array + 1 if type(size) is int else array * 3)
@@ -190,7 +190,7 @@ def _equal_to_jax(size: Any, number: int) -> bool:
     return names["equal"](size, number)
 
 
-def test_after_its_trace_nothing_is_asked_of_a_size() -> None:
+def test_new_sizes_are_not_traced_after_the_generic_trace() -> None:
     sizes = Sizes([5])
     size: Any = sizes.sizes[0]
     assert _equal_to_jax(size, 5)

@@ -235,7 +235,7 @@ def test_denormal_numbers_are_seen():
 
 
 @pytest.mark.recorded
-def test_what_has_no_rule_is_said_and_its_shape_is_known():
+def test_a_primitive_without_rule_is_named_and_its_shape_is_inferred():
     assert "igamma" not in RULES
     traced = trace(lambda x: (lax.igamma(x, x) + 1, x * 2), [Aval((3,), np.dtype(np.float32))])
     assert [out.shape for out in traced.outs] == [(3,), (3,)]

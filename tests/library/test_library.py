@@ -18,7 +18,7 @@ def test_a_program_with_operators_says_what_it_says_under_pytorch(found, golden,
     assert found[name] == golden("operators")[name]
 
 
-def test_what_a_library_defined_goes_with_it():
+def test_operators_of_a_deleted_library_are_unregistered():
     library = torch.library.Library("tests_gone", "FRAGMENT")
     library.define("one(Tensor x) -> Tensor")
     library._destroy()

@@ -280,7 +280,7 @@ def test_an_assigned_module_of_flaxs_becomes_one_of_ours():
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_it_gives_what_flax_gives(training):
+def test_outputs_equal_those_of_flax(training):
     theirs = Block(rngs())
     ours = nn.Flax(Block(rngs()))
     x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(8, 3)
@@ -292,7 +292,7 @@ def test_it_gives_what_flax_gives(training):
     assert ours.drop.rngs.count.item() == theirs.drop.rngs.count[...]
 
 
-def test_its_gradients_are_those_of_flax():
+def test_gradients_equal_those_of_flax():
     theirs = Block(rngs())
     ours = nn.Flax(theirs)
     x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(8, 3)
@@ -304,7 +304,7 @@ def test_its_gradients_are_those_of_flax():
     np.testing.assert_allclose(given.grad.numpy(), of_x, rtol=1e-4, atol=1e-5)
 
 
-def test_it_trains_with_the_others_and_compiles_nothing_after_warm_up():
+def test_a_wrapped_module_trains_and_compiles_nothing_after_warm_up():
     model = Mixed()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     x, y = torch.randn(16, 3), torch.randn(16, 2)
@@ -333,7 +333,7 @@ def test_modes_are_flaxs_own():
     assert not torch.equal(model.block.norm.mean, mean)  # pyright: ignore[reportArgumentType]
 
 
-def test_it_saves_moves_and_copies_like_any_other():
+def test_a_wrapped_module_is_saved_moved_and_copied():
     model, other, file = Mixed(), Mixed(), io.BytesIO()
     model(torch.randn(4, 3))
     torch.save(model.state_dict(), file)

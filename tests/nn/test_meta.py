@@ -32,7 +32,7 @@ def test_a_module_is_made_without_memory():
     assert model(torch.ones(2, 3, 8, 8, device="meta")).grad_fn is not None
 
 
-def test_it_gets_memory_by_to_empty_and_not_by_to():
+def test_to_empty_allocates_memory_and_to_refuses():
     model = nn.Linear(2, 3, device="meta")
     words = (
         "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving "
@@ -101,7 +101,7 @@ def test_parameters_are_moved_as_they_are_registered(monkeypatch):
         "orthogonal_",
     ],
 )
-def test_initialisers_leave_it_as_it_is(name):
+def test_initialisers_leave_meta_parameters_unchanged(name):
     state = torch.get_rng_state()
     weight = torch.empty(3, 4, device="meta")
     assert getattr(nn.init, name)(weight) is weight and weight.shape == (3, 4)

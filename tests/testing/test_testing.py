@@ -8,7 +8,7 @@ from tests.testing.calls import CALLS, said
 
 
 @pytest.mark.parametrize("line", CALLS)
-def test_it_says_what_pytorch_says(golden, line):
+def test_errors_and_text_equal_pytorchs(golden, line):
     assert said(torch, line) == golden("testing")["said"][line]
 
 

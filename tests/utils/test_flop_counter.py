@@ -28,7 +28,7 @@ Net.head                       0.432K      0.12%
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_it_counts_what_pytorch_counts(golden, line):
+def test_counts_equal_pytorchs(golden, line):
     assert counted(torch, line) == golden("flops")["counts"][line]
 
 
@@ -74,7 +74,7 @@ def test_recording_asks_nobody_after_the_context():
     assert type(recorder()) is Recorder
 
 
-def test_what_it_cannot_do_it_refuses_by_name():
+def test_unsupported_arguments_are_refused_by_name():
     with pytest.raises(NotImplementedError, match="custom_mapping"):
         FlopCounterMode(custom_mapping={torch.add: len})
     with pytest.raises(NotImplementedError, match="register_flop_formula"):

@@ -77,7 +77,7 @@ def row(monkeypatch):
     return at
 
 
-def test_it_fetches_what_is_missing(tmp_path, server, row):
+def test_missing_files_are_downloaded(tmp_path, server, row):
     row(server.server_port)
     raw = tmp_path / "FashionMNIST" / "raw"
     raw.mkdir(parents=True)
@@ -122,7 +122,7 @@ def test_no_server_is_told_at_once(tmp_path, row):
     assert f"Wanted: {names} from http://127.0.0.1" in str(error.value)
 
 
-def test_without_tensorflow_datasets_it_says_what_to_install(tmp_path, monkeypatch):
+def test_without_tensorflow_datasets_the_error_names_the_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow_datasets.core.download", None)
     with pytest.raises(
         ImportError, match=r"download=True needs tensorflow-datasets \(pip install 'torchlike\[datasets\]'\)"

@@ -260,7 +260,7 @@ def test_either_transforms_or_one_of_each():
         VisionDataset("root", transforms=lambda x, y: (x, y), transform=ToTensor())
 
 
-def test_it_can_be_pickled(tmp_path):
+def test_a_dataset_can_be_pickled(tmp_path):
     data = pickle.loads(pickle.dumps(FashionMNIST(write(tmp_path), transform=ToTensor())))
     assert data[3][1] == 1
     assert data.targets.tolist() == LABELS.tolist()
