@@ -67,7 +67,8 @@ class Interrupts:
         armed = True
 
         def ring(_, frame):
-            if frame.f_code.co_filename in (__file__, contextlib.__file__):  # a moment later, on the way in or out
+            on_the_way = frame.f_code.co_filename in (__file__, contextlib.__file__)  # in or out of this context
+            if on_the_way or _in_collector(frame):  # a moment later
                 signal.setitimer(signal.ITIMER_REAL, 1e-4)
             elif armed:
                 raise KeyboardInterrupt
@@ -81,6 +82,14 @@ class Interrupts:
                 armed = False
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 signal.signal(signal.SIGALRM, before)
+
+
+def _in_collector(frame):
+    """Whether Python runs a callback of the garbage collector, which torchlike calls now and then: it drops exceptions raised there."""
+    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    while frame is not None and frame.f_code not in callbacks:
+        frame = frame.f_back
+    return frame is not None
 
 
 @contextlib.contextmanager

@@ -1,5 +1,9 @@
 """Random programs give the same rows traced, eager and interrupted, and PyTorch's recorded rows. Also tests the fuzzer itself."""
 
+import gc
+import time
+from pathlib import Path
+
 import jax
 import pytest
 
@@ -7,6 +11,7 @@ import torchlike as torch
 from tests.conftest import read_golden
 from tests.fuzz.comparing import first_difference, same
 from tests.fuzz.explained import explanation
+from tests.fuzz.interrupts import Interrupts
 from tests.fuzz.programs import KINDS, program_of
 from tests.fuzz.running import run
 from tests.fuzz.shrinking import shrunk
@@ -101,3 +106,24 @@ def test_interrupted_steps_have_happened_or_have_not(first, gap):
     program = INTERRUPTED.format(first=first, gap=gap)
     assert first_difference(run("torchlike", program, uninterrupted=True), run("torchlike", program)) is None
     assert not jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_an_interrupt_waits_for_callbacks_of_the_collector():
+    def callback(phase, info):
+        reached.append(phase)
+        end = time.perf_counter() + 0.02
+        while time.perf_counter() < end:
+            pass
+
+    reached, interrupts = [], Interrupts(Path(str(torch.__file__)).parent)
+    gc.callbacks.append(callback)
+    try:
+        with interrupts(
+            seconds=0.005
+        ):  # Python would drop an exception raised in the callback, and pytest reports that
+            gc.collect()
+            time.sleep(1)
+            reached.append("never")
+    finally:
+        gc.callbacks.remove(callback)
+    assert interrupts.happened == 1 and reached[0] == "start" and "never" not in reached
