@@ -191,3 +191,12 @@ def test_every_kind_of_number_is_looked_at():
     for kind in seen - {"tuple[tuple[int, int], ...]"}:
         if "int" in kind.lower().replace("pointer", ""):
             assert misfit(kind, 1.5) is not None, kind
+
+
+def test_a_complex_number_beside_real_tensors_must_be_real_in_every_call():
+    x = torch.ones(2)
+    for step in range(6):
+        assert torch.lerp(x, x + 1, complex(step)).tolist() == [1.0 + step] * 2
+        assert torch.addmv(x, torch.eye(2), x, alpha=2 + 0j).tolist() == [3.0, 3.0]
+        with pytest.raises(RuntimeError, match=r"^value cannot be converted to type float without overflow$"):
+            torch.lerp(x, x + 1, complex(step, 1))

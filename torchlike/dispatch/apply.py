@@ -38,7 +38,17 @@ class OffMesh(Exception):
 class Dispatcher(Operation):
     """What the recorder records of an op: its declaration and its parameters. There is one for each op."""
 
-    __slots__ = ("op", "name", "view", "number_places", "computes", "checked", "backward_name", "traces")
+    __slots__ = (
+        "op",
+        "name",
+        "view",
+        "number_places",
+        "number_kinds",
+        "computes",
+        "checked",
+        "backward_name",
+        "traces",
+    )
 
     def __init__(self, op: Op) -> None:
         super().__init__()
@@ -50,6 +60,8 @@ class Dispatcher(Operation):
         self.number_places = [
             i for i, (role, name) in enumerate(roles) if role in (NUMBER, OPERAND) and name not in keep_scalar
         ]
+        # A complex number that follows real tensors must be seen: it is refused if it has an imaginary part.
+        self.number_kinds = _NUMBERS[:-1] if op.dtype_rule.follow else _NUMBERS
         # Whether it is a view that shows something else than the elements that lie in the memory.
         self.computes = op.scatter_into_base is not None
         self.checked = op.check is not None and INDICES in op.roles
@@ -70,7 +82,7 @@ class Dispatcher(Operation):
         return static_of(args)
 
     def numbers(self, args: tuple[object, ...]) -> list[int]:
-        return [i for i in self.number_places if args[i].__class__ in _NUMBERS]
+        return [i for i in self.number_places if args[i].__class__ in self.number_kinds]
 
     def layout(self, geometry: Strided, args: tuple[object, ...]) -> Any:
         """The layout of a view: the op's own function, run on a layout instead of an array."""

@@ -129,7 +129,7 @@ def check_call(
         raise missing(name, absent) from None
     for i, (parameter, default, annotation) in described:
         value = arguments.get(parameter, default)
-        if annotation not in ("Tensor", "Tensor | None") or isinstance(value, Tensor):
+        if annotation not in ("Tensor", "Tensor | None") or isinstance(value, Tensor) or parameter not in arguments:
             continue
         if value is not None or annotation == "Tensor":
             place = "" if parameter in kwargs else f" (position {i + (not method and names[0] != 'self')})"
@@ -144,6 +144,12 @@ def check_call(
 _SIZES = {"Dims", "Sequence[int]", "IntOrInts", "Pair", "tuple[int, ...]"}  # annotations of one or several ints
 _FLOATS = {"float", "complex"}
 _NUMBERS = {"int", *_FLOATS, *_SIZES}
+_NO_NONE = {
+    "Tensor": "Tensor",
+    "int": "int",
+    "float": "float",
+    "complex": "Number",
+}  # by annotation: what PyTorch's errors call it
 _OF_CREATION = (
     "pin_memory",
     "requires_grad",
@@ -158,6 +164,8 @@ def misfit(annotation: object, value: object) -> str | None:
     bool. It does take NumPy's ints.
     """
     kind, *others = str(annotation).split(" | ")
+    if value is None and kind in _NO_NONE and _NO_NONE.keys() >= set(others):
+        return f"must be {_NO_NONE[kind]}, not NoneType"
     if kind == "float" and others in ([], ["None"]):
         wrong = isinstance(value, (complex, str, list, np.complexfloating))
         return f"must be float, not {type_name(value)}" if wrong else None

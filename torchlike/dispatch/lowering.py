@@ -64,10 +64,12 @@ def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Tra
     )
     rule, check = op.dtype_rule, op.check
     if op.validation.call is not None:
-        op.validation.call(*_dtypes_and_values(args, avals))
+        op.validation.call(*_described(args, avals, lambda aval: tensor_meta(aval).dtype))
+    if op.validation.shapes is not None:
+        op.validation.shapes(*_described(args, avals, lambda aval: aval))
     promote = rule.promote(*args) if callable(rule.promote) else rule.promote
     compute_dtype, result_dtype = _promoted(op, promote, args, avals)
-    _check_complex_numbers(args, roles, compute_dtype if compute_dtype is not None or not avals else avals[0].dtype)
+    args = _real_numbers(op, args, compute_dtype if compute_dtype is not None or not avals else avals[0].dtype)
     if rule.must_fit:
         args = _fitting(op, args, compute_dtype if compute_dtype is not None else avals[0].dtype)
     if promote.elementwise:
@@ -94,15 +96,26 @@ def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Tra
     return kernel
 
 
-def _check_complex_numbers(args: tuple[object, ...], roles: tuple[int, ...], compute_dtype: Any) -> None:
-    """Raises PyTorch's error for a complex number beside tensors of real numbers."""
-    if compute_dtype is None:
-        return
-    for arg, role in zip(args, roles, strict=True):
-        if role == NUMBER and isinstance(arg, complex) and arg.imag:
-            dtype = dtypes.from_numpy_dtype(compute_dtype)
-            if dtype.category < dtypes.COMPLEX:
-                raise RuntimeError(f"value cannot be converted to type {dtypes.C_NAMES[dtype.name]} without overflow")
+def _real_numbers(op: Op, args: tuple[Any, ...], compute_dtype: Any) -> tuple[Any, ...]:
+    """The arguments, in which complex numbers that follow tensors of real numbers are real.
+
+    Raises:
+        RuntimeError: such a number, or a factor, has an imaginary part.
+    """
+    if compute_dtype is None or not any(isinstance(arg, complex) for arg in args):
+        return args
+    dtype = dtypes.from_numpy_dtype(compute_dtype)
+    if dtype.category == dtypes.COMPLEX:
+        return args
+    real = list(args)
+    for i, (arg, role, name) in enumerate(zip(args, op.roles, op.parameters.names, strict=True)):
+        follows = name in op.dtype_rule.follow
+        if isinstance(arg, complex) and (role == NUMBER or follows):
+            if arg.imag:
+                kind = dtypes.float32 if follows and dtype in dtypes.HALVES else dtype
+                raise RuntimeError(f"value cannot be converted to type {dtypes.C_NAMES[kind.name]} without overflow")
+            real[i] = arg.real
+    return tuple(real)
 
 
 def _fitting(op: Op, args: tuple[object, ...], compute_dtype: Any) -> tuple[Any, ...]:
@@ -241,13 +254,13 @@ def public(name: str) -> str:
     return name.lstrip("_")
 
 
-def _dtypes_and_values(args: tuple[object, ...], avals: tuple[Aval, ...]) -> list[Any]:
-    """The arguments, with each tensor replaced by its dtype."""
+def _described(args: tuple[object, ...], avals: tuple[Aval, ...], describe: Callable[[Aval], object]) -> list[Any]:
+    """The arguments, with each tensor replaced by what is to be known of it."""
     remaining = iter(avals)
 
     def one(arg: object) -> Any:
         if arg is TENSOR:
-            return tensor_meta(next(remaining)).dtype
+            return describe(next(remaining))
         return [one(a) for a in arg] if isinstance(arg, (list, tuple)) else arg
 
     return [one(arg) for arg in args]
@@ -255,11 +268,14 @@ def _dtypes_and_values(args: tuple[object, ...], avals: tuple[Aval, ...]) -> lis
 
 def _promoted(op: Op, promote: Promote, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> tuple[Any, Any]:
     """The dtype to compute in and the dtype of the first output. None: the op keeps the dtypes as they are."""
-    tensors = [aval for aval, role in _tensor_roles(args, op.roles, avals) if role == OPERAND]
+    tensors, follow = (
+        [aval for aval, role in _tensor_roles(args, op.roles, avals) if role == OPERAND],
+        op.dtype_rule.follow,
+    )
     numbers = [
         a.kind(1) if isinstance(a, DynamicNumber) else a
-        for a, role in zip(args, op.roles, strict=True)
-        if role == OPERAND and isinstance(a, (bool, int, float, complex, DynamicNumber))
+        for a, role, name in zip(args, op.roles, op.parameters.names, strict=True)
+        if role == OPERAND and isinstance(a, (bool, int, float, complex, DynamicNumber)) and name not in follow
     ]
     if promote is Promote.NONE or not (tensors or (numbers and promote.elementwise)):
         for aval in tensors:

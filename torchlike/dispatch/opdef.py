@@ -222,6 +222,8 @@ class DtypeRule:
     keep_scalar: tuple[str, ...] = ()  # operands whose Python numbers reach ``compute`` as Python numbers
     # Operands whose Python numbers become float32, and not the half precision of the tensors beside them.
     keep_float32: tuple[str, ...] = ()
+    # Operands whose Python numbers take no part in promotion: they become numbers of the tensors' dtype.
+    follow: tuple[str, ...] = ()
     # Numbers that must fit in the dtype that ``compute`` runs in. They are checked as long as they are constants.
     must_fit: tuple[str, ...] = ()
 
@@ -251,6 +253,7 @@ class Validation:
 
     # (dtype or value of each argument) raises for a call that promotion would let pass.
     call: Callable[..., object] | None = None
+    shapes: Callable[..., object] | None = None  # the same with the aval, shape and dtype, of each tensor
     inplace: Callable[..., object] | None = None  # (self, *args) raises for calls of the in-place form
     out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> the error where these differ
 
@@ -294,7 +297,14 @@ class Op:
             if not callable(rule.promote):
                 _check_type("promote", rule.promote, Promote)
             _check_type("accepts", rule.accepts, Category)
-            for names in (rule.keep_scalar, rule.keep_float32, rule.must_fit, self.constant, self.missing_for):
+            for names in (
+                rule.keep_scalar,
+                rule.keep_float32,
+                rule.follow,
+                rule.must_fit,
+                self.constant,
+                self.missing_for,
+            ):
                 _check_parameters(names, parameters)
             if isinstance(self.saves, tuple):
                 _check_parameters(self.saves, parameters)

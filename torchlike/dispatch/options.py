@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core import devices, dtypes
 from .._core.annotations import DeviceLike, Dtype, Layout
-from .._core.fields import count_write, move_to_storage, set_requires_grad, version_of, view_record
+from .._core.fields import count_write, move_to_storage, root_of, set_requires_grad, version_of, view_record
 from .._core.layouts import strided
 from .._core.storage import Storage
 from .._core.tensor import Tensor
@@ -117,6 +117,13 @@ class Resizing:
     to: Callable[[Tensor, tuple[int, ...]], Tensor]
 
 
+def check_grows(tensor: Tensor, count: int) -> None:
+    """Raises PyTorch's error if a tensor's memory is NumPy's too and must hold more elements than it has room for."""
+    host = root_of(tensor).host
+    if host is not None and host.shared and host.kept is None and count * tensor.element_size() > host.array.nbytes:
+        raise RuntimeError("Trying to resize storage that is not resizable")
+
+
 def resized(out: Tensor, result: Tensor) -> Tensor:
     """Gives the tensor of ``out=`` another shape and writes the result, which has its dtype, to it.
 
@@ -128,6 +135,7 @@ def resized(out: Tensor, result: Tensor) -> Tensor:
         Resizing.to(out, result.shape)
         count_write(out, -1)  # PyTorch counts both as one
         return write(out, result)
+    check_grows(out, result.numel())
     version = version_of(out) + 1
     count_write(out)
     move_to_storage(out, Storage(result._value()))

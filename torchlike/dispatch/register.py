@@ -55,6 +55,7 @@ def op(
     refuse: str | Callable[..., str | Exception | None] | None = None,
     keep_scalar: tuple[str, ...] = (),
     keep_float32: tuple[str, ...] = (),
+    follow: tuple[str, ...] = (),
     must_fit: tuple[str, ...] = (),
     autocast: Autocast | Mapping[str, AutocastRule] | None = None,
     **fields: Any,
@@ -62,7 +63,7 @@ def op(
     """Declares the decorated function an op, and returns its function form.
 
     Args:
-        promote, accepts, refuse, keep_scalar, keep_float32, must_fit: the fields of ``DtypeRule``.
+        promote, accepts, refuse, keep_scalar, keep_float32, follow, must_fit: the fields of ``DtypeRule``.
         forms: the public forms that PyTorch has.
         samples: calls for the tests.
         name: the public name, where Python forbids it as the function's own.
@@ -79,6 +80,7 @@ def op(
         refuse=refuse,
         keep_scalar=keep_scalar,
         keep_float32=keep_float32,
+        follow=follow,
         must_fit=must_fit,
     )
 

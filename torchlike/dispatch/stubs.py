@@ -46,7 +46,9 @@ def annotation(type_text: str) -> str:
     return "Any" if None in parts else " | ".join(p for p in parts if p is not None)
 
 
-def _default(value: object) -> str:
+def _default(value: object, type_text: str) -> str:
+    if value is None and type_text in ("Tensor", "_float", "_complex", "Tensor | _complex", "Tensor | _float"):
+        return "..."  # None stands for an argument that is not given, and may not be given itself
     plain = value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
     return repr(value) if plain else "..."
 
@@ -67,7 +69,9 @@ def _parameters(function: Callable[..., object], method: bool, out: bool) -> str
         if p.kind is p.KEYWORD_ONLY and not keyword_only:
             parts.append("*")
             keyword_only = True
-        parts.append(f"{p.name}: {type_text}" + ("" if p.default is p.empty else f" = {_default(p.default)}"))
+        parts.append(
+            f"{p.name}: {type_text}" + ("" if p.default is p.empty else f" = {_default(p.default, type_text)}")
+        )
     if out and "out" not in {p.name for p in parameters}:
         parts += [] if keyword_only else ["*"]
         parts.append("out: Any = None")

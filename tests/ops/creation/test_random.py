@@ -193,3 +193,16 @@ def test_a_draw_into_an_inference_tensor_is_refused_after_it_was_drawn():
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
         t.uniform_()
     assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize("out", ["mean", "std"])
+def test_normal_multiplies_and_adds_what_has_been_drawn_into_out(out):
+    mean, std = torch.full((3,), 5.0), torch.full((3,), 2.0)
+    torch.manual_seed(0)
+    drawn = torch.normal(torch.zeros(3), torch.ones(3))
+    torch.manual_seed(0)
+    given = mean if out == "mean" else std
+    result = torch.normal(mean, std, out=given)
+    expected = drawn * 2.0 + drawn * 2.0 if out == "mean" else drawn * drawn + 5.0
+    assert result is given
+    assert torch.equal(given, expected)

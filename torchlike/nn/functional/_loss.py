@@ -53,6 +53,11 @@ def cross_entropy(
         arguments = input, target, weight, reduction, ignore_index, label_smoothing
         check_call("cross_entropy_loss", _loss.cross_entropy, arguments, {})
         raise
+    except TypeError as error:
+        if isinstance(label_smoothing, str):
+            check_value("cross_entropy_loss", "label_smoothing", 6, "float", label_smoothing)
+        error.args = (str(error).replace("nll_loss()", "cross_entropy_loss()", 1),)
+        raise
 
 
 def nll_loss(
@@ -70,7 +75,12 @@ def nll_loss(
     tensor(0.1643)
     """
     reduction = _loss.legacy_reduction(size_average, reduce, reduction)
-    return _loss.nll_loss(input, target, weight, reduction, ignore_index)
+    try:
+        return _loss.nll_loss(input, target, weight, reduction, ignore_index)
+    except TypeError as error:
+        if "argument 'ignore_index'" in str(error):
+            error.args = (str(error).replace("nll_loss()", "nll_loss_nd()", 1),)
+        raise
 
 
 def _same_sizes(input: Tensor, target: Tensor) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
+from ...dispatch.arguments import check_value
 from ...dispatch.options import is_integer
 from ...ops.creation.random import rand
 from ...ops.nn import unpool
@@ -20,27 +22,48 @@ def _as_tuple(value: Any, count: int) -> list[int]:
     return [int(value)] * count if is_integer(value) else [int(v) for v in value]
 
 
+def _repeated(value: Any, count: int) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, Iterable) else (value,) * count
+
+
 def _unpooled_size(
-    input: Tensor, kernel: list[int], stride: list[int], padding: list[int], output_size: Any
-) -> tuple[int, ...]:
+    input: Tensor, kernel: tuple[Any, ...], stride: tuple[Any, ...], padding: tuple[Any, ...], output_size: Any
+) -> tuple[Any, ...]:
+    """The size that is asked for, or the one that follows. As in PyTorch, how long ``kernel`` is says how many dimensions there are."""
     count = len(kernel)
     lengths = input.shape[input.dim() - count :]
-    default_lengths = [(n - 1) * s + k - 2 * p for n, k, s, p in zip(lengths, kernel, stride, padding, strict=True)]
-    if output_size is None:
-        return tuple(default_lengths)
-    lengths_out = list(output_size)
-    if len(lengths_out) == count + 2:
-        lengths_out = lengths_out[2:]
-    if len(lengths_out) != count:
-        raise ValueError(
-            f"output_size should be a sequence containing {count} or {count + 2} elements, but it has a length of "
-            f"'{len(output_size)}'"
-        )
-    for axis, (size, expected, step) in enumerate(zip(lengths_out, default_lengths, stride, strict=True)):
-        low, high = expected - step, expected + step
-        if not low < size < high:
-            raise ValueError(f'invalid output_size "{output_size}" (dim {axis} must be between {low} and {high})')
-    return tuple(int(n) for n in lengths_out)
+    default_lengths = [(lengths[d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(count)]
+    sizes = default_lengths
+    if output_size is not None:
+        sizes = list(output_size)[2:] if len(output_size) == count + 2 else list(output_size)
+        if len(sizes) != count:
+            raise ValueError(
+                f"output_size should be a sequence containing {count} or {count + 2} elements, but it has a length of "
+                f"'{len(output_size)}'"
+            )
+        for axis, (size, expected) in enumerate(zip(sizes, default_lengths, strict=True)):
+            low, high = expected - stride[axis], expected + stride[axis]
+            if not low < size < high:
+                raise ValueError(f'invalid output_size "{output_size}" (dim {axis} must be between {low} and {high})')
+    for axis, size in enumerate(sizes):
+        if size < 0:
+            raise ValueError(
+                f"max_unpooling: output_size must contain non-negative spatial dimensions, but got output_size[{axis}]={size}"
+            )
+    return tuple(sizes)
+
+
+def _check_sizes(size: tuple[Any, ...], stride: tuple[Any, ...], padding: tuple[Any, ...], count: int) -> None:
+    """Raises what PyTorch's inner function, for images or volumes, says about its arguments."""
+    name = f"max_unpool{count}d"
+    given = [("output_size", size), *([("stride", stride), ("padding", padding)] if count == 3 else [])]
+    for position, (parameter, values) in enumerate(given, 3):
+        check_value(name, parameter, position, "Sequence[int]", values)
+    if len(size) != count:
+        axes = "three elements (depth, height, width)" if count == 3 else "two elements (height, width)"
+        raise RuntimeError(f"There should be exactly {axes} in output_size, but got {len(size)} elements.")
+    if count == 3 and min(stride) <= 0:
+        raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
 
 
 def _unpooled(
@@ -52,15 +75,18 @@ def _unpooled(
     output_size: IntOrInts | None,
     count: int,
 ) -> Tensor:
-    kernel = _as_tuple(kernel_size, count)
-    steps = kernel if stride is None else _as_tuple(stride, count)
-    size = _unpooled_size(input, kernel, steps, _as_tuple(padding, count), output_size)
+    kernel = _repeated(kernel_size, count)
+    steps = kernel if stride is None else _repeated(stride, count)
+    around = _repeated(padding, count)
+    size = _unpooled_size(input, kernel, steps, around, output_size)
+    # PyTorch unpools rows as images of width 1.
+    size = (*size, 1) if count == 1 else size
+    images = max(count, 2)
+    _check_sizes(size, steps, around, images)
+    size = tuple(map(int, size))
     if count > 1:
         return unpool.max_unpool(input, indices, size, f"MaxUnpool{count}DBackward0")
-    # PyTorch unpools rows as images of width 1.
-    x = input
-    at = indices
-    result = unpool.max_unpool(x.unsqueeze(-1), at.unsqueeze(-1), (*size, 1), "MaxUnpool2DBackward0")
+    result = unpool.max_unpool(input.unsqueeze(-1), indices.unsqueeze(-1), size, "MaxUnpool2DBackward0")
     return result.squeeze(-1)
 
 

@@ -11,6 +11,7 @@ from jax import Array
 
 from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike, Dtype, Layout, MemoryFormat
+from ..._core.fields import storage_of
 from ..._core.meta import on_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_host, from_value, records
@@ -423,6 +424,10 @@ def normal(
     if out is not None:
         refuse_overlap(Reading.SAME_PLACES, out, tensors)
     result = from_value(drawn(sampling.normal, _generator(generator), shape, kind.numpy, tensors[0]._aval.placement))
+    if out is not None and any(storage_of(t) is storage_of(out) for t in tensors):
+        # PyTorch draws into ``out`` and only then multiplies by ``std`` and adds ``mean``, which have changed by then.
+        with _no_grad():
+            return fill(out, result).mul_(std).add_(mean)  # pyright: ignore[reportAttributeAccessIssue]
     with _no_grad():
         result = result * std + mean
     if records(*tensors):

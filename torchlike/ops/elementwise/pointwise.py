@@ -12,6 +12,7 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
+from ..._core.tensor_meta import tensor_meta
 from ...dispatch.lowering import check_broadcast
 from ...dispatch.register import (
     Autocast,
@@ -28,6 +29,7 @@ from ...dispatch.register import (
     composite,
     op,
 )
+from ...engine.aval import Aval
 from ...numerics import complex_c99 as _c99
 from ...numerics.denormals import greater, less
 from ...numerics.exact_math import exact_quotient
@@ -402,23 +404,27 @@ def frac(input: Array) -> Array:
 # ---- mixtures
 
 
-def _same_dtype(input: object, end: object, weight: Dtype | float) -> None:
-    if isinstance(input, dtypes.dtype) and input.category < dtypes.FLOAT:  # the weight, a number, would make it a float
-        kernel = "lerp_kernel_tensor" if isinstance(weight, dtypes.dtype) else "lerp_kernel_scalar"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.scalar_name}'")
+def _check_mixture(input: Any, end: Any, weight: Any) -> None:
+    """Raises unless the tensors have one dtype; only a weight without dimensions may have another one, and is promoted."""
+    own_dtype = tensor_meta(input).dtype
     for name, argument in (("end", end), ("weight", weight)):
-        if isinstance(argument, dtypes.dtype) and isinstance(input, dtypes.dtype) and argument is not input:
-            raise RuntimeError(
-                f"expected dtype {dtypes.C_NAMES[input.name]} for `{name}` but got dtype {dtypes.C_NAMES[argument.name]}"
-            )
+        if isinstance(argument, Aval) and (argument.shape or name == "end"):
+            dtype = tensor_meta(argument).dtype
+            if dtype is not own_dtype:
+                raise RuntimeError(
+                    f"expected dtype {dtypes.C_NAMES[own_dtype.name]} for `{name}` but got dtype {dtypes.C_NAMES[dtype.name]}"
+                )
+    if isinstance(weight, Aval) and weight.shape and own_dtype.category < dtypes.FLOAT:
+        raise NotImplementedError(f"\"lerp_kernel_tensor\" not implemented for '{own_dtype.scalar_name}'")
 
 
 @op(
     promote=Promote.DEFAULT,
     accepts=Category.INEXACT,
     forms=Form.ELEMENTWISE,
-    validation=Validation(call=_same_dtype),
+    validation=Validation(shapes=_check_mixture),
     keep_float32=("weight",),
+    follow=("weight",),
     refuse="lerp_kernel_scalar",
     backward=lambda input, end, weight: "LerpBackward1" if is_tensor(weight) else "LerpBackward0",
     samples=[

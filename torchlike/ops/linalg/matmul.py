@@ -11,9 +11,11 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
+from ..._core.tensor_meta import tensor_meta
 from ...dispatch.overlap import Reading
-from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, alias, composite, op
+from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Validation, alias, composite, op
 from ...dispatch.type_names import type_name
+from ...engine.recorder import DynamicNumber
 from ...numerics.half_precision import in_float32
 from ...numerics.matmul_precision import precision
 from ...numerics.product import multiply
@@ -116,10 +118,10 @@ def _check_bmm(a: tuple[int, ...], b: tuple[int, ...]) -> None:
         )
 
 
-def _check_vectors(name: str, *vectors: Array) -> None:
+def _check_vectors(name: str, *vectors: Array | Aval) -> None:
     for number, vector in enumerate(vectors, 1):
-        if vector.ndim != 1:
-            raise RuntimeError(f"{name}: Expected 1-D argument vec{number}, but got {vector.ndim}-D")
+        if len(vector.shape) != 1:
+            raise RuntimeError(f"{name}: Expected 1-D argument vec{number}, but got {len(vector.shape)}-D")
 
 
 def _check_fits(existing: tuple[int, ...], target: tuple[int, ...]) -> None:
@@ -559,17 +561,30 @@ def _common(*arrays: Array) -> list[Array]:
     return [a.astype(kind.numpy) for a in arrays]
 
 
+def _check_addr(input: Aval, vec1: Aval, vec2: Aval, beta: object, alpha: object) -> None:
+    """Raises unless the shapes fit, and the factors are of the result's kind: bools for bools, ints for ints."""
+    _check_vectors("addr", vec1, vec2)
+    _check_fits(input.shape, vec1.shape + vec2.shape)
+    category = max(tensor_meta(aval).dtype.category for aval in (input, vec1, vec2))
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        kind = factor.kind if isinstance(factor, DynamicNumber) else type(factor)
+        if kind is bool and category != dtypes.BOOL:
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if kind in (float, complex) and category < dtypes.FLOAT:
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+
+
 @op(
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.ELEMENTWISE,
+    validation=Validation(shapes=_check_addr),
     samples=[Sample(shapes=((3, 4), (3,), (4,)))],
     autocast={"cuda": Autocast.LOWER},
     overlap=Reading.SAME_PLACES,
 )
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * outer(vec1, vec2)``."""
-    _check_vectors("addr", vec1, vec2)
     input, vec1, vec2 = _common(input, vec1, vec2)
     if input.dtype == bool:
         return (input | (vec1[:, None] & vec2)) if beta else vec1[:, None] & vec2

@@ -18,7 +18,6 @@ from ..._core.annotations import Dtype, IntOrInts
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.arguments import check_flags, check_value
-from ...dispatch.options import is_integer
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, alias, composite, op
 from ...dispatch.type_names import type_name
@@ -189,7 +188,7 @@ def linalg_matrix_norm(
 
 @composite(forms=Form.OUT)
 def linalg_norm(
-    A: Tensor, ord: object = None, dim: Any = None, keepdim: bool = False, *, dtype: Dtype | None = None
+    A: Tensor, ord: object = None, dim: IntOrInts | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Tensor:
     """The norm of vectors or matrices.
 
@@ -199,17 +198,17 @@ def linalg_norm(
     >>> torch.linalg.norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
-    if dim is not None:
-        dim = (dim,) if is_integer(dim) else tuple(dim)
-        if len(dim) not in (1, 2):
-            raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+    dims = dim if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if dims is not None:
+        if len(dims) not in (1, 2):
+            raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     elif ord is not None and A.dim() not in (1, 2):
         raise RuntimeError(
             f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D."
         )
-    if isinstance(ord, str) or (ord is not None and (len(dim) == 2 if dim is not None else A.dim() == 2)):
-        return linalg_matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
-    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+    if isinstance(ord, str) or (ord is not None and (len(dims) == 2 if dims is not None else A.dim() == 2)):
+        return linalg_matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
+    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
 
 
 @composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})

@@ -36,10 +36,11 @@ _scatter_flat.defvjp(_put_fwd, _put_bwd)
 
 
 def _outside(input: Array, indices: Array, output_size: tuple[int, ...], *others: object) -> tuple[object, object]:
-    if indices.size == 0:
+    size = math.prod(output_size)
+    if indices.size == 0 or size == 0:
         return np.bool_(False), 0
     flat = indices.reshape(-1)
-    wrong = (flat < 0) | (flat >= math.prod(output_size))
+    wrong = (flat < 0) | (flat >= size)
     return wrong.any(), flat[wrong.argmax()]
 
 
@@ -77,7 +78,15 @@ def max_unpool(input: Array, indices: Indices, output_size: Sequence[int], node_
             f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor with "
             f"shape: {list(indices.shape)}"
         )
+    empty = next((d for d in range(1, input.ndim) if not input.shape[d]), None)
+    if empty is not None:
+        raise RuntimeError(
+            f"{name}_forward_out_cpu(): Expected input to have non-zero size for non-batch dimensions, but got {list(input.shape)} with "
+            f"dimension {empty} being empty."
+        )
     lead = input.shape[: input.ndim - count]
+    if 0 in output_size:
+        return jnp.zeros((*lead, *output_size), input.dtype)
     rows, size = math.prod(lead), math.prod(output_size)
     flat, places = (a.reshape(rows, math.prod(input.shape[input.ndim - count :])) for a in (input, indices))
     return _scatter_flat(flat, places, jnp.zeros((rows, size), input.dtype)).reshape(*lead, *output_size)

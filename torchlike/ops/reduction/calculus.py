@@ -15,33 +15,37 @@ from ...dispatch.type_names import type_name
 from ..shape.joining import cat
 from ..shape.slicing import narrow
 
-_OVERLOADS = {
+_SIGNATURES = {
     "trapz": " * (Tensor y, *, float dx = 1, int dim = -1)\n * (Tensor y, Tensor x, *, int dim = -1)\n",
     "": " * (Tensor y, Tensor x, *, int dim = -1)\n * (Tensor y, *, Number dx = 1, int dim = -1)\n",
 }
+# What stands for an argument that is not given: PyTorch takes no None in its place.
+_ABSENT: Any = None
 
 
-def _spacing(name: str, dx: object) -> float:
-    """The distance between samples as a number: a tensor of no dimensions is read, and so leaves the dtype alone."""
+def _checked_spacing(name: str, x: object, dx: object) -> float:
+    """The distance between samples as a number: a tensor of no dimensions is read, and so leaves the dtype alone.
+
+    Raises:
+        TypeError: it is no number, or there are points as well. RuntimeError: it is not real.
+    """
+    if x is not None and not isinstance(x, Tensor):
+        raise misfit_error(name, "x", 2, f"must be Tensor, not {type_name(x)}")
+    if dx is None:
+        return 1.0
+    if x is not None:
+        raise misfit_error(name, "dx", None, "must be left out beside x")
     if isinstance(dx, Tensor) and not dx.dim() and not dx.requires_grad:
         dx = dx.item()
     kinds = (int, float, np.number, np.bool_) if name == "trapz" else (int, float, complex, np.number, np.bool_)
     if not isinstance(dx, kinds):
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got (Tensor, dx={type_name(dx)}), but expected one of:\n"
-            + _OVERLOADS.get(name, _OVERLOADS[""])
+            + _SIGNATURES.get(name, _SIGNATURES[""])
         )
     if name != "trapz" and isinstance(dx, (bool, complex)):
         raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     return float(dx)  # pyright: ignore[reportArgumentType]
-
-
-def _check_points(name: str, x: object, dx: object) -> None:
-    """Raises unless there are points, or a distance, or neither."""
-    if x is not None and not isinstance(x, Tensor):
-        raise misfit_error(name, "x", 2, f"must be Tensor, not {type_name(x)}")
-    if x is not None and dx is not None:
-        raise misfit_error(name, "dx", None, "must be left out beside x")
 
 
 def _halves(name: str, y: Tensor, x: Tensor | None, dim: int) -> Tensor:
@@ -64,8 +68,18 @@ def _halves(name: str, y: Tensor, x: Tensor | None, dim: int) -> Tensor:
     return sums * widths
 
 
+def _integral(y: Tensor, x: Tensor | None, distance: float, dim: int) -> Tensor:
+    if not y.dim():
+        raise IndexError(f"Dimension specified as {dim if x is None else 0} but tensor has no dimensions")
+    dim = wrap_dim(dim, y.dim())
+    if y.shape[dim] == 0:
+        return y.sum(dim) * 0.0 if x is None else y.new_zeros([n for d, n in enumerate(y.shape) if d != dim])
+    area = _halves("trapezoid", y, x, dim).sum(dim)
+    return area / 2.0 if x is not None else area * (distance / 2.0)
+
+
 @composite(forms=Form.FUNCTION)
-def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: object = None, dim: int = -1) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor = _ABSENT, *, dx: Tensor | complex = _ABSENT, dim: int = -1) -> Tensor:
     """The integral along a dimension by the trapezoidal rule.
 
     Args:
@@ -74,44 +88,30 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: object = None, dim: int
     >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
-    _check_points("trapezoid", x, dx)
-    dx = None if dx is None else _spacing("trapezoid", dx)
-    if not y.dim():
-        raise IndexError(f"Dimension specified as {dim if x is None else 0} but tensor has no dimensions")
-    dim = wrap_dim(dim, y.dim())
-    if y.shape[dim] == 0:
-        return (
-            (y.sum(dim) * 0.0)
-            if x is None or dx is not None
-            else y.new_zeros([n for d, n in enumerate(y.shape) if d != dim])
-        )
-    area = _halves("trapezoid", y, x, dim).sum(dim)
-    return area / 2.0 if x is not None else area * ((1.0 if dx is None else dx) / 2.0)
+    return _integral(y, x, _checked_spacing("trapezoid", x, dx), dim)
 
 
 @composite(forms=Form.FUNCTION)
-def trapz(y: Tensor, x: Tensor | None = None, *, dx: object = None, dim: int = -1) -> Tensor:
+def trapz(y: Tensor, x: Tensor = _ABSENT, *, dx: Tensor | float = _ABSENT, dim: int = -1) -> Tensor:
     """As ``trapezoid``."""
-    _check_points("trapz", x, dx)
-    return trapezoid(y, x, dx=None if dx is None else _spacing("trapz", dx), dim=dim)
+    return _integral(y, x, _checked_spacing("trapz", x, dx), dim)
 
 
 @composite(forms=Form.FUNCTION)
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: object = None, dim: int = -1) -> Tensor:
+def cumulative_trapezoid(y: Tensor, x: Tensor = _ABSENT, *, dx: Tensor | complex = _ABSENT, dim: int = -1) -> Tensor:
     """The integrals along a dimension up to each sample but the first, by the trapezoidal rule.
 
     >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor([1.5000, 4.0000])
     """
-    _check_points("cumulative_trapezoid", x, dx)
-    dx = None if dx is None else _spacing("cumulative_trapezoid", dx)
+    distance = _checked_spacing("cumulative_trapezoid", x, dx)
     if not y.dim():
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, y.dim())
     if y.shape[dim] == 0:
         return y.new_zeros(y.shape) * 0.0
     areas = _halves("cumulative_trapezoid", y, x, dim)
-    areas = areas / 2.0 if x is not None else areas * ((1.0 if dx is None else dx) / 2.0)
+    areas = areas / 2.0 if x is not None else areas * (distance / 2.0)
     return areas.cumsum(dim)
 
 

@@ -17,7 +17,7 @@ from ..._core import dtypes
 from ..._core.annotations import Dtype, IntOrInts
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
-from ...dispatch.arguments import check_value
+from ...dispatch.arguments import check_value, misfit_error
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
 from ...dispatch.overlap import Reading
@@ -390,11 +390,9 @@ def _three_forms(
         return FUNCTIONS[other_op](input, other)
     arguments = dict(zip(("dim", "keepdim"), args, strict=False)) | keywords
     if len(args) > 2 or not arguments.keys() <= {"dim", "keepdim"} or not is_integer(arguments.get("dim")):
-        types = ", ".join([*map(type_name, args), *(f"{k}={type_name(v)}" for k, v in keywords.items())])
-        raise TypeError(
-            f"{name}() received an invalid combination of arguments - got ({types}), but expected one of:\n * ()\n"
-            " * (Tensor other)\n * (int dim, bool keepdim = False)\n"
-        )
+        given = "dim" if args or "dim" in keywords else next(iter(keywords))
+        value = keywords[given] if given in keywords else next(iter(args))
+        raise misfit_error(name, given, 2 if args else None, f"must be int, not {type_name(value)}")
     check_value(name, "keepdim", None if "keepdim" in keywords else 2, "bool", arguments.get("keepdim", False))
     return along(input, int(arguments["dim"]), arguments.get("keepdim", False))
 
@@ -549,26 +547,38 @@ def _spread(
     name: str,
     compute: Callable[..., object],
     input: object,
-    dim: object,
-    args: tuple[object, ...],
+    args: tuple[Any, ...],
     named: dict[str, Any],
 ) -> Any:
     """``f(x, unbiased)``, ``f(x, dim, unbiased, keepdim)`` and ``f(x, dim, correction=, keepdim=)``."""
     named = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in named.items()}
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
-    dim = named.pop("dim", dim)
-    if isinstance(dim, bool):  # the old form that has the correction alone
-        named["unbiased"], dim = dim, None
-    named |= dict(zip(("unbiased", "keepdim"), args, strict=False))
-    wrong = next((k for k in named if k not in ("unbiased", "keepdim", "correction")), None)
-    if wrong is not None or len(args) > 2:
-        raise TypeError(f"{name}() got an unexpected keyword argument '{wrong}'")
-    for flag in ("unbiased", "keepdim"):
-        check_value(name, flag, None, "bool", named.get(flag, False))
-    correction = named.get("correction")
+    if len(args) == 1 and isinstance(args[0], bool) and not named:
+        named, args = {"unbiased": args[0]}, ()
+    positional = dict(zip(("dim", "unbiased", "keepdim"), args, strict=False))
+    for key, value in (*positional.items(), *named.items()):
+        words = f"must be of another type, not {type_name(value)}"  # which ``invalid_combination`` replaces
+        known = key in ("dim", "unbiased", "keepdim", "correction") and not (key in named and key in positional)
+        if not known or (key == "dim" and isinstance(value, (bool, float, str))):
+            raise misfit_error(name, key, None, words)
+        if key == "correction" and not isinstance(
+            value, (int, float, complex, np.number, np.bool_, Tensor, type(None))
+        ):
+            raise misfit_error(name, key, None, words)
+        if key in ("unbiased", "keepdim"):
+            check_value(name, key, None, "bool", value)
+    given = positional | named
+    alone = "unbiased" in given and "dim" not in given  # the old form, which has the flag alone
+    if len(args) > 3 or (alone and len(given) > 1) or {"unbiased", "correction"} <= given.keys():
+        raise misfit_error(name, "unbiased", None, "must be left out")
+    correction, dim = given.get("correction"), given.get("dim")
     if correction is None:
-        correction = 1 if named.get("unbiased", True) else 0
+        correction = 1 if given.get("unbiased", True) else 0
+    elif isinstance(correction, complex):
+        if correction.imag:
+            raise RuntimeError("value cannot be converted to type double without overflow")
+        correction = correction.real
     dim = tuple(dim) if isinstance(dim, (list, tuple)) else dim
     if input.dtype.category >= dtypes.FLOAT:
         count = math.prod(input.shape[d] for d in dims_of(dim, input.dim(), name))
@@ -579,11 +589,11 @@ def _spread(
                 UserWarning,
                 stacklevel=4,
             )
-    return compute(input, dim, correction, bool(named.get("keepdim", False)))
+    return compute(input, dim, correction, given.get("keepdim", False))
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
-def std(input: Tensor, dim: Any = None, *args: object, **kwargs: object) -> Tensor:
+def std(input: Tensor, *args: object, **kwargs: object) -> Tensor:
     """The standard deviation ``sqrt(sum((x - mean)**2) / (n - correction))`` of all elements, or along dimensions.
 
     Args:
@@ -594,37 +604,37 @@ def std(input: Tensor, dim: Any = None, *args: object, **kwargs: object) -> Tens
     >>> torch.tensor([1.0, 2.0, 3.0]).std()
     tensor(1.)
     """
-    return _spread("std", _std, input, dim, args, kwargs)
+    return _spread("std", _std, input, args, kwargs)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
-def var(input: Tensor, dim: Any = None, *args: object, **kwargs: object) -> Tensor:
+def var(input: Tensor, *args: object, **kwargs: object) -> Tensor:
     """The variance ``sum((x - mean)**2) / (n - correction)`` of all elements, or along dimensions; arguments as of ``std``.
 
     >>> torch.tensor([1.0, 2.0, 3.0]).var(correction=0)
     tensor(0.6667)
     """
-    return _spread("var", _var, input, dim, args, kwargs)
+    return _spread("var", _var, input, args, kwargs)
 
 
 @composite(forms=Form.FUNCTION)
-def std_mean(input: Tensor, dim: Any = None, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
+def std_mean(input: Tensor, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean; arguments as of ``std``.
 
     >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """
-    return _spread("std_mean", _std_mean, input, dim, args, kwargs)
+    return _spread("std_mean", _std_mean, input, args, kwargs)
 
 
 @composite(forms=Form.FUNCTION)
-def var_mean(input: Tensor, dim: Any = None, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
+def var_mean(input: Tensor, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
     """The variance and the mean; arguments as of ``std``.
 
     >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """
-    return _spread("var_mean", _var_mean, input, dim, args, kwargs)
+    return _spread("var_mean", _var_mean, input, args, kwargs)
 
 
 @op(
@@ -725,16 +735,15 @@ def _order(ord: float) -> str:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cuda": Autocast.FLOAT32})
-def norm(
-    input: Tensor, p: object = "fro", dim: IntOrInts | None = None, keepdim: bool = False, dtype: object = None
-) -> Tensor:
+def norm(input: Tensor, p: object = "fro", dim: Any = None, keepdim: bool = False, dtype: object = None) -> Tensor:
     """The norm of all elements taken as a vector, or along dimensions. ``p``: a number, inf, "fro" (as 2) or "nuc".
 
     >>> torch.tensor([3.0, 4.0]).norm()
     tensor(5.)
     """
-    if isinstance(dim, list):
-        dim = tuple(dim)
+    if isinstance(dim, (list, bool)):
+        dim = tuple(dim) if isinstance(dim, list) else (dim,)
+    check_value("linalg_vector_norm", "dim", 3, "IntOrInts | None", dim)
     if p is None or p == "fro":
         p = 2
     if p == "nuc":

@@ -17,7 +17,6 @@ from ..._core.fields import (
     count_write,
     is_whole_storage,
     move_to_storage,
-    node_of,
     rebase,
     root_of,
     storage_of,
@@ -31,9 +30,11 @@ from ..._core.strided import Strided, contiguous_strides
 from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
 from ...dispatch.apply import without_derivative
+from ...dispatch.arguments import misfit_error
 from ...dispatch.inplace import check_writable
-from ...dispatch.options import Resizing
+from ...dispatch.options import Resizing, check_grows
 from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
+from ...dispatch.type_names import type_name
 from .complex_numbers import conj_view, is_conj, is_neg, neg_view, view_as_real
 from .reshape import copy_as_shape, view_as_shape
 from .slicing import window
@@ -276,6 +277,7 @@ def _resized(self: Tensor, size: tuple[int, ...]) -> Tensor:
     with _without_grad():
         count, offset, before = int(np.prod(size, dtype=np.int64)), self.storage_offset(), _memory(self).numel()
         if offset + count > before:
+            check_grows(self, offset + count)
             if before and _is_shared(self):
                 raise NotImplementedError(
                     f"torchlike does not support resize_ to {list(size)}, which needs {offset + count} elements of memory, since other "
@@ -357,8 +359,7 @@ def set_(
     stride: Sequence[int] | None = None,
 ) -> Tensor:
     """Makes this tensor share the memory of another one, or a storage, from then on with its shape, or the one given."""
-    if self.requires_grad and node_of(self) is None and modes.grad_enabled:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    check_writable(self)
     if is_sparse(self) or is_sparse(source):
         raise unsupported("set_", (self, source))
     if source is None:
@@ -376,7 +377,7 @@ def set_(
         with _without_grad():
             source = in_elements_of(source, self.dtype)
     elif not isinstance(source, Tensor):
-        raise TypeError(f"set_() takes a tensor or a storage; {type(source).__name__} is not supported yet")
+        raise misfit_error("set_", "source", 1, f"must be Tensor, not {type_name(source)}")
     if source.dtype is not self.dtype:
         raise RuntimeError(
             f"Could not set tensor of type {dtypes.C_NAMES[source.dtype.name]} to a tensor of type {dtypes.C_NAMES[self.dtype.name]}"
