@@ -75,6 +75,15 @@ CALLS = {
         t(?) & 1; t(?) | t(?); t(?) == t(?); t(?) != 3; t(?).sum(); t(?).prod(); t(?).cumsum(0); t(?).sort(); t(?).float(); t(?).sqrt()
         t(?)[1:]; t(?)[i]; t(?)[t(?) == 3]; t(?).fill_(3); t(?).tolist(); repr(t(?)); torch.cat([t(?), t(?)]); t(?).unique(); t(?).clone()
         torch.where(t(?) == 3, t(?), t(?)); t(?).equal(t(?)); t(?).any(); t(?).view(torch.int8); t(?) + t(?).float(); t(?).repeat(2)
+        t(?).flip(0); t(?)[None].flip(0); t(?)[None].flip(1); t(?)[:, None].flip(0); t(?)[:1].flip(0); t(?)[None].fliplr()
+        t(?).clone().roll(1)
+        torch.arange(3, dtype=?); torch.arange(0, dtype=?); torch.arange(3, out=t(?)); torch.range(1, 3, dtype=?); torch.eye(2, dtype=?)
+        torch.eye(0, dtype=?); torch.eye(2, out=t(?)); torch.linspace(0, 3, 4, dtype=?); torch.linspace(0, 3, 1, dtype=?)
+        torch.linspace(0, 3, 0, dtype=?); torch.logspace(0, 3, 4, dtype=?); torch.logspace(0, 3, 1, dtype=?)
+        torch.linspace(0, 3, 3, out=t(?))
+        t(?).bincount(); t(?)[:0].bincount(); t(?).bincount(t(?).float()); t(?).long().bincount(t(?)); torch.searchsorted(t(?), t(?))
+        torch.searchsorted(t(?), 2); torch.searchsorted(t(?), t(?)[:0]); torch.searchsorted(t(?), i); torch.searchsorted(i[0], t(?))
+        torch.bucketize(t(?), t(?)); torch.bucketize(2, t(?)); t(?).nonzero(); torch.nonzero(t(?), as_tuple=True); torch.argwhere(t(?))
     """,
     "": """
         torch.linalg.norm(x, 'nuc', dim=()); torch.linalg.norm(x, 'fro', dim=1); torch.linalg.norm(x, 'bad'); torch.linalg.norm(x, ord=1j)

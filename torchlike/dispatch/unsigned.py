@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from .._core import dtypes
 
-__all__ = ["REFUSING", "WIDE_UNSIGNED"]
+__all__ = ["REFUSING", "WIDE_UNSIGNED", "refuse_wide_unsigned"]
 
 WIDE_UNSIGNED = frozenset({dtypes.uint16, dtypes.uint32, dtypes.uint64})
+
+
+def refuse_wide_unsigned(kernel: str, dtype: dtypes.dtype) -> None:
+    """Raises PyTorch's error, which names its kernel, if the dtype is one of these."""
+    if dtype in WIDE_UNSIGNED:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
 
 
 def _kernels(text: str) -> dict[str, str]:

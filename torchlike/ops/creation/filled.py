@@ -19,6 +19,7 @@ from ..._core.tensor import Tensor, alias
 from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
 from ...dispatch.register import Category, Form, Number, Promote, composite, op
 from ...dispatch.type_names import type_name
+from ...dispatch.unsigned import refuse_wide_unsigned
 from ...numerics.exact_math import exact_quotient
 from ...numerics.numbers import number_for
 from ..shape.reshape import permute
@@ -588,6 +589,7 @@ def _checked_arange(kernel: str, start: Any, end: Any, step: Any, dtype: dtypes.
     """The numbers from ``start`` to ``end``, which "range_cpu" includes; PyTorch's errors for what is no range."""
     if dtype.category not in (dtypes.INTEGER, dtypes.FLOAT):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
+    refuse_wide_unsigned(kernel, dtype)
     if any(isinstance(n, complex) for n in (start, end, step)):
         raise RuntimeError("value cannot be converted to type double without overflow")
     inclusive, integer = kernel == "range_cpu", dtype.category == dtypes.INTEGER
@@ -674,6 +676,8 @@ def _spacing(
             )
     if kind.category == dtypes.BOOL:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    if steps > 1:  # less is done without a kernel
+        refuse_wide_unsigned(f"{name}_cpu", kind)
     return number_for(start, kind), number_for(end, kind), kind
 
 
@@ -774,5 +778,6 @@ def eye(
         if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     kind = out.dtype if out is not None and dtype is None else dtype_of("eye", dtype)
+    refuse_wide_unsigned("eye", kind)
     result = identity(int(n), int(n if m is None else m), kind, placement_of(device, layout))
     return require_grad(result if out is None else fill(out, result), requires_grad)

@@ -20,6 +20,7 @@ from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
+from ...dispatch.unsigned import refuse_wide_unsigned
 from ...engine.interpreter import for_numpy
 from ...engine.value import Value
 from ..shape.joining import stack
@@ -168,6 +169,9 @@ def flip(input: Array, dims: Dims) -> Array:
     for d in wrapped:
         if wrapped.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    innermost = next((d for d in reversed(range(input.ndim)) if input.shape[d] > 1), None)
+    if innermost in wrapped:  # PyTorch copies whole rows otherwise, for which it has kernels
+        refuse_wide_unsigned("flip_cpu", dtypes.from_numpy_dtype(input.dtype))
     return jnp.flip(input, wrapped) if wrapped and input.ndim else jnp.copy(input)
 
 

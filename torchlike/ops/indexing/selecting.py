@@ -15,6 +15,7 @@ from ..._core.tensor import Tensor, from_value, wrap_dim
 from ...dispatch.apply import without_derivative
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
+from ...dispatch.unsigned import refuse_wide_unsigned
 from ...engine.value import Value
 from ...numerics.denormals import order
 from ...numerics.exact_math import exact_quotient
@@ -108,6 +109,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
             [1, 0]])
     """
     refuse_meta(input, "nonzero")
+    refuse_wide_unsigned("nonzero_count_cpu", input.dtype)
     array = input._array()
     if as_tuple:
         return tuple(_host(column, input) for column in np.nonzero(np.atleast_1d(array)))
@@ -196,6 +198,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     if input.dtype.category != dtypes.INTEGER:
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_name}'")
+    refuse_wide_unsigned("bincount_cpu", input.dtype)
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     refuse_meta(input, "bincount")
@@ -300,6 +303,7 @@ def bucketize(input: object, boundaries: Tensor, *, out_int32: bool = False, rig
     """
     if boundaries.dim() != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
+    refuse_wide_unsigned("searchsorted_out_cpu", boundaries.dtype)
     return search(boundaries, _as_tensor(input, boundaries), right, out_int32)
 
 
@@ -348,6 +352,8 @@ def searchsorted(
                 f"{list(sorted_sequence.shape)}and got sorter tensor {list(sorter.shape)}"
             )
         sorted_sequence = sorted_sequence.gather(-1, sorter)  # pyright: ignore[reportAttributeAccessIssue]
+    if values.numel() and (not isinstance(input, Tensor) or input.dtype is sorted_sequence.dtype):
+        refuse_wide_unsigned("searchsorted_out_cpu", sorted_sequence.dtype)
     return search(sorted_sequence, values, right or side == "right", out_int32)
 
 
