@@ -1,4 +1,4 @@
-"""Records PyTorch's modules, and of what kind each name in them is, into torchlike/_alias/pytorch_modules.json.
+"""Records PyTorch's modules, and of what kind each name in them is, into torchlike/_alias/pytorch_modules.json.xz.
 
 `python -m tests.golden.record_modules`, with PyTorch installed. Under `python -m torchlike`, stand-ins take the place of names that
 PyTorch has and torchlike lacks. The kinds recorded here decide what they do; see `torchlike/_alias/stand_ins.py`.
@@ -13,6 +13,7 @@ import importlib
 import inspect
 import io
 import json
+import lzma
 import os
 import pkgutil
 import signal
@@ -28,7 +29,7 @@ from typing import Any
 
 import torch
 
-FILE = Path(__file__).parents[2] / "torchlike" / "_alias" / "pytorch_modules.json"
+FILE = Path(__file__).parents[2] / "torchlike" / "_alias" / "pytorch_modules.json.xz"
 # Of these only the names of modules are recorded: PyTorch's own tests, its compiler, and modules that no program imports from.
 CLOSED = (
     "torch._decomp", "torch._dynamo.polyfills", "torch._dynamo.repro", "torch._dynamo.variables", "torch._export.db",
@@ -242,5 +243,6 @@ if __name__ == "__main__":
     os.chdir(tempfile.mkdtemp())  # some modules write files where they are imported
     found = everything()
     lines = (f"{json.dumps(name)}: {json.dumps(kinds, separators=(',', ':'))}" for name, kinds in found.items())
-    FILE.write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
+    text = "{" + ",\n".join(lines) + "}\n"
+    FILE.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
     print(f"{len(found)} modules, {FILE.stat().st_size} bytes")

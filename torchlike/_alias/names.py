@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ __all__ = ["exports", "is_module", "kinds", "listed"]
 
 @cache
 def _recorded() -> dict[str, dict[str, Any]]:
-    return json.loads(Path(__file__).with_name("pytorch_modules.json").read_text("utf-8"))
+    return json.loads(lzma.decompress(Path(__file__).with_name("pytorch_modules.json.xz").read_bytes()))
 
 
 def is_module(name: str) -> bool:
