@@ -64,6 +64,10 @@ LATER: dict[str, frozenset[str]] = {
             "xpu",
         }
     ),
+    "torchlike.ao": frozenset({"nn", "quantization"}),
+    "torchlike.ao.nn": frozenset({"intrinsic", "qat", "quantized"}),
+    "torchlike.ao.nn.intrinsic": frozenset({"qat", "quantized"}),
+    "torchlike.ao.nn.quantized": frozenset({"dynamic"}),
     "torchlike.cuda": frozenset({"graphs", "nccl", "nvtx", "profiler"}),
     "torchlike.utils": frozenset({"_foreach_utils", "_triton", "_python_dispatch", "collect_env", "dlpack"}),
     "torchlike.utils.data": frozenset({"_utils", "datapipes"}),
@@ -112,6 +116,7 @@ DEFINED_IN: dict[str, dict[str, str]] = {
     "torchlike.autograd": dict.fromkeys(
         ("is_multithreading_enabled", "set_multithreading_enabled"), "autograd.grad_mode"
     ),
+    "torchlike.nn": dict.fromkeys(("intrinsic", "qat", "quantized"), "ao._older_names"),
     "torchlike.nn.functional": dict.fromkeys(
         ("handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"),
         "overrides",

@@ -204,34 +204,35 @@ def check_every_address_leads_back() -> None:
 
 
 def check_stand_ins() -> None:
-    """Names that PyTorch has and torchlike lacks, such as most of quantization."""
+    """Names that PyTorch has and torchlike lacks, such as quantization by graphs."""
     from torch.ao import quantization
     from torch.ao.quantization import QConfigMapping
-    from torch.ao.quantization.stubs import QuantWrapper
+    from torch.ao.quantization.backend_config import BackendConfig
+    from torch.ao.quantization.quantize_fx import convert_fx
     from torch.ao.quantization.utils import is_per_tensor
 
-    class Wrapper(QuantWrapper):
+    class Wrapper(BackendConfig):
         """A class derived from a stand-in."""
 
-        def forward(self, x: QuantWrapper) -> QuantWrapper | None:
+        def forward(self, x: BackendConfig) -> BackendConfig | None:
             return None
 
-    assert isinstance(QuantWrapper, type) and not isinstance(3, QuantWrapper) and issubclass(Wrapper, QuantWrapper)
-    assert Wrapper.forward.__annotations__["x"] is QuantWrapper
+    assert isinstance(BackendConfig, type) and not isinstance(3, BackendConfig) and issubclass(Wrapper, BackendConfig)
+    assert Wrapper.forward.__annotations__["x"] is BackendConfig
     assert is_per_tensor(3) is False
     assert quantization.QConfigMapping is importlib.import_module("torch.ao.quantization").QConfigMapping
     for use in (
         lambda: Wrapper(1),
-        lambda: QuantWrapper(),
+        lambda: BackendConfig(),
         lambda: QConfigMapping(1, 2),
-        lambda: quantization.convert("me"),
+        lambda: convert_fx("me"),
     ):
         error = raised(use)
         assert type(error) is NotImplementedError
         line = use.__code__.co_firstlineno
         assert f"docs/coverage.md says what is there). It was used in {__file__}, line {line}" in str(error), error
-    error = raised(lambda: quantization.convert("me"))
-    assert str(error).startswith("torch.ao.quantization") and "convert: PyTorch 2.13.0 has it, " in str(error)
+    error = raised(lambda: convert_fx("me"))
+    assert str(error).startswith("torch.ao.quantization") and "convert_fx: PyTorch 2.13.0 has it, " in str(error)
 
 
 def check_stand_ins_of_other_kinds() -> None:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tests._core import dtype_tables, overriding, printed
-from tests.ao import quantized
+from tests.ao import quantized, static
 from tests.dispatch import flags
 from tests.distributed import rows as processes
 from tests.distributions import lines as distribution_lines, rows as distributions
@@ -136,6 +136,7 @@ TABLES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "printing": lambda torch: {"cases": list(printed.rows(torch))},
     "programs": blocks.everything,
     "quantization": quantized.everything,
+    "static_quantization": static.everything,
     "rng": draws.everything,
     "scripts": whole_scripts.everything,
     "sequences": sequence_arrays,

@@ -1,4 +1,4 @@
-"""torch.backends.quantized: engines that multiply quantised integers. torchlike has none."""
+"""torch.backends.quantized: engines that multiply quantised integers. All names stand for one arithmetic, FBGEMM's without overflow."""
 
-engine = "none"
-supported_engines = ["none"]
+engine = "x86"
+supported_engines = ["qnnpack", "onednn", "x86", "fbgemm"]

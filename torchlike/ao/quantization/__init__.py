@@ -1,9 +1,25 @@
-"""torch.ao.quantization: observers, fake quantization, and models whose linear layers compute with integers."""
+"""torch.ao.quantization: observers, fake quantization, and models that compute with integers."""
 
-from . import fake_quantize, observer, qconfig
+from . import (
+    fake_quantize,
+    fuse_modules as _fusing,
+    fuser_method_mappings,
+    observer,
+    qconfig,
+    quantization_mappings,
+    quantize as _quantize,
+    stubs,
+)
 from .fake_quantize import *
+from .fuse_modules import fuse_modules as fuse_modules, fuse_modules_qat as fuse_modules_qat
+from .fuser_method_mappings import *
 from .observer import *
 from .qconfig import *
-from .quantize import quantize_dynamic as quantize_dynamic
+from .quantization_mappings import *
+from .quantize import *
+from .stubs import *
 
-__all__ = ["quantize_dynamic", *fake_quantize.__all__, *observer.__all__, *qconfig.__all__]
+__all__ = [
+    *fake_quantize.__all__, *fuser_method_mappings.__all__, "fuse_modules", "fuse_modules_qat", *observer.__all__, *qconfig.__all__,
+    *quantization_mappings.__all__, *_quantize.__all__, *stubs.__all__,
+]  # fmt: skip

@@ -11,9 +11,23 @@ from ...nn.modules.linear import Linear
 from ...nn.modules.module import Module
 from ...nn.modules.rnn import GRU, LSTM, GRUCell, LSTMCell, RNNCell
 from ..nn.quantized.dynamic.modules.linear import Linear as DynamicLinear
+from ._static import (
+    add_quant_dequant as add_quant_dequant,
+    convert as convert,
+    default_eval_fn as default_eval_fn,
+    prepare as prepare,
+    prepare_qat as prepare_qat,
+    propagate_qconfig_ as propagate_qconfig_,
+    quantize as quantize,
+    quantize_qat as quantize_qat,
+    swap_module as swap_module,
+)
 from .qconfig import QConfig, default_dynamic_qconfig
 
-__all__ = ["quantize_dynamic"]
+__all__ = [
+    "add_quant_dequant", "convert", "default_eval_fn", "prepare", "prepare_qat", "propagate_qconfig_", "quantize", "quantize_dynamic",
+    "quantize_qat", "swap_module",
+]  # fmt: skip
 
 _RECURRENT = {LSTM, GRU, LSTMCell, RNNCell, GRUCell}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import jax.numpy as jnp
@@ -54,8 +54,53 @@ _ASKING = frozenset(
 )
 _KEEPING = frozenset({"clone", "detach", "contiguous", "cpu"})
 _MOVING = frozenset(
-    {"view", "reshape", "t", "transpose", "permute", "__getitem__", "unsqueeze", "squeeze", "flatten", "select"}
+    {
+        *(
+            "view",
+            "reshape",
+            "t",
+            "transpose",
+            "permute",
+            "__getitem__",
+            "unsqueeze",
+            "squeeze",
+            "flatten",
+            "select",
+            "expand",
+        ),
+        *(
+            "expand_as",
+            "swapaxes",
+            "swapdims",
+            "movedim",
+            "moveaxis",
+            "narrow",
+            "unbind",
+            "split",
+            "chunk",
+            "repeat",
+            "flip",
+        ),
+        *("pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "unflatten", "view_as", "reshape_as", "index_select"),
+    }
 )
+# What gives elements that lie between those of its input: computed with integers less the zero point, so that halves are seen.
+_POOLING = frozenset(
+    {
+        *("max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d"),
+        *("adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "mean"),
+        *("interpolate", "upsample", "upsample_nearest", "upsample_bilinear"),
+    }
+)
+# What is computed with the values, and keeps scale and zero point.
+_KEEPING_SCALE = frozenset(
+    {
+        *("relu", "relu6", "hardtanh", "clamp", "clamp_min", "clamp_max", "leaky_relu", "cat", "concat", "concatenate"),
+        *("stack", "pad", "constant_pad_nd"),
+    }
+)
+# What has outputs of a known range: the scale, and the zero point for quint8.
+_OF_KNOWN_RANGE = {"sigmoid": (1 / 256, 0), "hardsigmoid": (1 / 256, 0), "tanh": (2 / 256, 128)}
 _COMPARING = frozenset(
     {"eq", "ne", "lt", "le", "gt", "ge", "equal", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 )
@@ -105,7 +150,10 @@ class QuantizedTensor(Tensor):
         if name == "__get__":
             name = func.__self__.fget.__name__
         own: Any = next(
-            argument for argument in (*args, *(kwargs or {}).values()) if isinstance(argument, QuantizedTensor)
+            tensor
+            for argument in (*args, *(kwargs or {}).values())
+            for tensor in (argument if isinstance(argument, (list, tuple)) else (argument,))
+            if isinstance(tensor, QuantizedTensor)
         )
         with DisableTorchFunctionSubclass():
             return _answer(own, name, func, args, kwargs or {})
@@ -121,12 +169,51 @@ def _answer(own: Any, name: str, func: Any, args: Any, kwargs: Any) -> Any:
     one_scale = own._axis is None
     casts = any(isinstance(arg, dtypes.dtype) for arg in (*args, *kwargs.values()))
     if name in _KEEPING or (name in _MOVING and one_scale) or (name == "to" and not casts):
-        return _over(func(*args, **kwargs), own)
-    if name == "relu" and one_scale:
-        return _over(int_repr(own).clamp(min=own._zero_point), own)
+        return _over_each(func(*args, **kwargs), own)
+    if one_scale and name.removesuffix("_") in _KEEPING_SCALE | _POOLING | _OF_KNOWN_RANGE.keys():
+        return _computed(own, name, func, args, kwargs)
+    if name == "dropout" and not kwargs.get("training", args[2] if len(args) > 2 else True):
+        return own
     if name in ("max", "min") and len(args) == 1 and not kwargs and one_scale:
         return _over(func(int_repr(own)), own)
     return _refuse(name)
+
+
+def _computed(own: QuantizedTensor, name: str, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A function of one scale's tensors, by way of floats; in place where the function is."""
+    scale, zero_point, dtype = own._scale, own._zero_point, own.dtype
+    in_place = kwargs.get("inplace") is True or name.endswith("_")
+    kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
+    if name in _POOLING:
+        floats = (int_repr(own).to(dtypes.int32) - zero_point).to(dtypes.float32)
+        integers = _quantized_by_one(func(floats, *args[1:], **kwargs), 1.0, zero_point, dtype)
+        return quantized(int_repr(integers), dtype, scale, zero_point)
+    if name in _OF_KNOWN_RANGE:
+        scale, zero_point = _OF_KNOWN_RANGE[name]
+        zero_point -= 128 if dtype is dtypes.qint8 else 0
+    if name.removesuffix("_") == "leaky_relu":
+        result = quantized_as(func(exact_values(own), *args[1:], **kwargs), scale, zero_point, dtype)
+        return _written(own, result) if in_place else result
+    result = func(*(_values(argument) for argument in args), **{key: _values(value) for key, value in kwargs.items()})
+    result = _quantized_by_one(result, scale, zero_point, dtype)
+    return _written(own, result) if in_place else result
+
+
+def _written(own: QuantizedTensor, result: QuantizedTensor) -> QuantizedTensor:
+    int_repr(own).copy_(int_repr(result))
+    return own
+
+
+def _values(argument: Any) -> Any:
+    if isinstance(argument, QuantizedTensor):
+        return dequantize(argument)
+    return [*map(_values, argument)] if isinstance(argument, (list, tuple)) else argument
+
+
+def _over_each(integers: Tensor | Sequence[Tensor], like: QuantizedTensor) -> Any:
+    if isinstance(integers, Tensor):
+        return _over(integers, like)
+    return tuple(_over(part, like) for part in integers)
 
 
 def _refuse(name: str, backend: str = "QuantizedCPU") -> NoReturn:
@@ -306,6 +393,70 @@ def choose_parameters(lowest: float, highest: float, low: int, high: int) -> tup
     error_low, error_high = abs(low) + abs(lowest / scale), abs(high) + abs(highest / scale)
     first = from_low if error_low < error_high else from_high
     return scale, low if first < low else high if first > high else round(first)
+
+
+# ---- what kernels make of integers and of floats
+
+_LIMITS = (-(2.0**31), 2.0**31 - 128)  # which float32 holds, and int32 too
+
+
+@op(
+    name="_requantize",
+    promote=Promote.NONE,
+    accepts=Category.REAL,
+    forms=Form.NONE,
+    differentiable=False,
+    samples=[],
+)
+def _rescaled(input: Array, bias: Indices, multiplier: Indices, zero_point: Indices, low: int, high: int) -> Array:
+    # Each step is rounded by itself, as PyTorch's kernels do it: the barriers keep XLA from making one operation of two.
+    scaled = lax.optimization_barrier(input.astype(jnp.float32) + bias) * multiplier
+    number = jnp.clip(jnp.round(scaled), *_LIMITS).astype(jnp.int64) + zero_point
+    kind = jnp.uint8 if low >= 0 and high <= 255 else jnp.int8 if high <= 127 else jnp.int32
+    return jnp.clip(number, low, high).astype(kind)
+
+
+def requantized(
+    sums: Tensor,
+    multiplier: Tensor,
+    scale: float,
+    zero_point: int,
+    dtype: dtypes.dtype,
+    *,
+    bias: Tensor | None = None,
+    least: int | None = None,
+    greatest: int | None = None,
+) -> QuantizedTensor:
+    """A quantized tensor of ``(sums + bias) * multiplier``, rounded, and then moved by the zero point.
+
+    Args:
+        least, greatest: bounds of the integers within the dtype's range.
+    """
+    low, high = RANGES[dtype]
+    integers = _rescaled(
+        sums,
+        sums.new_tensor(0.0, dtype=dtypes.float32) if bias is None else bias,
+        multiplier,
+        sums.new_tensor(zero_point, dtype=dtypes.int64),
+        low,
+        high,
+    )
+    if least is not None or greatest is not None:
+        integers = integers.clamp(min=least, max=greatest)
+    return quantized(integers, dtype, scale, zero_point)
+
+
+def exact_values(x: QuantizedTensor) -> Tensor:
+    """The values as PyTorch's vectorized kernels read them: product and sum are rounded once, so 0 may be a little beside 0."""
+    scale = jnp.float32(x._scale).item()
+    shift = jnp.float32(jnp.float32(-x._zero_point) * jnp.float32(scale)).item()
+    return (int_repr(x).to(dtypes.float64) * scale + shift).to(dtypes.float32)
+
+
+def quantized_as(values: Tensor, scale: float, zero_point: int, dtype: dtypes.dtype) -> QuantizedTensor:
+    """Floats quantized as PyTorch's vectorized kernels do it: rounded, and then moved by the zero point."""
+    inverse = (jnp.float32(1) / jnp.float32(scale)).item()
+    return requantized(values, values.new_tensor(inverse, dtype=dtypes.float32), scale, zero_point, dtype)
 
 
 # ---- what a quantized tensor is asked for

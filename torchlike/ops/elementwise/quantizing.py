@@ -12,7 +12,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.meta import on_meta
 from ..._core.tensor import Tensor, wrap_dim
-from ...dispatch.register import Category, Form, Indices, Promote, composite, op
+from ...dispatch.register import Category, Form, Indices, Promote, Saves, composite, op
 
 _PER_TENSOR = "FakeQuantizePerTensorAffineCachemaskBackward0"
 _PER_TENSOR_OF_TENSORS = "FakeQuantizePerTensorAffineCachemaskTensorQparamsBackward0"
@@ -46,6 +46,7 @@ def _rounded_derivative(low: int, high: int, primals: Any, tangents: Any) -> tup
     forms=Form.NONE,
     backward=lambda *args: args[-1],
     refuse="fake_quantize_tensor_cachemask_kernel_type_handling",
+    saves=Saves.NOTHING,  # but a mask
     samples=[],
 )
 def fake_quantized(

@@ -6,39 +6,17 @@ from typing import Any
 
 from ...... import ops
 from ......_core import dtypes
-from ......_core.layouts import per_channel_affine, per_channel_symmetric, per_tensor_affine, per_tensor_symmetric
+from ......_core.layouts import per_tensor_affine
 from ......_core.tensor import Tensor
 from ......nn.modules.linear import Linear as FloatLinear
 from ......nn.modules.module import Module
 from ......ops.creation.quantized import choose_parameters
+from ...modules.linear import LinearPackedParams
+from ...modules.utils import quantize_weight
 
 __all__ = ["Linear"]
 
 _HIGHEST = 127  # one bit less than there are, so that PyTorch's sums of two products fit 16 bits
-
-
-class LinearPackedParams(Module):
-    """The quantized weight and the bias of a layer."""
-
-    _version = 3  # of the keys in a file, as PyTorch counts
-
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        super().__init__()
-        self.dtype = dtypes.qint8
-        self._packed_params = (weight, bias)
-
-    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination[f"{prefix}dtype"] = self.dtype
-        destination[f"{prefix}_packed_params"] = self._packed_params
-
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
-        self.dtype = state_dict.pop(f"{prefix}dtype")
-        self._packed_params = state_dict.pop(f"{prefix}_packed_params")
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-
-    def __repr__(self) -> str:
-        return repr(self._packed_params)
 
 
 class Linear(Module):
@@ -59,16 +37,7 @@ class Linear(Module):
         if observer.dtype is not dtypes.qint8:
             raise RuntimeError("Unsupported dtype specified for dynamic quantized Linear!")
         observer(mod.weight)
-        scale, zero_point = observer.calculate_qparams()
-        weight = mod.weight.detach().float()
-        if observer.qscheme in (per_tensor_affine, per_tensor_symmetric):
-            quantized_weight = ops.quantize_per_tensor(weight, scale.item(), int(zero_point.item()), dtypes.qint8)
-        elif observer.qscheme in (per_channel_affine, per_channel_symmetric):
-            quantized_weight = ops.quantize_per_channel(
-                weight, scale.double(), zero_point.long(), observer.ch_axis, dtypes.qint8
-            )
-        else:
-            raise ValueError(f"Unexpected qscheme {observer.qscheme}")
+        quantized_weight = quantize_weight(mod.weight.detach().float(), observer)
         return cls(quantized_weight, mod.bias)
 
     def weight(self) -> Any:

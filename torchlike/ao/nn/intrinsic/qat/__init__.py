@@ -1,0 +1,4 @@
+"""torch.ao.nn.intrinsic.qat: fused layers that round their weights in training as quantization will."""
+
+from .modules import *
+from .modules import __all__ as __all__
