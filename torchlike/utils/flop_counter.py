@@ -90,7 +90,7 @@ class FlopCounterMode:
     def _count(self, op: Any, args: tuple[object, ...], kernel: Any, values: object) -> None:
         outputs = None
         if op.__class__ is Pullback:
-            kernel, outputs = op.rule.kernel, op.rule.wanted
+            kernel, outputs = op.rule.kernel, op.rule.grad_inputs
         formula = FORMULAS.get(kernel.op.name) if hasattr(kernel, "op") else None
         if formula is None or kernel.op.__class__ is Pullback:
             return
