@@ -9,7 +9,7 @@ import argparse
 import sys
 
 from .comparing import first_difference
-from .explained import ROUNDING, WRITTEN_DATA, explanation
+from .explained import ROUNDING, THREADS_IN_ORDER, WRITTEN_DATA, explanation, without_threads
 from .processes import difference, rows_of, serve
 from .programs import Program, program_of
 from .shrinking import shrunk
@@ -82,6 +82,12 @@ def _looked_at(given, program: Program, found) -> str | None:
         theirs = rows_of("torch", text, "--double", "--copies")
         if first_difference(theirs[0], rows_of("torchlike", text, *_for_ours(given), "--double")[0]) is None:
             return WRITTEN_DATA
+    if given.what == "both" and without_threads(str(program)) != str(program):
+        alone = {0: without_threads(str(program))}
+        theirs, ours = (rows_of(library, alone, *_for_ours(given), "--double")[0] for library in ("torch", "torchlike"))
+        threaded = rows_of("torchlike", {0: str(program)}, *_for_ours(given), "--double")[0]
+        if first_difference(theirs, ours) is None and first_difference(ours, threaded) is None:
+            return THREADS_IN_ORDER
     return None
 
 

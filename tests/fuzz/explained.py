@@ -39,6 +39,11 @@ ROUNDING = "rounding: in float64 the program gives the same rows"
 # pass runs, torchlike at the values of the forward pass (docs/migration.md).
 WRITTEN_DATA = "written through data: with copies of what the graph saves PyTorch gives the same rows"
 
+# If torchlike gives the rows that both libraries give when the same work is done without threads: PyTorch counts the nodes of each thread
+# from zero, so a backward pass through nodes of two threads runs them in another order. That shows where the pass fails half-way, by the
+# gradients that have arrived until then (docs/migration.md).
+THREADS_IN_ORDER = "nodes of several threads: without threads PyTorch gives the same rows"
+
 
 def explanation(text: str, difference: Difference) -> str | None:
     """Returns the name of the entry that explains this difference, or None."""
@@ -48,3 +53,8 @@ def explanation(text: str, difference: Difference) -> str | None:
 def mentions(*patterns: str) -> Callable[[str, Difference], object]:
     """Makes a condition that holds for programs with lines that match all of these regular expressions."""
     return lambda text, difference: all(re.search(pattern, text) for pattern in patterns)
+
+
+def without_threads(text: str) -> str:
+    """Returns the program with calls in the place of threads that are started and waited for."""
+    return re.sub(r"th = threading\.Thread\(target=work\)\n *th\.start\(\)\n *th\.join\(\)", "work()", text)
