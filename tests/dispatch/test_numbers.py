@@ -9,7 +9,7 @@ import pytest
 import torchlike as torch
 from torchlike.dispatch.arguments import misfit
 from torchlike.dispatch.bindings import FUNCTIONS
-from torchlike.dispatch.opdef import CATALOG
+from torchlike.dispatch.opdef import CATALOG, NUMBER, OPERAND
 from torchlike.dispatch.overloads import OF_FUNCTIONS
 from torchlike.nn import functional as F
 
@@ -200,3 +200,52 @@ def test_a_complex_number_beside_real_tensors_must_be_real_in_every_call():
         assert torch.addmv(x, torch.eye(2), x, alpha=2 + 0j).tolist() == [3.0, 3.0]
         with pytest.raises(RuntimeError, match=r"^value cannot be converted to type float without overflow$"):
             torch.lerp(x, x + 1, complex(step, 1))
+
+
+def number_places(checked):
+    """Yields the places of numbers whose value is checked; ``checked`` chooses them by the op and the name of the parameter."""
+    for call in CALLS:
+        for i, (name, role) in enumerate(zip(call.op.parameters.names, call.op.roles, strict=True)):
+            if role in (NUMBER, OPERAND) and call.op.name in FUNCTIONS and checked(call.op, name, role):
+                value = bound(call)[i]
+                if isinstance(value, (int, float)) and not isinstance(value, bool):
+                    yield pytest.param(call, i, id=f"{call.op.name}-{name}")
+
+
+def errors_in_a_loop(call, i, number):
+    """Returns the type of the error in each round of a loop in which the number changes, None where the call is accepted."""
+    args, errors = bound(call), []
+    positional = call.op.parameters.positional
+    for at in range(12):  # from the fifth value on, a number that is not checked becomes an input of the program
+        args[i] = number(at)
+        by_name = dict(zip(call.op.parameters.names[positional:], args[positional:], strict=True))
+        try:
+            FUNCTIONS[call.op.name](*args[:positional], **by_name)
+        except (RuntimeError, TypeError, ValueError) as error:
+            errors.append(type(error))
+        else:
+            errors.append(None)
+    return errors
+
+
+@pytest.mark.parametrize(
+    ("call", "i"), [*number_places(lambda op, name, role: role == NUMBER or name in op.dtype_rule.follow)]
+)
+def test_a_complex_number_that_changes_is_refused_in_every_round(call, i):
+    assert len(set(errors_in_a_loop(call, i, lambda at: complex(at + 1, at + 1)))) == 1
+
+
+@pytest.mark.parametrize(("call", "i"), [*number_places(lambda op, name, role: name in op.dtype_rule.must_fit)])
+def test_a_number_that_changes_and_does_not_fit_is_refused_in_every_round(call, i):
+    assert len(set(errors_in_a_loop(call, i, lambda at: (at + 1) * 1e300))) == 1
+
+
+def test_a_number_that_fits_becomes_an_input():
+    x = torch.ones(3)
+    for i in range(12):
+        result = torch.add(x, x, alpha=float(i))
+        assert result.tolist() == [1.0 + i] * 3
+    before = torch.explain().compiles
+    for i in range(12, 40):
+        torch.add(x, x, alpha=float(i)).tolist()
+    assert torch.explain().compiles == before

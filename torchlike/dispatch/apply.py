@@ -18,6 +18,7 @@ from ..engine.aval import Aval, Meshed
 from ..engine.interpreter import Traces
 from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
+from ..numerics.numbers import number_for
 from .arguments import NUMPY_NUMBERS, misfit, misfit_error
 from .lowering import TENSOR, Lowered, check_arguments, lower, public
 from .opdef import INDICES, NUMBER, OPERAND, Category, DtypeRule, Form, Op, Promote, Saves
@@ -43,7 +44,8 @@ class Dispatcher(Operation):
         "name",
         "view",
         "number_places",
-        "number_kinds",
+        "real_places",
+        "fitting_places",
         "computes",
         "checked",
         "backward_name",
@@ -60,8 +62,12 @@ class Dispatcher(Operation):
         self.number_places = [
             i for i, (role, name) in enumerate(roles) if role in (NUMBER, OPERAND) and name not in keep_scalar
         ]
-        # A complex number that follows real tensors must be seen: it is refused if it has an imaginary part.
-        self.number_kinds = _NUMBERS[:-1] if op.dtype_rule.follow else _NUMBERS
+        # Those whose dtype is that of the tensors, where these are real: a number with an imaginary part is refused then.
+        self.real_places = frozenset(
+            i for i, (role, name) in enumerate(zip(op.roles, op.parameters.names, strict=True))
+            if role == NUMBER or name in op.dtype_rule.follow
+        )  # fmt: skip
+        self.fitting_places = frozenset(map(op.parameters.index.__getitem__, op.dtype_rule.must_fit))
         # Whether it is a view that shows something else than the elements that lie in the memory.
         self.computes = op.scatter_into_base is not None
         self.checked = op.check is not None and INDICES in op.roles
@@ -82,7 +88,20 @@ class Dispatcher(Operation):
         return static_of(args)
 
     def numbers(self, args: tuple[object, ...]) -> list[int]:
-        return [i for i in self.number_places if args[i].__class__ in self.number_kinds]
+        """Which arguments are numbers that may become inputs of the program: those whose value no check has to see."""
+        return [i for i in self.number_places if args[i].__class__ in _NUMBERS and not self._checked_by_value(i, args)]
+
+    def _checked_by_value(self, place: int, args: tuple[Any, ...]) -> bool:
+        """Whether a check might refuse or change a number: for its imaginary part, or for a dtype in which it does not fit."""
+        number, tensors = args[place], [arg for arg in args if isinstance(arg, Tensor)]
+        if number.__class__ is complex:
+            return place in self.real_places and not any(tensor.is_complex() for tensor in tensors)
+        if place not in self.fitting_places or number.__class__ is bool or number != number:
+            return False
+        try:
+            return not tensors or number_for(number, tensors[0].dtype) != number
+        except (RuntimeError, OverflowError):
+            return True
 
     def layout(self, geometry: Strided, args: tuple[object, ...]) -> Any:
         """The layout of a view: the op's own function, run on a layout instead of an array."""
