@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import topologies
+
 pytestmark = pytest.mark.recorded
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -21,3 +23,13 @@ def test_the_page_is_the_one_of_the_data():
     assert page == script.page(json.loads((folder / "results.json").read_text(encoding="utf-8")))
     plots = re.findall(r"\(([\w-]+\.svg)#", page)
     assert plots and all((folder / name).exists() for name in plots)
+
+
+def test_the_page_about_tpus_is_the_one_of_the_data():
+    folder = DOCS / "benchmarks"
+    kept = json.loads((folder / "topologies.json").read_text(encoding="utf-8"))
+    assert (folder / "topologies.md").read_text(encoding="utf-8") == topologies.page(kept)
+    assert [row["chips"] for row in kept["rows"]] == [8, 8, 256, 256, 4096, 4096]
+    for kind in ("DP", "FSDP"):  # each chip does the same work, however many there are
+        work = [row["flops"] for row in kept["rows"] if row["kind"] == kind]
+        assert max(work) < 1.02 * min(work)
