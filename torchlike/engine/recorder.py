@@ -470,8 +470,8 @@ class Recorder:
         """Within a JAX trace of the user's: applies the function to the tracers at once."""
         kernel = op.kernel(static, args, tuple(v.aval.plain() for v in values))
         arrays = [v.finish() for v in values]
-        # A counter in int64 stays one, although the surrounding trace may have no 64-bit types.
-        has_64_bits = any(v.aval.dtype.itemsize == 8 for v in values)
+        # int64 stays int64, and ``long()`` and ``argmax`` give it, although the surrounding trace may have no 64-bit types.
+        has_64_bits = any(aval.dtype.itemsize == 8 for aval in (*kernel.in_avals, *kernel.out_avals))
         run = kernel.on_tracers()
         outs = tracing(run)(*arrays) if has_64_bits else run(*arrays)
         return kernel, [Value.of(out) for out, _ in zip(outs, kernel.out_avals, strict=False)]
