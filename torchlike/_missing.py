@@ -35,7 +35,7 @@ def stand_in_by(find: Callable[[str, str], object]) -> None:
 # Modules that `import torch` loads and few programs use: they are imported on first access.
 LATER: dict[str, frozenset[str]] = {
     "torchlike.distributed": frozenset({"checkpoint", "constants", "fsdp", "rpc", "tensor"}),
-    "torchlike.distributed.checkpoint": frozenset({"state_dict"}),
+    "torchlike.distributed.checkpoint": frozenset({"state_dict", "stateful"}),
     "torchlike.distributed.tensor": frozenset({"parallel"}),
     "torchlike": frozenset(
         {

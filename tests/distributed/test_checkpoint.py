@@ -164,3 +164,4 @@ def test_objects_with_a_state_are_saved_by_it(tmp_path: Path) -> None:
     dcp.save({"module": module}, checkpoint_id=tmp_path)
     dcp.load({"module": other}, checkpoint_id=tmp_path)
     assert torch.equal(module.weight, other.weight)
+    assert isinstance(module, dcp.stateful.Stateful) and not isinstance(module.weight, dcp.stateful.Stateful)

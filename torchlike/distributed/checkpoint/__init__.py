@@ -14,7 +14,7 @@ from ._saving import (
 )
 
 if TYPE_CHECKING:  # imported at its first use
-    from . import state_dict as state_dict
+    from . import state_dict as state_dict, stateful as stateful
 
 __all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter", "Metadata", "async_save", "load", "save"]
 
