@@ -116,12 +116,12 @@ def test_an_interrupt_waits_for_callbacks_of_the_collector():
             pass
 
     reached, interrupts = [], Interrupts(Path(str(torch.__file__)).parent)
+    gc.collect()  # so that nothing is left whose finalizers the interrupt could meet below
     gc.callbacks.append(callback)
     try:
-        with interrupts(
-            seconds=0.005
-        ):  # Python would drop an exception raised in the callback, and pytest reports that
-            gc.collect()
+        # Python would drop an exception raised in the callback, and pytest reports that.
+        with interrupts(seconds=0.005):
+            gc.collect(0)
             time.sleep(1)
             reached.append("never")
     finally:

@@ -379,8 +379,8 @@ class HistogramObserver(UniformQuantizationObserverBase):
     >>> observer = HistogramObserver()
     >>> observer(torch.cat([torch.linspace(-1, 1, 10000), torch.tensor([100.0])])).shape
     torch.Size([10001])
-    >>> observer.calculate_qparams()[0]  # narrower than the range of all elements would need
-    tensor([0.1132])
+    >>> observer.calculate_qparams()[0]  # 0.3961 with MinMaxObserver
+    tensor([0.3959])
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.ao.quantization.observer.HistogramObserver.html
     """

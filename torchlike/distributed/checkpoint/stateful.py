@@ -9,7 +9,7 @@ __all__ = ["Stateful", "StatefulT"]
 class Stateful(Protocol):
     """An object with a state of its own. ``save`` keeps what ``state_dict`` returns, and ``load`` gives it to ``load_state_dict``.
 
-    >>> import torch.distributed.checkpoint.stateful as stateful
+    >>> import torchlike.distributed.checkpoint.stateful as stateful
     >>> isinstance(torch.nn.Linear(1, 1), stateful.Stateful)
     True
     """

@@ -43,7 +43,9 @@ def fused_moving_avg_obs_fake_quant(
     >>> scale, zero_point = torch.ones(1), torch.zeros(1, dtype=torch.int32)
     >>> x = torch.tensor([-1.0, 0.26, 1.0])
     >>> torch.fused_moving_avg_obs_fake_quant(x, one, one, low, high, scale, zero_point, 0.01, 0, 255, 0)
-    tensor([-1.0039,  0.2588,  0.9961])
+    tensor([-0.9961,  0.2588,  0.9961])
+    >>> zero_point  # 127 or 128 would do: the scale in float32 decides
+    tensor([127], dtype=torch.int32)
     """
     if not -input.dim() <= ch_axis < max(input.dim(), 1):
         raise RuntimeError("Error in fused_moving_avg_obs_fake_quant_cpu: ch_axis must be < self.dim()")
@@ -80,9 +82,9 @@ def _chosen(least: Tensor, greatest: Tensor, low: int, high: int, symmetric: boo
         least = where(both_signs, (step * -(half + 1)).to(least.dtype), least)
         greatest = where(both_signs, (step * half).to(greatest.dtype), greatest)
     least, greatest = least.clamp(max=0.0).double(), greatest.clamp(min=0.0).double()
-    scale = (greatest - least) / (high - low)
-    single = scale.float()
-    scale = where(logical_and(single != 0, single.reciprocal().isfinite()), scale, full_like(scale, 0.1))
+    single = ((greatest - least) / (high - low)).float()  # as in PyTorch; it decides ties below
+    single = where(logical_and(single != 0, single.reciprocal().isfinite()), single, full_like(single, 0.1))
+    scale = single.double()
     least_scale = full_like(scale, _LEAST_SCALE).float().double()
     ratio = least_scale / scale
     small = scale < _LEAST_SCALE
