@@ -20,7 +20,7 @@ from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
 from ..numerics.numbers import number_for
 from .arguments import NUMPY_NUMBERS, misfit, misfit_error
-from .lowering import TENSOR, Lowered, check_arguments, lower, public
+from .lowering import TENSOR, Lowered, Typing, check_arguments, lower, public
 from .opdef import INDICES, NUMBER, OPERAND, Category, DtypeRule, Form, Op, Promote, Saves
 from .pullback import NO_RULE_YET, MissingRule, Rule, rule_for
 
@@ -50,6 +50,7 @@ class Dispatcher(Operation):
         "checked",
         "backward_name",
         "traces",
+        "typings",
     )
 
     def __init__(self, op: Op) -> None:
@@ -72,6 +73,7 @@ class Dispatcher(Operation):
         self.computes = op.scatter_into_base is not None
         self.checked = op.check is not None and INDICES in op.roles
         self.traces = Traces()
+        self.typings: dict[object, Typing] = {}
         DISPATCHERS.append(self)
 
     def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Lowered:
@@ -82,7 +84,7 @@ class Dispatcher(Operation):
                 raise OffMesh
         if any(map(_holds_unseen, args)):
             raise TypeError("a list of a class of its own holds tensors")  # ``apply`` gives it as a plain list then
-        return lower(self.op, _without_tensors(args), avals, self.traces)
+        return lower(self.op, _without_tensors(args), avals, self.traces, self.typings)
 
     def static(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         return static_of(args)
@@ -153,6 +155,7 @@ def forget_kernels() -> None:
     for dispatcher in DISPATCHERS:
         dispatcher.kernels.clear()
         dispatcher.traces.clear()
+        dispatcher.typings.clear()
 
 
 def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import jax
@@ -153,7 +154,7 @@ def without_sizes(
 
 
 def with_sizes(
-    args: Sequence[object], roles: Sequence[int], avals: Sequence[Aval], sizes: Sequence[Any]
+    args: Sequence[object], roles: Sequence[int], avals: Sequence[Aval], sizes: Iterable[Any]
 ) -> tuple[list[Any], list[Shaped]]:
     """The arguments and the inputs of a call with other sizes, in the order of ``without_sizes``."""
     remaining = iter(sizes)
@@ -170,6 +171,14 @@ def with_sizes(
 
 def _inputs_with_sizes(avals: Sequence[Aval], sizes: Iterator[Any]) -> list[Shaped]:
     return [Shaped(tuple([next(sizes) for _ in aval.shape]), aval.dtype) for aval in avals]
+
+
+def with_every_size(
+    size: int, args: Sequence[object], roles: Sequence[int], avals: Sequence[Aval]
+) -> tuple[tuple[Any, ...], tuple[Aval, ...]]:
+    """The arguments and the avals of the same call with one size in place of all."""
+    own_args, _ = with_sizes(args, roles, (), repeat(size))
+    return tuple(own_args), tuple([Aval((size,) * len(aval.shape), aval.dtype, aval.placement) for aval in avals])
 
 
 # Of arrays, or of tracers.
@@ -203,14 +212,14 @@ class Sized(NamedTuple):
         cls,
         traces: Traces,
         key: tuple[object, ...],
+        sizes: tuple[int, ...],
         args: Sequence[object],
         roles: Sequence[int],
         avals: Sequence[Aval],
         build: Callable[[list[Any]], Function],
     ) -> Sized:
-        """The function ``build(args)``. ``key``: everything on which that depends besides the arguments."""
-        others, sizes = without_sizes(args, roles, avals)
-        return cls(traces, traces.same((key, others)), sizes, partial(_call_with_sizes, args, roles, avals, build))
+        """The function ``build(args)``. ``key``, ``sizes``: everything on which it depends, as ``without_sizes`` divides it."""
+        return cls(traces, traces.same(key), sizes, partial(_call_with_sizes, args, roles, avals, build))
 
     def derived(
         self,

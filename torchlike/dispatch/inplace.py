@@ -34,7 +34,7 @@ from ..engine.recorder import Operation, recorder
 from ..engine.value import Value
 from ..numerics.windows import FULL, TAKE, put_at_layout, put_by_layout, put_slices
 from .apply import link
-from .computation import Sized
+from .computation import Sized, without_sizes
 from .lowering import Lowered
 from .moving import move, moved_value
 from .on_host import write_window_on_host
@@ -311,7 +311,9 @@ class Through(Operation):
 
             key = (self.compute, *[(step.op, step.number, bool(step.starts)) for step in steps])
             step_args = [step.args for step in steps]
-            sized = Sized.of_call(_TRACES, key, step_args, [STATIC] * len(steps), avals, build)
+            roles = [STATIC] * len(steps)
+            others, sizes = without_sizes(step_args, roles, avals)
+            sized = Sized.of_call(_TRACES, (*key, others), sizes, step_args, roles, avals, build)
             traced, _ = sized.trace()
         return Lowered(self, (), self._function(steps), avals, avals[0].placement, traced=traced, sized=sized)
 

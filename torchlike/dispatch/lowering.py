@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,15 @@ from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
 from ..numerics.numbers import number_for
 from .arguments import misfit, misfit_error
-from .computation import TENSOR as TENSOR, Computation, Sized, convert as convert, count_tensors
+from .computation import (
+    TENSOR as TENSOR,
+    Computation,
+    Sized,
+    convert as convert,
+    count_tensors,
+    with_every_size,
+    without_sizes,
+)
 from .opdef import NUMBER, OPERAND, Category, Op, Promote
 from .type_names import type_name
 from .unsigned import REFUSING, WIDE_UNSIGNED
@@ -48,33 +56,60 @@ class Lowered(Kernel):
         self.sized = sized
 
 
-def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Traces) -> Lowered:
+class Typing(NamedTuple):
+    """The dtypes and the placement of a call: see ``Computation``. ``promote`` is the rule by which the dtypes were found."""
+
+    promote: Promote
+    compute_dtype: np.dtype | None
+    result_dtype: np.dtype | None
+    placement: Placement
+
+
+# How many of them are kept for one operation. Calls with ever new numbers among their arguments each have one.
+MAX_TYPINGS = 256
+
+
+def lower(
+    op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Traces, typings: dict[object, Typing]
+) -> Lowered:
     """Makes the kernel of ``op`` for a call.
 
     Args:
         args: the call's arguments, in which TENSOR stands for each tensor.
         avals: the avals of the tensors in order, and after them those of the numbers that are inputs of the program (``DynamicNumber``).
         traces: the op's traces that hold for other sizes too.
+        typings: those of the op's earlier calls, by everything in a call but its sizes; this call's is added.
     """
-    roles = op.roles
-    check_arguments(op, args)
+    roles, rule, check = op.roles, op.dtype_rule, op.check
+    others, sizes = without_sizes(args, roles, avals)
+    typing = typings.get(others)
+    # Types are checked, and dtypes found, once for all sizes. That cannot depend on a size, because none is given there.
+    sizeless: Any = None if typing is not None else with_every_size(1, args, roles, avals)
+    if typing is None:
+        check_arguments(op, sizeless[0])
     args = tuple(
         float(a) if isinstance(a, bool) and kind.startswith("float") else a
         for a, kind in zip(args, op.parameters.annotations, strict=True)
     )
-    rule, check = op.dtype_rule, op.check
     if op.validation.call is not None:
         op.validation.call(*_described(args, avals, lambda aval: tensor_meta(aval).dtype))
     if op.validation.shapes is not None:
         op.validation.shapes(*_described(args, avals, lambda aval: aval))
-    promote = rule.promote(*args) if callable(rule.promote) else rule.promote
-    compute_dtype, result_dtype = _promoted(op, promote, args, avals)
+    if typing is not None:
+        promote, compute_dtype, result_dtype, placement = typing
+    else:
+        promote = rule.promote(*sizeless[0]) if callable(rule.promote) else rule.promote
+        compute_dtype, result_dtype = _promoted(op, promote, *sizeless)
     args = _real_numbers(op, args, compute_dtype if compute_dtype is not None or not avals else avals[0].dtype)
     if rule.must_fit:
         args = _fitting(op, args, compute_dtype if compute_dtype is not None else avals[0].dtype)
     if promote.elementwise:
         check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
-    placement = _placement(args, roles, avals)
+    if typing is None:
+        placement = _placement(sizeless[0], roles, sizeless[1])
+        if len(typings) >= MAX_TYPINGS:
+            typings.clear()
+        typings[others] = Typing(promote, compute_dtype, result_dtype, placement)
     make_error: Callable[[int], Exception] | None = None
     if check is not None and (check.needed is None or check.needed(compute_dtype, *args)):
         build = check.make_error
@@ -86,7 +121,8 @@ def lower(op: Op, args: tuple[object, ...], avals: tuple[Aval, ...], traces: Tra
     computation = partial(Computation, op, compute_dtype, result_dtype, placement, checks)
     fn, sized, traced = computation(args), None, None
     if placement is CPU:
-        sized = Sized.of_call(traces, (compute_dtype, result_dtype, checks), args, roles, avals, computation)
+        key = compute_dtype, result_dtype, checks, others
+        sized = Sized.of_call(traces, key, sizes, args, roles, avals, computation)
         traced, fn.kind = sized.trace()
     kernel = Lowered(op, args, fn, avals, placement, make_error, traced=traced, sized=sized)
     kind = fn.kind
