@@ -105,8 +105,9 @@ def test_the_environment_chooses():
 
     assert run("never").stdout == "9.0 0 0\n"
     assert run("auto").stdout == "9.0 0 0\n"
+    assert run("background").stdout == "9.0 0 0\n"
     assert run("now").stdout.startswith("9.0 3 ")
-    assert "must be one of auto, now, never, not 'later'" in run("later").stderr
+    assert "must be one of auto, background, now, never, not 'later'" in run("later").stderr
 
 
 def test_a_process_ends_although_something_is_being_compiled():

@@ -21,10 +21,10 @@ from .interpreter import Plan
 from .kernel import Kernel
 from .trace import Path, PathHistory, TraceNode
 
-# `TORCHLIKE_COMPILE`: compile a path when that pays ("auto"), when it is first seen at the end of a step ("now"), or never ("never").
-# With "now", NumPy computes nothing: what is not compiled whole runs by executables of its ops.
+# `TORCHLIKE_COMPILE`: compile a path when that pays ("auto", or "background", since it is done there), when it is first seen at the end
+# of a step ("now"), or never ("never"). With "now", NumPy computes nothing: what is not compiled whole runs by executables of its ops.
 AUTO, NOW, NEVER = "auto", "now", "never"
-_MODES = (AUTO, NOW, NEVER)
+_MODES = {AUTO: AUTO, "background": AUTO, NOW: NOW, NEVER: NEVER}
 
 # What compiling a path takes of the processor's time (measured with jaxlib 0.10 on two cores: training steps of a multi-layer
 # perceptron 0.4 to 0.9 s, a convolutional network 1.5, a transformer's layer 1.7, an LSTM 1.0): at least, for each call of NumPy's
@@ -58,7 +58,7 @@ class _Choice:
     def set(self, mode: str) -> None:
         if mode not in _MODES:
             raise ValueError(f"TORCHLIKE_COMPILE must be one of {', '.join(_MODES)}, not {mode!r}")
-        self.mode = mode
+        self.mode = _MODES[mode]
 
 
 choice = _Choice(os.environ.get("TORCHLIKE_COMPILE", AUTO))
