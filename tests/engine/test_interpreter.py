@@ -83,12 +83,22 @@ def window_scatter(function: Any, mode: str) -> Any:
     return lambda x, i, u: (function(x, i, u, numbers, mode=mode),)
 
 
+def _horner(x: jax.Array, coefficients: tuple[float, ...]) -> Any:
+    """``lax.polynomial``, which JAX has from version 0.12 on."""
+    return jnp.polyval(jnp.asarray(coefficients[::-1], x.dtype), x)
+
+
 X, PLACES = f32(5, 6), i64([0, 0], [3, 3], [4, 5], [-1, 2])
 CASES: dict[str, tuple[Any, ...]] = {
     "elementwise": (
         lambda x: [f(x) for f in (jnp.exp, jnp.tanh, jnp.sin, lax.rsqrt, lax.logistic, jnp.sign, jnp.floor, lax.erf, jnp.cbrt)],
         np.abs(f32(3, 4)),
     ),
+    "logarithm to base 2": (lambda x: (jnp.log2(x),), np.abs(f32(5))),
+    "gradients that newer versions of JAX compute by primitives of their own": (
+        lambda x: [jax.grad(lambda x, f=f: f(x / 9).sum())(x) for f in (jnp.tanh, lax.erf, lax.atanh, lax.asin)], f32(5)
+    ),
+    "polynomial": (lambda x: (getattr(lax, "polynomial", _horner)(x, (1.0, -2.0, 0.5)),), f32(5)),
     "special": (lambda x: [f(x) for f in (lax.erfc, lax.erf_inv, lax.lgamma, lax.digamma, lax.bessel_i0e)], f32(7) / 4),
     "signs of zeros": (lambda x: (1 / jnp.sign(x), 1 / jnp.round(x)), np.array([0.0, -0.0], np.float32)),
     "rounding away from zero": (

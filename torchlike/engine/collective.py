@@ -18,7 +18,7 @@ from typing import Any
 import jax
 
 from .aval import Aval
-from .executable import COMPILER_OPTIONS, Executable, for_one_trace
+from .executable import COMPILER_OPTIONS, Executable, lower_once
 from .jax_settings import tracing
 from .report import user_position
 
@@ -149,8 +149,7 @@ def compile_for_group(
     """
     everywhere = jax.sharding.NamedSharding(group.mesh, jax.sharding.PartitionSpec())
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=everywhere) for aval in in_avals]
-    jitted = jax.jit(for_one_trace(group.each(fn)), donate_argnums=donate, out_shardings=everywhere, keep_unused=True)
-    lowered = jitted.lower(*shapes)
+    lowered = lower_once(group.each(fn), shapes, donate, everywhere)
     compiled = lowered.compile(compiler_options=COMPILER_OPTIONS)
     if digest is None:
         digest = sha256("\n".join((lowered.as_text(), *calls)).encode()).hexdigest()

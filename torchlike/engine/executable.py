@@ -10,6 +10,11 @@ from typing import Any
 import jax
 import numpy as np
 
+try:
+    from jax._src.interpreters import pxla
+except ImportError:  # the name is internal, so another version of JAX may lack it
+    pxla: Any = None
+
 from . import disk
 from .aval import Aval
 from .jax_settings import tracing
@@ -135,6 +140,21 @@ def for_one_trace(fn: Callable[..., object]) -> Callable[..., Any]:
     return once
 
 
+def lower_once(
+    fn: Callable[..., object], inputs: Sequence[jax.ShapeDtypeStruct], donate: Sequence[int], out_shardings: Any
+) -> Any:
+    """Lowers a function for inputs of these shapes. All inputs stay inputs, and JAX keeps nothing of what it made on the way."""
+    jitted = jax.jit(for_one_trace(fn), donate_argnums=tuple(donate), out_shardings=out_shardings, keep_unused=True)
+    traced = jitted.trace(*inputs)
+    lowered = traced.lower()
+    # From version 0.12 on, JAX looks for dead code once more. Where inputs that are not read are to stay, its cache of the results holds
+    # the jaxpr itself, by which everything else would be kept as well.
+    forget = getattr(getattr(pxla, "_dce_jaxpr", None), "evict_weakref", None)
+    if forget is not None:
+        forget(traced.jaxpr)
+    return lowered
+
+
 @tracing
 def compile_ahead(
     fn: Callable[..., Sequence[object]],
@@ -146,8 +166,7 @@ def compile_ahead(
 ) -> Executable:
     """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all."""
     placement = (out_avals or in_avals)[0].placement
-    jitted = jax.jit(for_one_trace(fn), donate_argnums=donate, out_shardings=placement.sharding, keep_unused=True)
-    lowered = jitted.lower(*(a.abstract() for a in in_avals))
+    lowered = lower_once(fn, [a.abstract() for a in in_avals], donate, placement.sharding)
     options = COMPILER_OPTIONS
     if (convolves or recomputes) and placement.platform == "cpu" and _options_known[0]:
         options = (

@@ -13,7 +13,7 @@ from jax import lax
 from jax.sharding import NamedSharding
 
 from .aval import Aval, Meshed, Placement
-from .executable import COMPILER_OPTIONS, Executable, for_one_trace
+from .executable import COMPILER_OPTIONS, Executable, lower_once
 from .jax_settings import tracing, with_64_bits
 from .value import Value, put
 
@@ -87,13 +87,9 @@ def compile_over_mesh(
         jax.ShapeDtypeStruct(aval.placement.stored(aval.shape), aval.dtype, sharding=layout)
         for aval, layout in zip(in_avals, _layouts(in_avals, home), strict=True)
     ]
-    jitted = jax.jit(
-        for_one_trace(_over_stored_arrays(fn, in_avals, out_avals)),
-        donate_argnums=donate,
-        out_shardings=_wishes(out_avals, home, others),
-        keep_unused=True,
-    )
-    return MeshedExecutable(jitted.lower(*inputs).compile(compiler_options=COMPILER_OPTIONS), home.device)
+    stored = _over_stored_arrays(fn, in_avals, out_avals)
+    lowered = lower_once(stored, inputs, donate, _wishes(out_avals, home, others))
+    return MeshedExecutable(lowered.compile(compiler_options=COMPILER_OPTIONS), home.device)
 
 
 class MeshedExecutable(Executable):

@@ -44,8 +44,16 @@ def _while(params: Parameters, ins: object, outs: object) -> Compute:
 
 @rule("scan")
 def _scan(params: Parameters, ins: object, outs: Sequence[ShapedDtype]) -> Compute:
-    rows = outs[params["num_carry"] :]
-    return scan_loop(_plan(params["jaxpr"]), params["length"], params["num_consts"], rows, params["reverse"])
+    constants, carried = _scan_counts(params)
+    return scan_loop(_plan(params["jaxpr"]), params["length"], constants, outs[carried:], params["reverse"])
+
+
+def _scan_counts(params: Parameters) -> tuple[int, int]:
+    """How many inputs of a scan are constants, and how many are carried."""
+    if "num_carry" in params:
+        return params["num_consts"], params["num_carry"]
+    constants, carried, _ = params["ft_in"].unpack()  # JAX 0.12 and newer: trees, with a leaf for each input
+    return len(constants), len(carried)
 
 
 def scan_loop(body: Plan, length: int, constants: int, rows: Sequence[ShapedDtype], reverse: bool) -> Compute:

@@ -56,6 +56,19 @@ def _logistic(x: np.ndarray) -> np.ndarray:
     return np.reciprocal(np.exp(-x) + x.dtype.type(1))
 
 
+def _one_minus_square(x: np.ndarray) -> np.ndarray:
+    one = x.dtype.type(1)
+    return (one + x) * (one - x)  # as XLA computes it: 1 - x * x would lose digits near 1
+
+
+def _polynomial(x: np.ndarray, *coefficients: np.ndarray) -> np.ndarray:
+    """Horner's scheme. ``coefficients``: that of the lowest power first."""
+    result = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        result = result * x + coefficient
+    return result
+
+
 def _is_finite(x: np.ndarray) -> np.ndarray:
     return np.isfinite(x)
 
@@ -66,6 +79,7 @@ _register({
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
     "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "sqrt": np.sqrt, "cbrt": np.cbrt, "rsqrt": _rsqrt, "abs": np.abs, "sign": _sign, "square": np.square,
+    "one_minus_square": _one_minus_square, "polynomial": _polynomial,
     "floor": np.floor, "ceil": np.ceil, "is_finite": _is_finite, "nextafter": np.nextafter,
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "real": np.real, "imag": np.imag, "conj": np.conj,
@@ -84,6 +98,7 @@ def _real_only(function: Compute) -> Rule:
 
 
 rule("log1p")(_real_only(np.log1p))
+rule("log2")(_real_only(np.log2))
 rule("logistic")(_real_only(_logistic))
 
 
