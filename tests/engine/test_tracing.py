@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 from jax import lax
 
+import torchlike as torch
+from torchlike import nn
+from torchlike.engine import compiling
 from torchlike.engine.aval import Aval
 from torchlike.engine.interpreter import trace, tracing, vjp
+from torchlike.engine.report import report
 
 pytestmark = pytest.mark.recorded
 RNG = np.random.default_rng(0)
@@ -167,3 +171,25 @@ def test_what_jax_refuses_is_refused_after_a_guess_was_confirmed(name):
         trace(lambda *arrays: (function(*arrays),), [Aval(a.shape, a.dtype) for a in right])
     with pytest.raises((TypeError, ValueError)):
         trace(lambda *arrays: (function(*arrays),), [Aval(a.shape, a.dtype) for a in wrong])
+
+
+def test_no_layer_or_loss_of_usual_models_needs_a_trace_by_jax():
+    """Where the internals of JAX are others than this tracing expects, all works still, but takes JAX's own time."""
+    torch.manual_seed(0)
+    report.traced_by_jax.clear()
+    report.not_interpreted.clear()
+    with compiling("never"):
+        convolutions = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.GELU(), nn.MaxPool2d(2), nn.Flatten())
+        lstm, encoder = nn.LSTM(36, 8, batch_first=True), nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        head = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 8), nn.Tanh(), nn.Dropout(0.1), nn.Linear(8, 3))
+        parameters = [p for module in (convolutions, lstm, encoder, head) for p in module.parameters()]
+        optimizer = torch.optim.Adam(parameters)
+        for _ in range(2):
+            hidden = lstm(convolutions(torch.randn(6, 1, 8, 8)).reshape(2, 3, 36))[0]
+            loss = nn.functional.cross_entropy(head(encoder(hidden))[:, -1], torch.tensor([0, 2]))
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        assert loss.isfinite()
+    assert not report.traced_by_jax
+    assert not report.not_interpreted

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.extend.core import Primitive
+from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive
 
 from .rules import Parameters, Unsupported
 from .tracing import (
@@ -130,7 +130,7 @@ if ad is not None:
 def _is_jaxpr(parameter: object) -> bool:
     if isinstance(parameter, (tuple, list)):
         return any(map(_is_jaxpr, parameter))
-    return isinstance(parameter, (core.Jaxpr, core.ClosedJaxpr))
+    return isinstance(parameter, (Jaxpr, ClosedJaxpr))
 
 
 def vjp(
