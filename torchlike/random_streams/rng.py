@@ -121,7 +121,8 @@ class Generator:
     def clone_state(self) -> Self:
         """A generator of its own in the same state."""
         clone = type(self)(self.device)
-        clone.set_state(Generator.get_state(self))
+        # A subclass has methods of these names that take and return tensors, so name the ones of this class.
+        Generator.set_state(clone, Generator.get_state(self))
         return clone
 
     def get_offset(self) -> int:
