@@ -14,10 +14,8 @@ from ..._core.dtypes import from_numpy_dtype
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, op
 from ...numerics.resample_weights import Taps, resample
 
-CUBIC, CUBIC_ANTIALIASED = (
-    -0.75,
-    -0.5,
-)  # the free coefficient of cubic convolution (Keys, 1981); PIL's with antialiasing
+# The free coefficient of cubic convolution (Keys, 1981). With antialiasing PyTorch takes PIL's.
+CUBIC, CUBIC_ANTIALIASED = -0.75, -0.5
 _SHOWN = {
     "nearest": "Nearest",
     "nearest-exact": "NearestExact",
