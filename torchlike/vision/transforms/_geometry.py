@@ -280,12 +280,12 @@ def rotate(
     _, height, width = get_dimensions(img)
     middle = [0.0, 0.0] if center is None else [center[0] - width * 0.5, center[1] - height * 0.5]
     matrix = inverse_affine_matrix(middle, -angle, [0.0, 0.0], 1.0, [0.0, 0.0])
-    size = _turned_size(matrix, height, width) if expand else (height, width)
+    size = size_after_turning(matrix, height, width) if expand else (height, width)
     grid = affine_grid(matrix, (height, width), size, _grid_dtype(img))
     return sampled_at(img, grid, interpolation.value, fill)  # pyright: ignore[reportReturnType]
 
 
-def _turned_size(matrix: Sequence[float], height: int, width: int) -> tuple[int, int]:
+def size_after_turning(matrix: Sequence[float], height: int, width: int) -> tuple[int, int]:
     """Height and width of the box around a picture after the transform of this matrix about its middle."""
     x, y = np.float32(0.5 * width), np.float32(0.5 * height)
     corners = np.array([[-x, -y, 1], [-x, y, 1], [x, y, 1], [x, -y, 1]], np.float32)
