@@ -165,6 +165,8 @@ def _begins(sample: Array, length: int, k: int, n: int) -> Array:
         return jnp.asarray(last[..., :n])
     kind = sample.dtype
     float32_sample = at_least_float32(sample)
+    # PyTorch's kernel computes in the input's dtype, so each result is rounded to it; where it falls decides at which element a
+    # window begins.
     alpha = jnp.asarray((length - k) / (n - 1), kind).astype(float32_sample.dtype)
     number = np.arange(n - 1).astype(float32_sample.dtype)
     steps = (
