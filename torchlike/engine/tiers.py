@@ -21,7 +21,7 @@ from .interpreter import Plan
 from .kernel import Kernel
 from .trace import Path, PathHistory, TraceNode
 
-# ``TORCHLIKE_COMPILE``: compile a path when that pays ("auto"), when it is first seen at the end of a step ("now"), or never ("never").
+# `TORCHLIKE_COMPILE`: compile a path when that pays ("auto"), when it is first seen at the end of a step ("now"), or never ("never").
 # With "now", NumPy computes nothing: what is not compiled whole runs by executables of its ops.
 AUTO, NOW, NEVER = "auto", "now", "never"
 _MODES = (AUTO, NOW, NEVER)
