@@ -22,7 +22,7 @@ def pytorch_names() -> dict[str, Any]:
 
 
 class _Under:
-    alias: Callable[[str, str], object] | None = None  # what finds stand-ins where `import torch` means torchlike
+    alias: Callable[[str, str], object] | None = None  # what finds stand-ins where ``import torch`` means torchlike
     # Is called with a name that a module got when it was first asked for.
     loaded: Callable[[str, str, object], object] | None = None
 
@@ -32,38 +32,16 @@ def stand_in_by(find: Callable[[str, str], object]) -> None:
     _Under.alias = find
 
 
-# Modules that `import torch` loads and few programs use: they are imported on first access.
+# Modules that ``import torch`` loads and few programs use: they are imported on first access.
+_MODULES = [
+    "_C", "ao", "quantization", "_VF", "__future__", "_dynamo", "_inductor", "_logging", "classes", "cpu", "export",
+    "futures", "fx", "library", "mps", "mtia", "nested", "onnx", "functional", "overrides", "storage", "types", "xpu",
+]  # fmt: skip
 LATER: dict[str, frozenset[str]] = {
     "torchlike.distributed": frozenset({"checkpoint", "constants", "fsdp", "rpc", "tensor"}),
     "torchlike.distributed.checkpoint": frozenset({"state_dict", "stateful"}),
     "torchlike.distributed.tensor": frozenset({"parallel"}),
-    "torchlike": frozenset(
-        {
-            "_C",
-            "ao",
-            "quantization",
-            "_VF",
-            "__future__",
-            "_dynamo",
-            "_inductor",
-            "_logging",
-            "classes",
-            "cpu",
-            "export",
-            "futures",
-            "fx",
-            "library",
-            "mps",
-            "mtia",
-            "nested",
-            "onnx",
-            "functional",
-            "overrides",
-            "storage",
-            "types",
-            "xpu",
-        }
-    ),
+    "torchlike": frozenset(_MODULES),
     "torchlike.ao": frozenset({"nn", "quantization"}),
     "torchlike.ao.nn": frozenset({"intrinsic", "qat", "quantized"}),
     "torchlike.ao.nn.intrinsic": frozenset({"qat", "quantized"}),
@@ -74,20 +52,10 @@ LATER: dict[str, frozenset[str]] = {
 }
 
 
-_STORAGES = (
-    "BFloat16",
-    "Bool",
-    "Byte",
-    "Char",
-    "ComplexDouble",
-    "ComplexFloat",
-    "Double",
-    "Float",
-    "Half",
-    "Int",
-    "Long",
+_STORAGES = [
+    "BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat", "Double", "Float", "Half", "Int", "Long",
     "Short",
-)
+]  # fmt: skip
 # Functions and classes that few programs use, by their namespace: the module that has each, imported when it is first asked for.
 _BY_MODULE = {
     "_VF": """
@@ -123,6 +91,10 @@ DEFINED_IN: dict[str, dict[str, str]] = {
     ),
 }
 
+# Modules beside which a name is looked for in another one, whose ``is_known`` says whether it has the name. ``torch.ops`` is PyTorch's
+# table of operators, and torchlike's folder of that name declares operators: programs may mean either.
+ANSWERED_BY = {"torchlike.ops": "_torch_ops"}
+
 
 def when_loaded(call: Callable[[str, str, object], object]) -> None:
     """From now on ``call(module, name, value)`` when a module gets a name of ``DEFINED_IN``, which happens when it is first asked for."""
@@ -155,12 +127,12 @@ def _raiser(module: str) -> Callable[[str], object]:
                 if _Under.loaded is not None:
                     _Under.loaded(module, name, vars(source)[name])
             return getattr(source, name)
-        if module == "torchlike.ops" and (operators := import_module("torchlike._torch_ops")).is_known(name):
-            return getattr(operators, name)
+        if module in ANSWERED_BY and (other := import_module(f"torchlike.{ANSWERED_BY[module]}")).is_known(name):
+            return getattr(other, name)
         if name in later:
-            module_found = import_module(f"{module}.{name}")
+            submodule = import_module(f"{module}.{name}")
             explain_missing(f"{module}.{name}")
-            return module_found
+            return submodule
         if _Under.alias is not None and not module.startswith("torchlike.vision"):
             return _Under.alias(module.replace("torchlike", "torch", 1), name)
         raise missing(module, name)

@@ -31,7 +31,6 @@ USES_OF_FIELDS = {
     "dispatch/bindings.py": 1,
     "autograd/engine.py": 5,  # writes each leaf's gradient
     "autograd/replayed_backward.py": 4,  # as above, for a whole model at once
-    "optim/_update.py": 9,  # reads each parameter and gradient at every step
     "nn/parameter.py": 14,  # has fields of its own, for parameters that have no shape yet
     "_subclasses/fake_tensor.py": 6,  # the device that a fake tensor shows
     "nn/_graph.py": 1,  # and flax's variable of a tensor

@@ -1,4 +1,4 @@
-"""A table of all optimisers for `test_algorithms.py`, and the small problems that they solve."""
+"""A table of all optimizers for `test_algorithms.py`, and the small problems that they solve."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def bowl(torch: Any) -> tuple[list[Any], Callable[[], Any]]:
 
 
 def make(torch: Any, name: str, params: Any) -> Any:
-    """Makes the optimiser of a row."""
+    """Makes the optimizer of a row."""
     kind, arguments = ALGORITHMS[name]
     return getattr(torch.optim, kind)(params, **arguments)
 

@@ -1,4 +1,4 @@
-"""Every optimiser has PyTorch's parameters and state after twenty steps, its text and its saved state, and compiles only once."""
+"""Every optimizer has PyTorch's parameters and state after twenty steps, its text and its saved state, and compiles only once."""
 
 import pickle
 

@@ -184,7 +184,7 @@ def test_hooks_run_around_steps_and_states():
 
 
 @pytest.mark.recorded
-def test_an_optimiser_of_a_users_own_ends_the_step_too():
+def test_an_optimizer_of_a_users_own_ends_the_step_too():
     class Halving(optim.Optimizer):
         def __init__(self, params):
             super().__init__(params, {"factor": 0.5})

@@ -18,7 +18,7 @@ from .names import is_module, kinds, listed
 __all__ = ["Torch", "adopt_loaded", "counterpart"]
 
 PACKAGE = __name__.partition(".")[0]
-# PyTorch's `torch.ops` gives out operators by their inner names; torchlike's folder of that name is where they are declared.
+# PyTorch's ``torch.ops`` gives out operators by their inner names; torchlike's folder of that name is where they are declared.
 ELSEWHERE = {"torch.ops": f"{PACKAGE}._torch_ops"}
 
 _LATE_NAMES = DEFINED_IN[PACKAGE]  # names of torchlike that it imports when they are first asked for
@@ -141,7 +141,7 @@ def _rename(module: ModuleType) -> None:
 def _lies_at(value: object, module: str, name: str) -> bool:
     if module not in sys.modules and not is_module(module):
         return False
-    there = import_module(module)  # it may be one that stands in, as `torch.optim.adamw` does
+    there = import_module(module)  # it may be one that stands in, as ``torch.optim.adamw`` does
     for part in name.split("."):
         there = getattr(there, part, None)
     return there is value

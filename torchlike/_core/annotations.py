@@ -10,11 +10,11 @@ from .tensor import Tensor
 
 __all__ = ["DeviceLike", "Dtype", "IntOrInts", "Layout", "MemoryFormat", "TensorOrNumber"]
 
-# Classes whose own names are those of the parameters: `dtype: Dtype` can be read, `dtype: dtype` cannot.
+# Classes whose own names are those of the parameters: ``dtype: Dtype`` can be read, ``dtype: dtype`` cannot.
 Dtype: TypeAlias = dtypes.dtype
 Layout: TypeAlias = layouts.layout
 MemoryFormat: TypeAlias = layouts.memory_format
 
 DeviceLike: TypeAlias = devices.device | str | int
 IntOrInts: TypeAlias = int | Sequence[int]  # a size or a dimension for all, or one for each
-TensorOrNumber: TypeAlias = Tensor | complex  # `complex` stands for every Python number
+TensorOrNumber: TypeAlias = Tensor | complex  # ``complex`` stands for every Python number

@@ -7,7 +7,9 @@ The readers are made by ``attrgetter``, which is written in C: calling them cost
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
@@ -19,8 +21,9 @@ from .views import View, ViewStep
 
 __all__ = [
     "backward_hooks_of", "count_write", "drop_grads", "grad_of", "in_graph", "inference_flag", "is_whole_storage", "leaf_alias",
-    "move_to_storage", "node_of", "output_number_of", "post_accumulate_hooks_of", "rebase", "requires_grad_flag", "root_of", "set_grad",
-    "set_requires_grad", "standing_in", "steps_of", "storage_of", "stored_value", "tensor_at", "version_of", "view_record", "write_value",
+    "move_to_storage", "node_of", "output_number_of", "post_accumulate_hooks_of", "rebase", "replace_contents",
+    "requires_grad_flag", "root_of", "set_grad", "set_requires_grad", "standing_in", "steps_of", "storage_of", "stored_value",
+    "tensor_at", "values_of", "version_of", "view_record", "write_value",
 ]  # fmt: skip
 
 storage_of: Callable[[Tensor], Storage] = attrgetter("_storage")
@@ -122,6 +125,37 @@ def backward_hooks_of(tensor: Tensor) -> dict[int, Callable[..., object]]:
     """The hooks on a tensor's gradient, by handle, without a look at whether a view has lost its history."""
     node = tensor._grad_fn or tensor._accumulator
     return {} if node is None else (node.tensor_hooks or {}).get(tensor._output_nr, {})
+
+
+def values_of(tensors: Iterable[Any]) -> list[Value]:
+    """The tensors' current values. For a tensor that shares its memory with no other, this skips the call of ``Tensor._value``."""
+    return [t._storage.value if t._view is None and t._storage.host is None else t._value() for t in tensors]
+
+
+def replace_contents(tensors: Sequence[Tensor], values: Sequence[Value]) -> list[tuple[Tensor, Value]]:
+    """Replaces the contents of many tensors at once: of all of them, or of none.
+
+    Python may handle a signal after any call of a Python function, and the exception must not leave half of a step behind. So all
+    values are assigned in one call that runs no Python code. The versions are increased before it: whoever finds a version that is
+    ahead of its value reads the value again, but a version that is behind would hide a change.
+
+    Returns:
+        the tensors that cannot be written in this way, with their values: views, and those that share memory with NumPy or have a
+        storage of another kind.
+    """
+    storages: list[Storage] = []
+    contents, others = [], []
+    for tensor, value in zip(tensors, values, strict=True):
+        storage = tensor._storage
+        if tensor._view is None and storage.host is None and storage.__class__ is Storage:
+            storage.version += 1
+            storage.content_version += 1
+            storages.append(storage)
+            contents.append(value)
+        else:
+            others.append((tensor, value))
+    deque(map(setattr, storages, repeat("value"), contents), maxlen=0)
+    return others
 
 
 @contextlib.contextmanager

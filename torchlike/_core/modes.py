@@ -73,9 +73,8 @@ class DispatchHooks:
 
 dispatch_state = DispatchState()
 hooks = DispatchHooks()
-DISPATCHED: set[type] = (
-    set()
-)  # the subclasses of Tensor that define ``__torch_dispatch__`` and of which there was an object
+# The subclasses of Tensor that define ``__torch_dispatch__`` and have had an object.
+DISPATCHED: set[type] = set()
 
 
 def asks(*tensors: object) -> bool:

@@ -48,9 +48,8 @@ class Node:
     sequence: float  # newer nodes have higher ones
     avals: tuple[Aval | None, ...]  # of the outputs
     tensor_hooks: dict[int, dict[int, Callable[..., object]]] | None = None  # by output number, then by handle
-    retained: dict[int, weakref.ref[Any] | None] | None = (
-        None  # weak references to tensors that keep their gradient, by output number
-    )
+    # Weak references to tensors that keep their gradient, by output number.
+    retained: dict[int, weakref.ref[Any] | None] | None = None
     pre_hooks: dict[int, Callable[..., object]] | None = None
     post_hooks: dict[int, Callable[..., object]] | None = None
     hooked: bool = False  # whether one of the four fields above is set

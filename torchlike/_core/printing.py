@@ -45,7 +45,7 @@ def set_printoptions(
 ) -> None:
     """Sets how tensors are printed from now on, in all threads.
 
-    Arguments:
+    Args:
         precision: digits after the point. Default 4.
         threshold: a tensor of more elements than this is printed as a summary. Default 1000.
         edgeitems: how many elements a summary keeps at each end of each dimension. Default 3.
@@ -76,7 +76,7 @@ def get_printoptions() -> dict[str, Any]:
 
 @contextmanager
 def printoptions(**options: Unpack[_OptionArguments]) -> Iterator[None]:
-    """Sets printing options inside a ``with`` block; the arguments are those of `set_printoptions`."""
+    """Sets printing options inside a ``with`` block; the arguments are those of ``set_printoptions``."""
     before = get_printoptions()
     set_printoptions(**options)
     try:
@@ -100,13 +100,13 @@ def format_tensor(
 ) -> str:
     """Gives the text that PyTorch prints for a tensor.
 
-    Arguments:
+    Args:
         array: the values, any shape; bfloat16 and float8 as their ml_dtypes type, complex32 as complex64.
         dtype_name: the tensor's dtype without "torch.", such as "float32".
         default_dtype_name: the default dtype's name; that dtype is left out of the text.
         default_complex_name: the same for complex values.
         device: the tensor's device; "cpu" is left out of the text.
-        requires_grad: whether to say ``requires_grad=True``; a `grad_fn` takes its place.
+        requires_grad: whether to say ``requires_grad=True``; a ``grad_fn`` takes its place.
         grad_fn: the name of the node that made the tensor, such as "AddBackward0".
         prefix: what the text begins with; for a subclass its name and "(".
         indent: the column where further lines begin; None is the prefix's length.
@@ -155,13 +155,13 @@ def format_without_data(
 def format_item(tensor: Any, spec: str, *, plain: bool = True) -> str:
     """Gives ``format(tensor, spec)``: that of the number in a 0-d tensor, and of any object otherwise.
 
-    Arguments:
+    Args:
         tensor: what is formatted; it needs ``dim()`` and ``item()``.
         spec: the part after the colon in ``f"{t:.3f}"``.
         plain: whether the tensor is of class Tensor itself; PyTorch does not take the number out of subclasses.
 
     Raises:
-        TypeError: `spec` is not empty and the tensor is not a plain 0-d one.
+        TypeError: ``spec`` is not empty and the tensor is not a plain 0-d one.
     """
     if plain and tensor.dim() == 0:
         return format(tensor.item(), spec)
@@ -174,36 +174,38 @@ def _contents(array: np.ndarray, indent: int) -> tuple[str, tuple[int, ...] | No
         return "[]", array.shape if array.ndim != 1 else None
     edge = _options.edgeitems
     size = array.shape if edge == 0 else None
-    cut = tuple(array.size > _options.threshold and length > 2 * edge for length in array.shape)
-    if any(cut) and edge == 0:
+    abbreviated = tuple(array.size > _options.threshold and length > 2 * edge for length in array.shape)
+    if any(abbreviated) and edge == 0:
         return "[...]", size
-    if any(cut):
+    if any(abbreviated):
         ends = np.r_[0:edge, -edge:0]
-        array = array[np.ix_(*(ends if short else np.arange(n) for short, n in zip(cut, array.shape, strict=True)))]
+        array = array[
+            np.ix_(*(ends if short else np.arange(n) for short, n in zip(abbreviated, array.shape, strict=True)))
+        ]
     cell, width = _cell_format(array)
-    return _layout(array.tolist(), cut, cell, width, indent), size
+    return _layout(array.tolist(), abbreviated, cell, width, indent), size
 
 
-def _layout(values: Any, cut: tuple[bool, ...], cell: Callable[..., str], width: int, indent: int) -> str:
-    """Nested brackets around `values`, with dots where a dimension was cut."""
-    if not cut:
+def _layout(values: Any, abbreviated: tuple[bool, ...], cell: Callable[..., str], width: int, indent: int) -> str:
+    """Nested brackets around ``values``, with dots where a dimension was cut."""
+    if not abbreviated:
         return cell(values)
-    if len(cut) == 1:
+    if len(abbreviated) == 1:
         cells = [cell(value) for value in values]
-        if cut[0]:
+        if abbreviated[0]:
             cells.insert(_options.edgeitems, " ...")
         per_line = max(1, int((_options.linewidth - indent) // (width + 2)))  # 2 for ", "
         rows = [", ".join(cells[start : start + per_line]) for start in range(0, len(cells), per_line)]
     else:
-        rows = [_layout(value, cut[1:], cell, width, indent + 1) for value in values]
-        if cut[0]:
+        rows = [_layout(value, abbreviated[1:], cell, width, indent + 1) for value in values]
+        if abbreviated[0]:
             rows.insert(_options.edgeitems, "...")
-    newlines = "\n" * max(1, len(cut) - 1)  # blank lines set the blocks of higher dimensions apart
+    newlines = "\n" * max(1, len(abbreviated) - 1)  # blank lines set the blocks of higher dimensions apart
     return "[" + ("," + newlines + " " * (indent + 1)).join(rows) + "]"
 
 
 def _cell_format(values: np.ndarray) -> tuple[Callable[[Any], str], int]:
-    """How one of `values` is written, padded so that columns align, and the room it takes."""
+    """How one of ``values`` is written, padded so that columns align, and the room it takes."""
     if values.dtype.kind != "c":
         write, width = _number_format(values)
         return lambda value: write(value).rjust(width), width
@@ -220,7 +222,7 @@ def _cell_format(values: np.ndarray) -> tuple[Callable[[Any], str], int]:
 
 
 def _number_format(values: np.ndarray) -> tuple[Callable[[Any], str], int]:
-    """How a real number among `values` is written, and the width of the column."""
+    """How a real number among ``values`` is written, and the width of the column."""
     if values.dtype.kind in "biu":
         return str, max(len(str(values.min())), len(str(values.max())))
     values = values.astype(np.float64)

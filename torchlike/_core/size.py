@@ -42,7 +42,7 @@ class Size(tuple):
         return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: object) -> Size:
-        # `sizes += tensor.shape` must extend a list as Python does.
+        # ``sizes += tensor.shape`` must extend a list as Python does.
         return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, times: Any) -> Size:

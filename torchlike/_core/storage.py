@@ -37,9 +37,8 @@ class HostMemory:
         self.array = array  # writable, of the shape of the storage's value
         self.token = token  # None: the array is the program's own, which may write to it at any time
         self.seen: Value | None = None  # a value with the contents of the memory when it was last read
-        self.kept: Any = (
-            None  # the token, if the address was given out: a program may use the address while the storage lives
-        )
+        # The token, if the address was given out: a program may use the address while the storage lives.
+        self.kept: Any = None
 
     @property
     def shared(self) -> bool:

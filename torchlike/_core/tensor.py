@@ -60,7 +60,7 @@ class Tensor(TensorMethods):
     _is_param: bool = False  # an object of a subclass that a Module takes as a parameter
 
     _outer_device: devices.device  # of an object without memory of a subclass: see ``subclasses.py``
-    _held: Tensor  # of a parameter that has no shape yet: see ``nn/parameter.py``
+    _empty_tensor: Tensor  # of a parameter that has no shape yet: see ``nn/parameter.py``
     _variable: Any  # a weak reference to flax's Variable for this tensor: see ``nn/_graph.py``
 
     _fields = frozenset(__annotations__)
@@ -606,7 +606,7 @@ class Tensor(TensorMethods):
             raise BufferError("Cannot pack tensors on meta")
         return (1, 0) if self.is_cpu else self.jax.__dlpack_device__()
 
-    __array_priority__ = 1000  # `ndarray + tensor` calls the tensor's method
+    __array_priority__ = 1000  # ``ndarray + tensor`` calls the tensor's method
 
     def __jax_array__(self) -> Any:
         return self._value().jax()

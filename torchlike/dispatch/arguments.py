@@ -30,7 +30,7 @@ class Parameters:
         self.total = len(parameters)
         self.positional = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)  # these come first
         self.required = sum(p.default is p.empty for p in parameters)
-        # `x.view(2, 3)` may be written for `x.view((2, 3))`
+        # ``x.view(2, 3)`` may be written for ``x.view((2, 3))``
         dims_parameters = [i for i, a in enumerate(self.annotations) if a in ("Dims", "Dims | None")]
         self.variadic = dims_parameters[0] if dims_parameters else 0
         self._tails = [self.defaults[n:] for n in range(self.total + 1)]
@@ -144,12 +144,8 @@ def check_call(
 _SIZES = {"Dims", "Sequence[int]", "IntOrInts", "Pair", "tuple[int, ...]"}  # annotations of one or several ints
 _FLOATS = {"float", "complex"}
 _NUMBERS = {"int", *_FLOATS, *_SIZES}
-_NO_NONE = {
-    "Tensor": "Tensor",
-    "int": "int",
-    "float": "float",
-    "complex": "Number",
-}  # by annotation: what PyTorch's errors call it
+# Parameters that take no None: by their annotation, what PyTorch's errors call the type.
+_NO_NONE = {"Tensor": "Tensor", "int": "int", "float": "float", "complex": "Number"}
 _OF_CREATION = (
     "pin_memory",
     "requires_grad",

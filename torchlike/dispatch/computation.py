@@ -107,7 +107,7 @@ class Computation:
 def convert(array: Array, dtype: Any) -> Any:
     """The array in another dtype, as operands are promoted."""
     if array.dtype.kind == "b" and dtype.kind not in "biu":
-        # Not `astype`: XLA makes `x * astype(mask)` a selection, in which NaN * False is 0.
+        # Not ``astype``: XLA makes ``x * astype(mask)`` a selection, in which NaN * False is 0.
         return jnp.where(array, jnp.ones((), dtype), jnp.zeros((), dtype))
     return array.astype(dtype)
 

@@ -71,14 +71,14 @@ def refusal(tensor: Tensor, origin: int, by_another: bool = False) -> str:
     """Why a view must not be written to while gradients are recorded, or have a history after ``by_another`` tensor was written to."""
     block, where = ("inference", "in normal mode") if origin == IN_INFERENCE else ("no_grad", "with grad mode enabled")
     node, number = node_of(tensor), output_number_of(tensor)
-    what = _BY_ANOTHER if by_another else _BY_ITSELF
+    cause = _BY_ANOTHER if by_another else _BY_ITSELF
     if node is None:
-        reason = f"A view was created in {block} mode and {what} modified inplace {where}."
+        reason = f"A view was created in {block} mode and {cause} modified inplace {where}."
     elif origin in (ONE_OF_SEVERAL, IN_FUNCTION):
-        reason = f"Output {number} of {node.operation} is a view and {what} modified inplace."
+        reason = f"Output {number} of {node.operation} is a view and {cause} modified inplace."
     else:
         reason = (
-            f"Output {number} of {node.operation} is a view of a view which was created in {block} mode and {what} "
+            f"Output {number} of {node.operation} is a view of a view which was created in {block} mode and {cause} "
             f"modified inplace {where}."
         )
     if origin == ONE_OF_SEVERAL:
@@ -189,10 +189,10 @@ def _beside(tensor: Tensor, result: Tensor) -> Tensor:
 
     If only the result lies on a mesh, the tensor is moved to that mesh instead.
     """
-    mine, result_placement = tensor._aval.placement, result._aval.placement
-    if isinstance(mine, Meshed):
-        return move(result, mine)
-    if isinstance(result_placement, Meshed) and mine.platform == result_placement.platform:
+    target_placement, result_placement = tensor._aval.placement, result._aval.placement
+    if isinstance(target_placement, Meshed):
+        return move(result, target_placement)
+    if isinstance(result_placement, Meshed) and target_placement.platform == result_placement.platform:
         storage = storage_of(tensor)
         storage.value = moved_value(storage.read(), result_placement.home)
         # The values are the same, so the version that users and the graph see does not change; only views have to read again.

@@ -273,9 +273,8 @@ def check_arguments(op: Op, args: tuple[object, ...]) -> None:
             words = misfit(annotation, arg)
             if words is None:
                 if isinstance(arg, np.generic) or _holds_numpys_numbers(arg):
-                    raise TypeError(
-                        "a number of NumPy's"
-                    )  # ``apply`` gives it as Python's then: equal keys mean equal arguments
+                    # ``apply`` catches this and passes the number as Python's, so that equal keys mean equal arguments.
+                    raise TypeError("a number of NumPy's")
                 continue
             raise misfit_error(public(op.name), parameters.names[i], i + 1, words)
         raise misfit_error(public(op.name), parameters.names[i], i + 1, f"must be {kind}, not {type_name(arg)}")

@@ -66,10 +66,10 @@ def role_of(name: str, annotation: object) -> int:
     )
 
 
-def _check_words(what: str, words: Any, vocabulary: tuple[str, ...]) -> None:
+def _check_words(label: str, words: Any, vocabulary: tuple[str, ...]) -> None:
     unknown = sorted(set(words).difference(vocabulary))
     if unknown:
-        raise ValueError(f"unknown {what} {', '.join(map(repr, unknown))}: there are {', '.join(vocabulary)}")
+        raise ValueError(f"unknown {label} {', '.join(map(repr, unknown))}: there are {', '.join(vocabulary)}")
 
 
 class Promote(enum.Enum):
@@ -152,19 +152,19 @@ class Saves(enum.Enum):
     NOTHING = "nothing"
 
 
-def _check_type(what: str, value: object, kind: type) -> None:
+def _check_type(label: str, value: object, kind: type) -> None:
     if not isinstance(value, kind):
         members = f" ({', '.join(kind.__members__)})" if issubclass(kind, enum.Enum) else ""
-        raise TypeError(f"{what} must be of {kind.__name__}{members}, not {value!r}")
+        raise TypeError(f"{label} must be of {kind.__name__}{members}, not {value!r}")
 
 
-def _check_one_of(what: str, value: object, *kinds: type, function: bool = False) -> None:
+def _check_one_of(label: str, value: object, *kinds: type, function: bool = False) -> None:
     """Raises unless the value is of one of these types, or, with ``function``, can be called."""
     if not isinstance(value, kinds) and not (function and callable(value)):
         names = " or ".join(
             ["None" if kind is type(None) else kind.__name__ for kind in kinds] + ["a function"] * function
         )
-        raise TypeError(f"{what} must be {names}, not {value!r}")
+        raise TypeError(f"{label} must be {names}, not {value!r}")
 
 
 def _check_forms(forms: Form) -> None:

@@ -28,7 +28,7 @@ _Operand = Tensor | _Number
 _Ints = _int | Sequence[_int]
 '''
 ROOT = Path(__file__).parent.parent
-# Builtins under other names, since in a class with a method `int` this name means the method.
+# Builtins under other names, since in a class with a method ``int`` this name means the method.
 WORDS = {
     "Any": "Any", "Tensor": "Tensor", "Array": "Tensor", "Indices": "Tensor", "Operand": "_Operand", "Number": "_Number",
     "Dims": "Sequence[_int]", "list[Array]": "Sequence[Tensor]", "list[Indices]": "Sequence[Tensor]", "None": "None",

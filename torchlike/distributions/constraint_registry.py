@@ -84,7 +84,7 @@ def _independent(registry: ConstraintRegistry) -> Callable[..., Transform]:
     return make
 
 
-# `positive` and `nonnegative` are of these two classes too, with the bound 0.
+# ``positive`` and ``nonnegative`` are of these two classes too, with the bound 0.
 @biject_to.register(constraints.greater_than)
 @biject_to.register(constraints.greater_than_eq)
 @transform_to.register(constraints.greater_than)

@@ -227,10 +227,8 @@ class Distribution:
 
     def _family(self) -> type:
         """The class of this package that an instance belongs to."""
-        packages = (
-            "torchlike.distributions.",
-            "torch.distributions.",
-        )  # under `torchlike.alias()` classes say the second
+        # Where `import torch` means torchlike, the classes say PyTorch's address.
+        packages = "torchlike.distributions.", "torch.distributions."
         return next(c for c in type(self).__mro__ if f"{c.__module__}.".startswith(packages))
 
     def _get_checked_instance(self, cls: type, _instance: Distribution | None = None) -> Any:

@@ -119,7 +119,7 @@ class GroupExecutable(Executable):
         self._fixed = digest == calls[0] or (group.on_cpu and fixed)
 
     def outputs(self, arrays: Sequence[object]) -> Iterator[Any]:
-        # As in `Executable.outputs`, only C code runs from the program's start to its last output, so no signal handler runs in between.
+        # As in ``Executable.outputs``, only C code runs from the program's start to its last output, so no signal handler runs in between.
         return chain.from_iterable(chain.from_iterable(map(_collect, self._execute((arrays,)))))
 
     def reserve(self) -> None:

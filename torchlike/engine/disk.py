@@ -22,7 +22,7 @@ import jax
 import jaxlib.version
 from jax.experimental import serialize_executable
 
-# The folder; by default `torchlike` in the user's cache folder. The empty string: nothing is kept.
+# The folder; by default ``torchlike`` in the user's cache folder. The empty string: nothing is kept.
 VARIABLE = "TORCHLIKE_CACHE_DIR"
 # The entries that were used longest ago go when all together are larger than this, down to nine tenths of it.
 MAX_BYTES = 2**30

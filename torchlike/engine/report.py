@@ -38,9 +38,8 @@ class Report:
     loads: int = 0  # programs, of a segment or of one op, that were read from disk instead of compiled
     donated_bytes: int = 0  # memory of dead inputs taken over by outputs
     not_interpreted: Counter[str] = field(default_factory=Counter)  # what NumPy has no rule for
-    traced_by_jax: Counter[str] = field(
-        default_factory=Counter
-    )  # why JAX had to trace an op for NumPy, which takes longer
+    # Why JAX had to trace an op for NumPy, which takes longer than the interpreter's own rules.
+    traced_by_jax: Counter[str] = field(default_factory=Counter)
     not_generic: Counter[str] = field(default_factory=Counter)  # why a trace could not be made for sizes that vary
     reasons: deque[str] = field(default_factory=lambda: deque(maxlen=100))  # why each program was compiled
     lines: dict[tuple[str, int], Counter[str]] = field(default_factory=dict)

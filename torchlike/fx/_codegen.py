@@ -92,7 +92,7 @@ class _Writer:
         self.globals: Kwargs = {}
         self.wrapped: dict[str, None] = {}
         self.returns = ""
-        # After which node each one is used no more: there the code lets go of it.
+        # By node: the nodes that it is the last to use. After its line, the code sets their variables to None.
         self.last_of: dict[Node, list[Node]] = {}
         visited: set[Node] = set()
 
@@ -173,7 +173,7 @@ class _Writer:
         return ", ".join([*map(self.arg, args), *[f"{name} = {self.arg(value)}" for name, value in kwargs.items()]])
 
     def let_go(self, node: Node) -> None:
-        """Ends the line of a node, and lets go of what is used no more."""
+        """Ends the line of a node, and sets the variables to None that are not used again."""
         if node.op == "placeholder":
             return
         if node.op == "output":
@@ -231,7 +231,7 @@ class _Writer:
 
 
 class _Shown:
-    """Something whose ``repr`` is known."""
+    """An object with a given ``repr``, by which ``generate_output`` formats its argument."""
 
     def __init__(self, text: str) -> None:
         self.text = text

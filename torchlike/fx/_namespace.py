@@ -34,7 +34,7 @@ def snake_case(name: str) -> str:
 
 
 class Namespace:
-    """The names in use, and who has them."""
+    """The names in use, and the objects that have them."""
 
     def __init__(self) -> None:
         self._obj_to_name: dict[object, str] = {}
@@ -42,7 +42,7 @@ class Namespace:
         self._base_count: dict[str, int] = defaultdict(int)
 
     def create_name(self, candidate: str, obj: object) -> str:
-        """A free name like the one wanted. The same object always gets the same one."""
+        """A free name like ``candidate``. An object always gets the same one."""
         if obj is not None and obj in self._obj_to_name:
             return self._obj_to_name[obj]
         candidate = _WRONG.sub("_", candidate) or "_unnamed"
@@ -63,7 +63,7 @@ class Namespace:
         return candidate
 
     def associate_name_with_obj(self, name: str, obj: object) -> None:
-        """Notes who has a name already."""
+        """Registers a name that an object has already."""
         if self._obj_to_name.setdefault(obj, name) != name:
             raise AssertionError("obj is already associated")
 

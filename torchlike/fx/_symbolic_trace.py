@@ -35,7 +35,7 @@ _wrapped_methods_to_patch: list[tuple[type, str]] = []
 
 
 class PHBase:
-    """Says of an argument among the concrete ones that it is not concrete."""
+    """Marks an argument among the concrete ones as not concrete."""
 
     def __repr__(self) -> str:
         return "PH"
@@ -59,7 +59,7 @@ class Tracer(TracerBase):
 
     Args:
         autowrap_modules: Python modules whose functions are called by nodes of their own.
-        autowrap_functions: functions of which the same holds.
+        autowrap_functions: further functions that are called by nodes of their own.
         param_shapes_constant: shapes of parameters are numbers, not nodes.
 
     Source: https://docs.pytorch.org/docs/stable/fx.html#torch.fx.Tracer
@@ -87,17 +87,17 @@ class Tracer(TracerBase):
         self.tensor_attrs: dict[object, str] = {}
         self.root: Any = None
 
-    # ---- what a subclass may decide otherwise
+    # ---- what subclasses may override
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether calls of a module become one node. So it is for the modules of ``torch.nn``, but Sequential."""
+        """Whether calls of a module become one node: true of the modules of ``torch.nn`` except Sequential."""
         return from_torch(type(m).__module__).startswith(("torch.nn", "torch.ao.nn")) and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:
         """The path of a module within the traced module.
 
         Raises:
-            NameError: it is not in it.
+            NameError: the traced module does not contain it.
         """
         if self.submodule_paths:
             path = self.submodule_paths.get(mod)
@@ -176,7 +176,7 @@ class Tracer(TracerBase):
         return self.create_node("get_attr", name, (), {})
 
     def get_fresh_qualname(self, prefix: str) -> str:
-        """A name with this beginning that the module has not."""
+        """A name with this beginning that the module does not have yet."""
         number = 0
         while hasattr(self.root, f"{prefix}{number}"):
             number += 1
@@ -387,7 +387,7 @@ def _recording_method(kind: type, name: str) -> Any:
 
 
 class _Patcher:
-    """Replaces attributes and entries for a while."""
+    """Replaces attributes and dictionary entries until the context ends."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], object]] = []
@@ -404,7 +404,7 @@ class _Patcher:
         self._undo.append(lambda: scope.__setitem__(name, before) if had else scope.pop(name, None))
 
     def visit(self, scope: object) -> bool:
-        """Whether this is seen for the first time."""
+        """Whether this namespace is visited for the first time."""
         if id(scope) in self._visited:
             return False
         self._visited.add(id(scope))
@@ -426,7 +426,7 @@ def wrap(fn_or_name: str | Function) -> Any:
         fn_or_name: a function of the file, or the name of one.
 
     Returns:
-        what it was given, so it may decorate.
+        the argument, so that ``wrap`` can be used as a decorator.
 
     Source: https://docs.pytorch.org/docs/stable/fx.html#torch.fx.wrap
     """

@@ -27,7 +27,7 @@ class _Path:
         return value
 
 
-# Places that torchlike has not as modules, or not with these names.
+# Places in PyTorch's package that are no modules in torchlike, or whose names are others here.
 _PLACES = {"torch._C", "torch._C._nn", "torch.functional", *(f"torch._C._{core}" for core in _CORE.values())}
 
 

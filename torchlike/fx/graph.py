@@ -21,7 +21,7 @@ def _is_magic(name: str) -> bool:
 
 
 class _node_list:
-    """The nodes of a graph in their order. Nodes may be put in and taken out while one goes through them."""
+    """The nodes of a graph in their order. Nodes may be added and removed during an iteration."""
 
     def __init__(self, graph: Graph, direction: str = "_next") -> None:
         self.graph, self.direction = graph, direction
@@ -45,7 +45,7 @@ class Graph:
     """A function as a list of nodes, which can be changed and written as Python code.
 
     Args:
-        owning_module: the GraphModule it is of.
+        owning_module: the GraphModule that has the graph.
         tracer_cls: the tracer that made it.
 
     >>> from torchlike import fx
@@ -77,7 +77,7 @@ class Graph:
 
     @property
     def owning_module(self) -> Any:
-        """The GraphModule it is of."""
+        """The GraphModule that has this graph."""
         return self._owning_module
 
     @owning_module.setter
@@ -94,7 +94,7 @@ class Graph:
         return next(iter(self.find_nodes(op="output")))
 
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
-        """The nodes of one kind, and where given of one target."""
+        """The nodes of one kind, and of one target if that is given."""
         return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
 
     # ---- making nodes
@@ -108,7 +108,7 @@ class Graph:
         name: str | None = None,
         type_expr: object = None,
     ) -> Node:
-        """Makes a node at the place where nodes are put in now, at first the end."""
+        """Makes a node at the current place of insertion, which is the end at first."""
         args, kwargs = args or (), kwargs or {}
         if not isinstance(args, tuple):
             raise AssertionError(f"args must be a tuple, got {type(args)}")
@@ -184,7 +184,7 @@ class Graph:
     # ---- changing it
 
     def erase_node(self, to_erase: Node) -> None:
-        """Takes a node out that nothing uses.
+        """Removes a node that nothing uses.
 
         Raises:
             RuntimeError: something uses it.
@@ -230,7 +230,7 @@ class Graph:
         return self._inserting(n._next.prepend)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Takes out what nothing uses and what has no effect but its result. Returns whether there was any."""
+        """Removes the nodes whose results nothing uses and that have no other effect. Returns whether there were any."""
         self.lint()
         changed = False
         for node in reversed(self.nodes):
@@ -244,7 +244,7 @@ class Graph:
         """Checks that nodes come after those that they use, that names are distinct, and that attributes are there.
 
         Raises:
-            RuntimeError: one of this is not so.
+            RuntimeError: one of these does not hold.
         """
         earlier_nodes: set[Node] = set()
         names: set[str] = set()
@@ -307,14 +307,14 @@ class Graph:
         return self._codegen.process_outputs(out)
 
     def set_codegen(self, codegen: CodeGen) -> None:
-        """Sets who writes the code."""
+        """Sets the object that writes the code."""
         self._codegen = codegen
 
     def on_generate_code(self, make_transformer: Callable[..., object]) -> AbstractContextManager[None]:
-        """Registers what changes the lines of the code; returns a context that undoes this.
+        """Registers a function that changes the lines of the code; returns a context, at whose end it is unregistered.
 
         Args:
-            make_transformer: from the one there is now, or None, to a function from lines to lines.
+            make_transformer: takes the present function from lines to lines, or None, and returns the new one.
         """
         before = self._codegen._body_transformer
         self._codegen._body_transformer = make_transformer(before)

@@ -34,7 +34,7 @@ def _forward_from_src(src: str, globals: Kwargs, co_fields: object = None) -> An
 
 
 def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
-    """Puts an attribute of one module into another one, at the same place."""
+    """Copies an attribute from one module to another, at the same path."""
     *prefix, field = target.split(".")
     for item in prefix:
         from_module, below = getattr(from_module, item), getattr(to_module, item, None)
@@ -58,7 +58,7 @@ def _parameter() -> type:
 
 
 def _assign_attr(from_obj: object, to_module: Module, target: str) -> None:
-    """Puts an object into a module at a place."""
+    """Sets an attribute at a path in a module."""
     *prefix, field = target.split(".")
     for item in prefix:
         below = getattr(to_module, item, None)
@@ -120,6 +120,9 @@ class GraphModule(Module):
     _graph: Graph
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
+        # Each instance has a class of its own, because ``recompile`` sets ``forward`` on the class. The class that was made for
+        # another instance is left out, so that a GraphModule made from a GraphModule does not get a longer chain of classes each
+        # time.
         for kind in cls.__mro__:
             if kind.__qualname__.partition(".")[2].endswith("GraphModuleImpl"):
                 cls = kind.__bases__[0]
@@ -158,7 +161,7 @@ class GraphModule(Module):
 
     @property
     def graph(self) -> Graph:
-        """The function. After it was changed, ``recompile`` makes the code anew."""
+        """The graph. After it has been changed, ``recompile`` writes its code again."""
         return self._graph
 
     @graph.setter
@@ -184,7 +187,7 @@ class GraphModule(Module):
         return code
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Puts a module at a place, for a ``call_module`` node. False where something else is on the way."""
+        """Adds a module at a path, for a ``call_module`` node. False if something on the path is no module."""
         *prefix, field = target.split(".")
         at: Module = self
         for item in prefix:
@@ -199,7 +202,7 @@ class GraphModule(Module):
         return True
 
     def delete_submodule(self, target: str) -> bool:
-        """Takes a module away. False where there is none."""
+        """Removes a module. False if there is none."""
         *prefix, field = target.split(".")
         at = self
         for item in prefix:
@@ -212,7 +215,7 @@ class GraphModule(Module):
         return True
 
     def delete_all_unused_submodules(self) -> None:
-        """Takes the modules away that no node uses."""
+        """Removes the modules that no node uses."""
         used_names: set[str] = set()
         for node in self.graph.nodes:
             if node.op in ("call_module", "get_attr"):
@@ -230,10 +233,10 @@ class GraphModule(Module):
     def print_readable(self, print_output: bool = True, **options: object) -> str:
         """The code as that of a class, printed and returned."""
         body = "\n".join(f"    {line}" for line in self._code.strip("\n").rstrip().split("\n"))
-        head, _, rest = body.partition("\n")
+        head, _, lines = body.partition("\n")
         text = f"class {type(self).__name__}(torch.nn.Module):\n{head}\n"
-        if rest.strip():
-            text += f"        # No stacktrace found for following nodes\n{rest}\n"
+        if lines.strip():
+            text += f"        # No stacktrace found for following nodes\n{lines}\n"
         if print_output:
             print(text)  # noqa: T201
         return text

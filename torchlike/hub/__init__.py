@@ -20,7 +20,7 @@ READ_DATA_CHUNK = 128 * 1024
 ENV_GITHUB_TOKEN, ENV_TORCH_HOME, ENV_XDG_CACHE_HOME = "GITHUB_TOKEN", "TORCH_HOME", "XDG_CACHE_HOME"
 DEFAULT_CACHE_DIR = "~/.cache"
 VAR_DEPENDENCY, MODULE_HUBCONF = "dependencies", "hubconf.py"
-HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # in `resnet18-f37072fd.pth`
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # in ``resnet18-f37072fd.pth``
 
 
 class _HubSettings:

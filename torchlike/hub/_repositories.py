@@ -143,7 +143,7 @@ def entry_point(folder: str, name: str) -> Iterator[Callable[..., Any]]:
 
 
 def _is_there(package: str) -> bool:
-    # Scripts of a repository say "torch" even if no alias makes `import torch` mean torchlike.
+    # Scripts of a repository say "torch" even if no alias makes ``import torch`` mean torchlike.
     return package == "torch" or find_spec(re.split(r"[\[.]", package)[0]) is not None
 
 

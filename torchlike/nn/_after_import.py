@@ -33,7 +33,7 @@ class _Finder:
         assert loader is not None
         execute = loader.exec_module
 
-        # This sets an attribute of the loader and does not wrap it, because `inspect` and `pkgutil` use the loader of a module.
+        # This sets an attribute of the loader and does not wrap it, because ``inspect`` and ``pkgutil`` use the loader of a module.
         def execute_and_call(module: ModuleType) -> None:
             execute(module)
             del loader.exec_module

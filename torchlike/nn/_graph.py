@@ -273,7 +273,7 @@ def _tensor_of(variable: Any, dtype64: Any = None) -> Tensor:
     """Returns the tensor of a variable that flax passes: its own tensor, or a new one if flax made the variable.
 
     Args:
-        wide: the 64-bit dtype that the tensor had, for a new tensor.
+        dtype64: the 64-bit dtype that the tensor had, for a new tensor.
     """
     tensor_variable = variable
     if not isinstance(variable, _TensorVariable):

@@ -138,7 +138,7 @@ class UninitializedTensorMixin(Instance):
 
     cls_to_become: Any
     _requires_grad: bool
-    _held: Tensor  # an empty tensor with this dtype and device
+    _empty_tensor: Tensor  # an empty tensor with this dtype and device
 
     def materialize(self, shape: Sequence[int], device: DeviceLike | None = None, dtype: Dtype | None = None) -> None:
         """Gives the tensor a shape, and uninitialised memory.
@@ -146,11 +146,11 @@ class UninitializedTensorMixin(Instance):
         Args:
             device, dtype: the new ones (default: its own).
         """
-        meta = self._held
-        fresh = unfilled(shape, device=device or meta.device, dtype=dtype or meta.dtype)
+        empty = self._empty_tensor
+        filled = unfilled(shape, device=device or empty.device, dtype=dtype or empty.dtype)
         self.__class__ = self.cls_to_become
-        del self._held
-        move_to_storage(self, storage_of(fresh))  # pyright: ignore[reportArgumentType]  # the class is another now
+        del self._empty_tensor
+        move_to_storage(self, storage_of(filled))  # pyright: ignore[reportArgumentType]  # the class is another now
 
     @property
     def _storage(self) -> Any:
@@ -163,7 +163,7 @@ class UninitializedTensorMixin(Instance):
 
     @property
     def _aval(self) -> Any:
-        return self._held._aval
+        return self._empty_tensor._aval
 
     @property
     def shape(self) -> Any:
@@ -171,17 +171,16 @@ class UninitializedTensorMixin(Instance):
 
     @property
     def data(self) -> Tensor:
-        return self._held
+        return self._empty_tensor
 
     @data.setter
     def data(self, new: Tensor) -> None:
-        self._held = new._held if is_lazy(new) else new
+        self._empty_tensor = new._empty_tensor if is_lazy(new) else new
 
     def to(self, *args: object, **kwargs: object) -> Self:
         """A tensor without a shape, of another dtype or on another device."""
-        meta = self._held
-        moved = meta.to(*args, **kwargs)
-        return type(self)(self._requires_grad, moved.device, moved.dtype)  # pyright: ignore[reportCallIssue]
+        converted = self._empty_tensor.to(*args, **kwargs)
+        return type(self)(self._requires_grad, converted.device, converted.dtype)  # pyright: ignore[reportCallIssue]
 
     def copy_(self, src: Tensor, non_blocking: bool = False) -> Self:
         """Takes the dtype and the device of another tensor without a shape."""
@@ -206,12 +205,12 @@ class UninitializedTensorMixin(Instance):
         return copy
 
     def __reduce_ex__(self, protocol: object) -> tuple[type[Self], tuple[bool, device, Dtype]]:
-        return type(self), (self._requires_grad, self._held.device, self._held.dtype)
+        return type(self), (self._requires_grad, self._empty_tensor.device, self._empty_tensor.dtype)
 
 
 def _without_shape(cls: type, requires_grad: bool, device: DeviceLike | None, dtype: Dtype | None) -> Any:
     self: Any = _new(cls)
-    self._held = unfilled(0, device=device, dtype=dtype)
+    self._empty_tensor = unfilled(0, device=device, dtype=dtype)
     set_requires_grad(self, requires_grad)
     return self
 

@@ -277,8 +277,8 @@ def product(z: Array, w: Array) -> Array:
     wide_z, wide_w = jnp.isinf(a) | jnp.isinf(b), jnp.isinf(c) | jnp.isinf(d)
 
     def without_nan(part: Array, wide: Array, other: Array) -> Array:
-        one = jnp.copysign(jnp.where(jnp.isinf(part), 1, 0).astype(part.dtype), part)
-        part = jnp.where(wide, one, part)
+        unit = jnp.copysign(jnp.where(jnp.isinf(part), 1, 0).astype(part.dtype), part)
+        part = jnp.where(wide, unit, part)
         return jnp.where(other & jnp.isnan(part), jnp.zeros_like(part), part)
 
     a, b = without_nan(a, wide_z, wide_w), without_nan(b, wide_z, wide_w)

@@ -1,4 +1,4 @@
-"""The dtype in which a sum of products is computed: PyTorch multiplies the operands pair by pair, by `mul` or by `bmm`."""
+"""The dtype in which a sum of products is computed: PyTorch multiplies the operands pair by pair, by ``mul`` or by ``bmm``."""
 
 from __future__ import annotations
 
@@ -61,9 +61,8 @@ def _path(terms: tuple[str, ...], result: str, shapes: list[tuple[int, ...]]) ->
     for term, shape in zip(terms, shapes, strict=True):
         for letter, n in zip(term, shape, strict=True):
             common[letter] = n if common.get(letter, 1) == 1 else common[letter]
-    letters = [
-        "".join(dict.fromkeys(term)) for term in terms
-    ]  # a subscript that an operand repeats means its diagonal, and counts once
+    # A letter that an operand repeats means its diagonal, and counts once.
+    letters = ["".join(dict.fromkeys(term)) for term in terms]
     sizes = [tuple(common[letter] for letter in own) for own in letters]
     equation = f"{','.join(letters)}->{result}"
     return opt_einsum.contract_path(equation, *sizes, shapes=True, optimize="auto")[0]

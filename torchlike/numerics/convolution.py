@@ -113,8 +113,7 @@ def _lower(way: Any) -> Any:
     return mlir.lower_fun(lambda a, b, *, geometry: way(a, b, geometry=geometry), multiple_results=False)
 
 
-convolution_p.def_impl(
-    jax.jit(convolve, static_argnames="geometry")
-)  # outside of any trace, in tests of JAX's own transforms
+# What runs outside of any trace, as in tests of JAX's own transforms.
+convolution_p.def_impl(jax.jit(convolve, static_argnames="geometry"))
 mlir.register_lowering(convolution_p, _lower(by_xla))
 mlir.register_lowering(convolution_p, _lower(_by_fastest), platform="cpu")

@@ -31,7 +31,7 @@ def _bits(x: Array) -> Array:
 def _key(x: Array) -> Array:
     """Integers in the order of the numbers; the two zeros are equal, NaN lies beyond either infinity."""
     bits = _bits(x)
-    # Not a choice by `bits < 0`: LLVM would recognise a comparison of floats, and replace it by one.
+    # Not a choice by ``bits < 0``: LLVM would recognise a comparison of floats, and replace it by one.
     sign = bits >> (8 * bits.dtype.itemsize - 1)
     return ((bits & np.iinfo(bits.dtype).max) ^ sign) - sign
 

@@ -30,5 +30,10 @@ def in_float32(compute: Callable[..., Array]) -> Callable[..., Array]:
     return wide
 
 
+def at_least_float32(x: Array) -> Array:
+    """The array in float32 if its dtype has fewer bits, else as it is: for formulas whose result is rounded once, at the end."""
+    return x.astype(np.float32) if x.dtype.itemsize < 4 else x
+
+
 def _is_half(value: object) -> bool:
     return getattr(value, "dtype", None) in HALF

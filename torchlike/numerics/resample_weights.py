@@ -78,13 +78,13 @@ def _sum(xp: ModuleType, x: Array | np.ndarray, taps: Taps, axis: int) -> Any:
     along = [-1 if i == axis % x.ndim else 1 for i in range(x.ndim)]
     total = None
     for t in range(places.shape[1]):
-        there = places[:, t] >= 0
+        exists = places[:, t] >= 0
         # One gather for each tap, so that no intermediate array is larger than the result.
         term = xp.take(x, np.maximum(places[:, t], 0), axis=axis, mode="clip")
         if weights is not None:
             term = term * xp.asarray(weights[:, t].reshape(along), x.dtype)
-        if not there.all():
-            term = xp.where(there.reshape(along), term, xp.zeros((), x.dtype))
+        if not exists.all():
+            term = xp.where(exists.reshape(along), term, xp.zeros((), x.dtype))
         total = term if total is None else total + term
     return total
 

@@ -101,11 +101,11 @@ def put_slices(whole: Array, starts: Sequence[int], steps: list[int], new: Array
         return lax.dynamic_update_slice(whole, new, at, allow_negative_indices=computed)
     spans = [(n - 1) * s + 1 for n, s in zip(new.shape, steps, strict=True)]
     spaced = lax.pad(new, jnp.zeros((), new.dtype), [(0, 0, s - 1) for s in steps])
-    here = np.ones((), np.bool_)
+    on_grid = np.ones((), np.bool_)
     for dim, (span, step) in enumerate(zip(spans, steps, strict=True)):
         line = np.arange(span) % step == 0
-        here = here & line.reshape([-1 if d == dim else 1 for d in range(new.ndim)])
-    window = jnp.where(here, spaced, lax.dynamic_slice(whole, at, spans, allow_negative_indices=computed))
+        on_grid = on_grid & line.reshape([-1 if d == dim else 1 for d in range(new.ndim)])
+    window = jnp.where(on_grid, spaced, lax.dynamic_slice(whole, at, spans, allow_negative_indices=computed))
     return lax.dynamic_update_slice(whole, window, at, allow_negative_indices=computed)
 
 

@@ -46,27 +46,27 @@ def strong_wolfe(
     Source: Nocedal and Wright, Numerical Optimization, 2nd edition, algorithms 3.5 and 3.6.
     """
 
-    def too_high(point: Point) -> bool:
+    def is_too_high(point: Point) -> bool:
         return point.loss > start.loss + SUFFICIENT * point.t * start.slope
 
-    def flat(point: Point) -> bool:
+    def is_flat(point: Point) -> bool:
         return abs(point.slope) <= -FLAT * start.slope
 
-    before, here, rounds = start, probe(t), 0
+    before, current, rounds = start, probe(t), 0
     while rounds < most:
-        if too_high(here) or (rounds > 1 and here.loss >= before.loss):
+        if is_too_high(current) or (rounds > 1 and current.loss >= before.loss):
             break
-        if flat(here):
-            return here, rounds + 1
-        if here.slope >= 0:
+        if is_flat(current):
+            return current, rounds + 1
+        if current.slope >= 0:
             break
-        bounds = here.t + 0.01 * (here.t - before.t), here.t * 10
-        before, here = here, probe(_lowest(before, here, bounds))
+        bounds = current.t + 0.01 * (current.t - before.t), current.t * 10
+        before, current = current, probe(_lowest(before, current, bounds))
         rounds += 1
     else:
         before = start
-    ends = [before, here]
-    low = 0 if before.loss <= here.loss else 1  # the number of the end with the lower loss
+    ends = [before, current]
+    low = 0 if before.loss <= current.loss else 1  # the number of the end with the lower loss
     stuck = False
     probes = rounds + 1
     while rounds < most and abs(ends[1].t - ends[0].t) * length >= smallest:
@@ -83,11 +83,11 @@ def strong_wolfe(
         point = probe(t)
         rounds += 1
         probes += 1
-        if too_high(point) or point.loss >= ends[low].loss:
+        if is_too_high(point) or point.loss >= ends[low].loss:
             ends[1 - low] = point
             low = 0 if ends[0].loss <= ends[1].loss else 1
             continue
-        if flat(point):
+        if is_flat(point):
             return point, probes
         if point.slope * (ends[1 - low].t - ends[low].t) >= 0:
             ends[1 - low] = ends[low]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -12,8 +10,8 @@ import numpy as np
 from jax import Array, lax
 
 from .._core.dtypes import C_NAMES, float64, from_numpy_dtype, get_default_dtype, promote_types
+from .._core.fields import grad_of, is_whole_storage, replace_contents, values_of, write_value
 from .._core.modes import modes
-from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
 from ..dispatch.apply import apply, internal_dispatcher
 from ..dispatch.inplace import write
@@ -207,7 +205,7 @@ def step_group(
     """
     numbers, flags, leaves, saved = hyperparameters
     damped = "dampening" in numbers
-    values = _values_of(params)
+    values = values_of(params)
     placement = values[0].aval.placement.home
     for value in values:
         if value.aval.placement.home is not placement:
@@ -218,14 +216,14 @@ def step_group(
     # Numbers are inputs and not constants of the program: a learning rate that changes at every step must not compile it again.
     inputs = known_numbers.take(numbers, placement)
     inputs += values
-    inputs += _values_of([param._grad for param in params])
+    inputs += values_of(map(grad_of, params))
     in_step = False
     for name in saved:
         try:
-            state_values = _values_of([own[name] for own in states])
+            state_values = values_of([own[name] for own in states])
         except (KeyError, AttributeError):  # there is no state yet, or it is None
             _fill_with_zeros(name, states, values)
-            state_values = _values_of([own[name] for own in states])
+            state_values = values_of([own[name] for own in states])
         if name == "step":  # parameters that have made the same number of steps share the counter
             # One counter for all of them saves an input and an output for each parameter. Compared by identity, since looking at the
             # numbers would wait for the device.
@@ -306,45 +304,23 @@ def step_with_history(
         ]
         step = _Step(op, (tuple(flags.items()), tuple(numbers), leaves, saved, (first,), False))
         states = [own[name] for name in saved]
-        results = apply(_WITH_HISTORY, ([*number_tensors, param, param._grad, *states], step))
+        results = apply(_WITH_HISTORY, ([*number_tensors, param, grad_of(param), *states], step))
         for tensor, result in zip([param, *states], results, strict=True):
             write(tensor, result)
     return [], []
 
 
 def replace_all(tensors: list[Tensor], values: list[Value]) -> None:
-    """Gives each tensor its new value: all tensors, or none of them.
+    """Gives each tensor its new value.
 
-    Python may handle a signal after any call of a Python function, and the exception must not leave half of a step behind. So all
-    values are assigned in one call that runs no Python code. The versions are increased before it: whoever finds a version that is
-    ahead of its value reads the value again, but a version that is behind would hide a change. Views, and tensors that share memory
+    A signal leaves all of the parameters as they were before the step, or as they are after it. Views, and tensors that share memory
     with NumPy, are written afterwards, one by one.
     """
-    plain: list[Storage] = []
-    plain_values = values
-    others = []
-    for number, tensor in enumerate(tensors):
-        storage = tensor._storage
-        if tensor._view is None and storage.host is None and storage.__class__ is Storage:
-            storage.version += 1
-            storage.content_version += 1
-            plain.append(storage)
+    for tensor, value in replace_contents(tensors, values):
+        if is_whole_storage(tensor):
+            write_value(tensor, value)
         else:
-            others.append((tensor, values[number]))
-    if others:
-        other_ids = {id(tensor) for tensor, _ in others}
-        plain_values = [value for tensor, value in zip(tensors, values, strict=True) if id(tensor) not in other_ids]
-    deque(map(setattr, plain, repeat("value"), plain_values), maxlen=0)
-    for tensor, value in others:
-        if tensor._view is not None:
             _write_to_view(tensor, value)
-        else:
-            tensor._storage.write(value)
-
-
-def _values_of(tensors: list[Any]) -> list[Value]:
-    """The tensors' current values. For a tensor that shares its memory with no other, this skips the call of ``Tensor._value``."""
-    return [t._storage.value if t._view is None and t._storage.host is None else t._value() for t in tensors]
 
 
 def scalar_state_value(number: float, placement: Placement) -> Value:

@@ -94,7 +94,7 @@ class Adagrad(OptaxOptimizer):
             "differentiable": differentiable, "fused": fused,
         }  # fmt: skip
         super().__init__(params, defaults)
-        # In PyTorch, Adagrad has its state from the start. The parameters of a device share one counter, which `step_group` looks for.
+        # In PyTorch, Adagrad has its state from the start. The parameters of a device share one counter, which ``step_group`` looks for.
         steps: dict[Any, Any] = {}
         for group in self.param_groups:
             for param in group["params"]:

@@ -30,7 +30,7 @@ def box_muller(words: np.ndarray, mean: float, std: float) -> np.ndarray:
     >>> box_muller(np.zeros(16, np.uint32), 0.5, 2.0).tolist() == [0.5] * 16  # u₁ = 1: the radius is 0
     True
 
-    Source: Box and Muller (1958); Moshier's Cephes library, `logf` and `sincosf`.
+    Source: Box and Muller (1958); Moshier's Cephes library, ``logf`` and ``sincosf``.
     """
     uniform = (words & np.uint32(0xFFFFFF)).view(np.int32).astype(_F32).reshape(-1, 2, BLOCK // 2)
     uniform *= _F32(2.0**-24)

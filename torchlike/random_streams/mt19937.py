@@ -8,7 +8,7 @@ WORDS = 624  # words in the twister's state
 class MT19937:
     """PyTorch's stream of 32-bit words.
 
-    Arguments:
+    Args:
         seed: an integer; its lowest 32 bits count, as in PyTorch.
 
     >>> from torchlike.random_streams.mt19937 import MT19937
@@ -28,11 +28,12 @@ class MT19937:
         self._fresh = True
 
     def words32(self, count: int) -> np.ndarray:
-        """The next `count` words, as uint32."""
+        """The next ``count`` words, as uint32."""
+        # ``random_raw`` gives the tempered 32-bit words of the twister, each in 64 bits.
         return self._raw(count).astype(np.uint32)
 
     def words64(self, count: int) -> np.ndarray:
-        """The next `count` 64-bit words, as uint64, each of two 32-bit words, the upper half first."""
+        """The next ``count`` 64-bit words, as uint64, each of two 32-bit words, the upper half first."""
         halves = self._raw(2 * count)
         return halves[0::2] << np.uint64(32) | halves[1::2]
 
@@ -55,7 +56,7 @@ class MT19937:
         return state["key"], 0 if self._fresh else state["pos"]
 
     def load(self, words: np.ndarray, position: int) -> None:
-        """Goes back to what `save` gave."""
+        """Goes back to what ``save`` gave."""
         self._fresh = position == 0
         pos = WORDS if self._fresh else position
         self._bits.state = {"bit_generator": "MT19937", "state": {"key": words.astype(np.uint32), "pos": pos}}

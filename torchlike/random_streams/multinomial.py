@@ -1,4 +1,4 @@
-"""Indices drawn by weight, bit for bit as `torch.multinomial` draws them on the CPU."""
+"""Indices drawn by weight, bit for bit as ``torch.multinomial`` draws them on the CPU."""
 
 import numpy as np
 
@@ -11,15 +11,16 @@ from .sampling import FLOATS, HALVES, drawing, exponential, unit64
 def multinomial(
     generator: Generator, weights: np.ndarray, num_samples: int, replacement: bool = False, turned: bool = False
 ) -> np.ndarray:
-    """`num_samples` indices (int64) for each row, index i with probability in proportion to its weight.
+    """``num_samples`` indices (int64) for each row, index i with probability in proportion to its weight.
 
     Without replacement, and for one sample, the indices with the largest wᵢ/eᵢ, eᵢ exponential numbers.
 
-    Arguments:
+    Args:
         weights: of shape (categories,) or (rows, categories), floating-point, not negative, not all 0.
         turned: the weights lie in memory column by column, and so do the exponential numbers drawn for them.
 
-    Errors: RuntimeError in PyTorch's words for other weights, and for more samples than categories without replacement.
+    Raises:
+        RuntimeError: the weights are others, or more samples than categories are asked for without replacement.
 
     >>> import numpy as np
     >>> from torchlike.random_streams.rng import Generator
@@ -30,6 +31,7 @@ def multinomial(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.multinomial.html; Efraimidis and Spirakis (2006).
     """
     _check(weights, num_samples, replacement)
+    # One sample is the same with and without replacement, and PyTorch takes the faster way for it.
     if replacement and num_samples > 1:
         rows = np.atleast_2d(weights)
         indices = np.empty((len(rows), num_samples), np.int64)

@@ -17,8 +17,8 @@ from .mt19937 import MT19937, WORDS
 
 DEFAULT_SEED = 67280421310721  # of a new generator, as in PyTorch
 
-# A state as PyTorch lays it out, 5056 bytes. `left` counts down to the next block of words; of the fields for normal
-# numbers only `normal_y`, the second of a pair not yet handed out, is in use.
+# A state as PyTorch lays it out, 5056 bytes. ``left`` counts down to the next block of words; of the fields for normal
+# numbers only ``normal_y``, the second of a pair not yet handed out, is in use.
 _STATE = np.dtype(
     [
         ("seed", "<u8"), ("left", "<i4"), ("seeded", "<i4"), ("next", "<u8"), ("words", "<u8", WORDS),
@@ -30,10 +30,11 @@ _STATE = np.dtype(
 class Generator:
     """A source of random numbers with PyTorch's CPU stream and state.
 
-    Arguments:
+    Args:
         device: the CPU, as a name or a device. Accelerators have a generator of another kind.
 
-    Errors: NotImplementedError for another device; those of each method are PyTorch's.
+    Raises:
+        NotImplementedError: another device is asked for. The methods raise PyTorch's errors.
 
     >>> from torchlike.random_streams.rng import Generator
     >>> generator = Generator().manual_seed(2147483647)
@@ -54,7 +55,7 @@ class Generator:
         self._seed = DEFAULT_SEED
 
     def manual_seed(self, seed: int) -> Self:
-        """Starts the stream of `seed`, an integer from −2⁶³ to 2⁶⁴ − 1 (its lowest 32 bits count); the generator."""
+        """Starts the stream of ``seed``, an integer from −2⁶³ to 2⁶⁴ − 1 (its lowest 32 bits count); the generator."""
         if isinstance(seed, np.integer):
             raise TypeError("an integer is required")
         if not isinstance(seed, int) or isinstance(seed, bool):
@@ -93,10 +94,11 @@ class Generator:
         return np.frombuffer(bytearray(state.tobytes()), np.uint8)
 
     def set_state(self, state: np.ndarray) -> None:
-        """Goes back to a state from `get_state`, here or in PyTorch.
+        """Goes back to a state from ``get_state``, here or in PyTorch.
 
-        Errors: TypeError for what is not an array of uint8; RuntimeError for another size, for strides, and for bytes
-        that are no generator's.
+        Raises:
+            TypeError: the state is not an array of uint8. RuntimeError: it has another size or is not contiguous, or its bytes are no
+            generator's.
         """
         if not isinstance(state, np.ndarray):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
@@ -121,7 +123,8 @@ class Generator:
     def clone_state(self) -> Self:
         """A generator of its own in the same state."""
         clone = type(self)(self.device)
-        clone.set_state(Generator.get_state(self))
+        # A subclass has methods of these names that take and return tensors, so name the ones of this class.
+        Generator.set_state(clone, Generator.get_state(self))
         return clone
 
     def get_offset(self) -> int:
@@ -154,7 +157,7 @@ _thread = _Thread()
 
 
 def current_generator() -> Generator:
-    """The generator that is used where none is given: this thread's own inside `use_generator`, or the process's.
+    """The generator that is used where none is given: this thread's own inside ``use_generator``, or the process's.
 
     >>> from torchlike.random_streams.rng import current_generator, default_generator
     >>> current_generator() is default_generator
@@ -167,7 +170,7 @@ def current_generator() -> Generator:
 
 @contextmanager
 def use_generator(generator: Generator) -> Iterator[Generator]:
-    """Makes `generator` the current one of this thread while the block runs; other threads keep theirs.
+    """Makes ``generator`` the current one of this thread while the block runs; other threads keep theirs.
 
     >>> from torchlike.random_streams.rng import Generator, current_generator, use_generator
     >>> with use_generator(Generator()) as own:
@@ -182,7 +185,7 @@ def use_generator(generator: Generator) -> Iterator[Generator]:
 
 
 def draw_seed(generator: Generator | None = None) -> int:
-    """A seed from 0 to 2⁶³ − 1, drawn as `torch.empty((), dtype=torch.int64).random_()` draws it.
+    """A seed from 0 to 2⁶³ − 1, drawn as ``torch.empty((), dtype=torch.int64).random_()`` draws it.
 
     >>> from torchlike.random_streams.rng import Generator, draw_seed
     >>> draw_seed(Generator().manual_seed(0))

@@ -1,7 +1,7 @@
 """Samples from a generator as NumPy arrays, bit for bit PyTorch's on the CPU: the values, and the state left behind.
 
 Every function takes the generator, the shape and the dtype, then the arguments of PyTorch's method of the same name
-(`Tensor.uniform_` and so on), and raises that method's errors before it draws anything.
+(``Tensor.uniform_`` and so on), and raises that method's errors before it draws anything.
 
 >>> import numpy as np
 >>> from torchlike.random_streams.rng import Generator
@@ -50,7 +50,8 @@ def drawing(sample: Callable[P, np.ndarray]) -> Callable[P, np.ndarray]:
 def uniform(generator: Generator, shape: Shape, dtype: DTypeLike, low: float = 0.0, high: float = 1.0) -> np.ndarray:
     """Numbers u·(high − low) + low, u uniform on [0, 1): 24 random bits, 53 for float64. Complex: each part so.
 
-    Errors: NotImplementedError for another dtype; RuntimeError for bounds out of order or of the dtype's range.
+    Raises:
+        NotImplementedError: there is no kernel for the dtype. RuntimeError: the bounds are out of order, or out of the dtype's range.
     """
     dtype = np.dtype(dtype)
     if dtype in PARTS:
@@ -75,7 +76,8 @@ def uniform(generator: Generator, shape: Shape, dtype: DTypeLike, low: float = 0
 def normal(generator: Generator, shape: Shape, dtype: DTypeLike, mean: float = 0.0, std: float = 1.0) -> np.ndarray:
     """Normal numbers of that mean and standard deviation. Complex: both parts have variance std²/2.
 
-    Errors: RuntimeError for a negative std; NotImplementedError for a dtype that is not floating-point or complex.
+    Raises:
+        RuntimeError: the std is negative. NotImplementedError: the dtype is not floating-point or complex.
     """
     dtype = np.dtype(dtype)
     if not std >= 0:
@@ -87,6 +89,7 @@ def normal(generator: Generator, shape: Shape, dtype: DTypeLike, mean: float = 0
     if count == 0:
         return np.empty(shape, dtype)
     require_kernel(dtype in FLOATS, "normal_kernel_cpu", dtype)
+    # PyTorch's vectorised kernel works on blocks of 16 numbers. Fewer, and memory with gaps, are drawn in pairs by its scalar one.
     if count < BLOCK:
         out = _pairs_of_normals(generator, count, mean, std)
     elif dtype == np.float64:
@@ -115,7 +118,8 @@ def scattered_normal(
 def log_normal(generator: Generator, shape: Shape, dtype: DTypeLike, mean: float = 1.0, std: float = 2.0) -> np.ndarray:
     """exp of normal numbers of that mean and standard deviation.
 
-    Errors: RuntimeError for std ≤ 0; NotImplementedError for a dtype that is not floating-point.
+    Raises:
+        RuntimeError: std ≤ 0. NotImplementedError: the dtype is not floating-point.
     """
     dtype = np.dtype(dtype)
     if not std > 0:
@@ -129,7 +133,8 @@ def log_normal(generator: Generator, shape: Shape, dtype: DTypeLike, mean: float
 def exponential(generator: Generator, shape: Shape, dtype: DTypeLike, lambd: float = 1.0) -> np.ndarray:
     """−ln(1 − u)/λ, u uniform on [0, 1) with 53 bits.
 
-    Errors: RuntimeError for λ ≤ 0 and for a dtype that is not floating-point.
+    Raises:
+        RuntimeError: λ ≤ 0, or the dtype is not floating-point.
     """
     dtype = np.dtype(dtype)
     if not lambd > 0:
@@ -148,7 +153,8 @@ def exponential(generator: Generator, shape: Shape, dtype: DTypeLike, lambd: flo
 def cauchy(generator: Generator, shape: Shape, dtype: DTypeLike, median: float = 0.0, sigma: float = 1.0) -> np.ndarray:
     """median + σ·tan(π(u − ½)), u uniform on [0, 1) with 53 bits.
 
-    Errors: RuntimeError for σ ≤ 0 and for a dtype that is not floating-point.
+    Raises:
+        RuntimeError: σ ≤ 0, or the dtype is not floating-point.
     """
     dtype = np.dtype(dtype)
     if not sigma > 0:
@@ -167,7 +173,8 @@ def cauchy(generator: Generator, shape: Shape, dtype: DTypeLike, median: float =
 def geometric(generator: Generator, shape: Shape, dtype: DTypeLike, p: float) -> np.ndarray:
     """⌈ln u / ln(1 − p)⌉, u uniform on [0, 1) with 53 bits: how many trials until the first success.
 
-    Errors: RuntimeError for p outside (0, 1); NotImplementedError for bool, unsigned beyond uint8, and complex.
+    Raises:
+        RuntimeError: p is outside (0, 1). NotImplementedError: the dtype is bool, complex, or unsigned beyond uint8.
     """
     dtype = np.dtype(dtype)
     if not 0 < p < 1:
@@ -185,10 +192,11 @@ def bernoulli(generator: Generator, shape: Shape, dtype: DTypeLike, p: float | n
 
     PyTorch draws 53 bits an element for a number p, and for an array of probabilities 24 bits, or 53 if it is float64.
 
-    Arguments:
+    Args:
         p: a number, or an array of floating-point probabilities that broadcasts to the shape.
 
-    Errors: RuntimeError for p outside [0, 1]; NotImplementedError for a dtype that PyTorch has no kernel for.
+    Raises:
+        RuntimeError: p is outside [0, 1]. NotImplementedError: PyTorch has no kernel for the dtype.
     """
     dtype = np.dtype(dtype)
     count = size_of(shape)
@@ -303,7 +311,7 @@ def _pairs_of_normals(generator: Generator, count: int, mean: float, std: float)
 
 
 def _box_muller64(u: np.ndarray, mean: float, std: float) -> np.ndarray:
-    """What `box_muller` does, in float64 and from uniform numbers."""
+    """What ``box_muller`` does, in float64 and from uniform numbers."""
     u = u.reshape(-1, 2, BLOCK // 2)
     radius = np.sqrt(-2 * _libm(math.log, 1 - u[:, 0]))
     angle = 2 * math.pi * u[:, 1]
@@ -321,7 +329,7 @@ def _in_blocks(
 ) -> np.ndarray:
     """Normal numbers in blocks of 16; if the last is not full, the last 16 numbers are drawn anew.
 
-    `ahead` says that words are drawn for the part block too, and not used, before those of the last 16.
+    ``ahead`` says that words are drawn for the part block too, and not used, before those of the last 16.
     """
     whole_blocks = count - count % BLOCK
     numbers = transform(draw(count if ahead else whole_blocks)[:whole_blocks], mean, std)

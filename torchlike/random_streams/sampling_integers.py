@@ -7,7 +7,7 @@
 >>> randint(generator, 4, np.int64, 0, 10).tolist(), randperm(generator, 5).tolist()
 ([4, 9, 3, 0], [3, 4, 0, 1, 2])
 
-Sources: as of `sampling`.
+Sources: as of ``sampling``.
 """
 
 import functools
@@ -29,9 +29,10 @@ _DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 
 @drawing
 def random(generator: Generator, shape: Shape, dtype: DTypeLike) -> np.ndarray:
-    """`Tensor.random_()`: 0 to the dtype's largest number; for floating-point dtypes 0 to 2^digits.
+    """``Tensor.random_()``: 0 to the dtype's largest number; for floating-point dtypes 0 to 2^digits.
 
-    Errors: NotImplementedError for uint16, uint32, uint64 and complex dtypes.
+    Raises:
+        NotImplementedError: the dtype is uint16, uint32, uint64 or complex.
     """
     dtype = np.dtype(dtype)
     count = size_of(shape)
@@ -49,13 +50,16 @@ def random(generator: Generator, shape: Shape, dtype: DTypeLike) -> np.ndarray:
 
 @drawing
 def randint(generator: Generator, shape: Shape, dtype: DTypeLike, low: int, high: int | None) -> np.ndarray:
-    """`Tensor.random_(low, high)` and `torch.randint`: integers from low to high − 1, by the remainder of a word.
+    """``Tensor.random_(low, high)`` and ``torch.randint``: integers from low to high − 1, by the remainder of a word.
 
-    Arguments:
+    Args:
         high: None means up to the dtype's largest number, or to 2^digits for a floating-point dtype.
 
-    Errors: RuntimeError for an empty range, bounds beyond the dtype's, complex dtypes. UserWarning for bounds beyond
-    the integers that a floating-point dtype holds exactly.
+    Raises:
+        RuntimeError: the range is empty, a bound is beyond the dtype's, or the dtype is complex.
+
+    Warns:
+        UserWarning: a bound is beyond the integers that a floating-point dtype holds exactly.
     """
     dtype = np.dtype(dtype)
     count = size_of(shape)
@@ -81,10 +85,11 @@ def randint(generator: Generator, shape: Shape, dtype: DTypeLike, low: int, high
 
 @drawing
 def randperm(generator: Generator, n: int, dtype: DTypeLike = np.int64) -> np.ndarray:
-    """`torch.randperm`: 0 to n − 1 in random order: for each place i, an exchange with place i + word mod (n − i).
+    """``torch.randperm``: 0 to n − 1 in random order: for each place i, an exchange with place i + word mod (n − i).
 
-    Errors: RuntimeError for a negative n and for more numbers than the dtype holds; NotImplementedError for a dtype
-    without a kernel, and from 214 million numbers on.
+    Raises:
+        RuntimeError: n is negative, or there are more numbers than the dtype holds. NotImplementedError: the dtype has no kernel, or there
+        are 214 million numbers or more.
 
     Source: Durstenfeld, "Algorithm 235: Random permutation" (1964).
     """
@@ -171,15 +176,15 @@ def _check_bounds(dtype: np.dtype, low: int, last: int) -> None:
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     name, least, most = _name_and_range(dtype)
     bounds = {"from": low, "to - 1": last}
-    for what, bound in bounds.items():
+    for side, bound in bounds.items():
         if not least <= bound <= most:
-            raise RuntimeError(f"{what} is out of bounds for {name}")
+            raise RuntimeError(f"{side} is out of bounds for {name}")
     if dtype in FLOATS:
         digits = _DIGITS[dtype.name]
-        for what, bound in bounds.items():
+        for side, bound in bounds.items():
             if abs(bound) > 2**digits:
                 warnings.warn(
-                    f"{what} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {name} can"
+                    f"{side} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {name} can"
                     " support discrete uniform distribution only within this range. This warning will become an error"
                     " in version 1.7 release, please fix the code in advance",
                     stacklevel=2,

@@ -77,7 +77,8 @@ def dirichlet(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, alp
 def poisson(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, rate: np.ndarray) -> np.ndarray:
     """Poisson counts of these rates.
 
-    Errors: RuntimeError for a negative rate.
+    Raises:
+        RuntimeError: a rate is negative.
     """
     require_kernel(dtype.kind == "f" or dtype.name == "bfloat16", "poisson_cpu", dtype)
     if not (rate.astype(np.float64) >= 0).all():

@@ -137,8 +137,8 @@ def _data(file: Any, mention: tuple[object, ...]) -> np.ndarray:
 
 def _bytes_left(file: Any) -> int:
     """The number of bytes from the current position to the end of the file."""
-    here = file.tell()
+    position = file.tell()
     file.seek(0, io.SEEK_END)
     end = file.tell()
-    file.seek(here)
-    return end - here
+    file.seek(position)
+    return end - position

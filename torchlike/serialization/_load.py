@@ -177,6 +177,7 @@ def _check_not_empty(file: Any) -> None:
 
 
 def _from_archive(reader: Reader, unpickle: Unpickle, restore: Restore, safe: bool) -> Any:
+    # TorchScript archives are zip files too, and have their constants in a pickle of this name.
     if "constants.pkl" in reader:
         raise RuntimeError(
             "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``."

@@ -246,7 +246,6 @@ FORMULAS: dict[str, Callable[[Call], Counts]] = {
     "gru_cell": _cell,
     "lstm_cell": _cell,
     "_rnn_run": _recurrent,
-    "_rnn_outputs": lambda call: (
-        iter(()) if call.wanted is None else _recurrent(call)
-    ),  # its inputs include the results of ``_rnn_run``
+    # Its inputs include the results of ``_rnn_run``, which has counted the forward pass.
+    "_rnn_outputs": lambda call: iter(()) if call.wanted is None else _recurrent(call),
 }

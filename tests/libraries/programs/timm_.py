@@ -1,4 +1,4 @@
-"""timm: six families, their features, an optimiser and a scheduler."""
+"""timm: six families, their features, an optimizer and a scheduler."""
 
 import timm
 import torch

@@ -82,6 +82,16 @@ def test_states_come_back():
     assert torch.default_generator.get_state().tolist() == torch.get_rng_state().tolist()
 
 
+def test_a_copy_of_a_generator_goes_on_by_itself():
+    g = torch.Generator().manual_seed(3)
+    torch.rand(2, generator=g)
+    copy = g.clone_state()
+    assert type(copy) is torch.Generator
+    expected = torch.rand(2, generator=g).tolist()
+    assert torch.rand(2, generator=copy).tolist() == expected
+    assert torch.default_generator.clone_state().get_state().tolist() == torch.get_rng_state().tolist()
+
+
 def test_fork_puts_the_generator_back():
     expected = torch.rand(2).tolist()
     torch.manual_seed(0)

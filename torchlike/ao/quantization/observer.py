@@ -50,8 +50,8 @@ class PartialWrapper:
         self.callable_args = callable_args or {}
 
     def __call__(self, *args: object, **keywords: object) -> Any:
-        found = {name: call() for name, call in self.callable_args.items() if name not in keywords}
-        return self.p(*args, **keywords, **found)
+        computed = {name: call() for name, call in self.callable_args.items() if name not in keywords}
+        return self.p(*args, **keywords, **computed)
 
     def __repr__(self) -> str:
         return f"{self.p!r}{self.callable_args}"

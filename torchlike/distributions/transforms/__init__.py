@@ -34,6 +34,6 @@ __all__ = [
     "identity_transform",
 ]  # fmt: skip
 
-# PyTorch has all transforms in one file, `torch/distributions/transforms.py`. Pickles and error messages show the module of a class.
+# PyTorch has all transforms in one file, ``torch/distributions/transforms.py``. Pickles and error messages show the module of a class.
 for _class in (_InverseTransform, *(value for value in map(globals().get, __all__) if isinstance(value, type))):
     _class.__module__ = __name__

@@ -210,7 +210,7 @@ def _clamp(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shaped
     return in_float32(ins, lambda low, x, high: np.minimum(np.maximum(x, low), high))
 
 
-# Arrays with at least this many elements are blended by operations on their bits. `np.where` branches for each element, and takes up to
+# Arrays with at least this many elements are blended by operations on their bits. ``np.where`` branches for each element, and takes up to
 # five nanoseconds where the processor cannot predict the branch; operations on the bits of both cases take a tenth of that.
 MIN_BLENDED = 16384
 _BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}

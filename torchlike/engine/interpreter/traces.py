@@ -39,9 +39,8 @@ class _Variant:
     def __init__(self, places: tuple[int, ...], values: Sequence[int]) -> None:
         self.places = places
         self.fixed = self._without_places(values)
-        self.generic: Generic | None = (
-            None  # None if tracing failed, or if the comparison showed that the trace is wrong
-        )
+        # None also if tracing failed, or if the comparison showed that the trace is wrong.
+        self.generic: Generic | None = None
         self.confirmations = 0
 
     def _without_places(self, values: Sequence[int]) -> list[int | None]:

@@ -286,6 +286,7 @@ def poisson_nll_loss(
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        # Stirling's approximation holds for counts above 1. For the others PyTorch adds nothing, and ``log`` would give -inf at 0.
         loss = loss + stirling.masked_fill(target <= 1, 0)
     return _distance.reduced(loss, reduction)
 

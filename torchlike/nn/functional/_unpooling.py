@@ -56,8 +56,8 @@ def _unpooled_size(
 def _check_sizes(size: tuple[Any, ...], stride: tuple[Any, ...], padding: tuple[Any, ...], count: int) -> None:
     """Raises what PyTorch's inner function, for images or volumes, says about its arguments."""
     name = f"max_unpool{count}d"
-    given = [("output_size", size), *([("stride", stride), ("padding", padding)] if count == 3 else [])]
-    for position, (parameter, values) in enumerate(given, 3):
+    arguments = [("output_size", size), *([("stride", stride), ("padding", padding)] if count == 3 else [])]
+    for position, (parameter, values) in enumerate(arguments, 3):
         check_value(name, parameter, position, "Sequence[int]", values)
     if len(size) != count:
         axes = "three elements (depth, height, width)" if count == 3 else "two elements (height, width)"

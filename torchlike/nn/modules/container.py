@@ -93,9 +93,11 @@ class Sequential(Module):
             self.append(module)
         return self
 
-    def _joined(self, what: str, other: object, modules: Any) -> Sequential:
+    def _joined(self, operator: str, other: object, modules: Any) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(f"{what} operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(
+                f"{operator} operator supports only objects of Sequential class, but {type(other)} is given."
+            )
         return Sequential(*modules())
 
     def __mul__(self, other: int) -> Sequential:
@@ -498,6 +500,7 @@ class ParameterDict(Module):
     def update(self, parameters: object) -> None:
         """Adds values from a mapping, or from pairs of key and value."""
         pairs = _pairs(parameters, "ParametersDict", "ParameterDict")
+        # PyTorch sorts the items of a plain mapping, and keeps the order of all others.
         plain = isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
         for key, value in sorted(pairs) if plain else pairs:
             self[key] = value

@@ -406,7 +406,7 @@ class _LazyConvolution(_LazyConvNd):
         device: DeviceLike | None = None,
         dtype: Dtype | None = None,
     ) -> None:
-        # bias=False, because `_wait_for_input` creates an uninitialised bias.
+        # bias=False, because ``_wait_for_input`` creates an uninitialised bias.
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         self._wait_for_input(out_channels, bias, device, dtype)
 

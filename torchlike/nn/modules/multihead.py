@@ -126,6 +126,7 @@ class MultiheadAttention(Module):
         )
         attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
         if swap and key.dim() == value.dim() == 3:
+            # Tensors that are one object stay one object: their projections are then computed as one product.
             together, shared = query is key, key is value
             query = query.transpose(0, 1)
             value = None if shared else value.transpose(0, 1)

@@ -91,6 +91,7 @@ class RNNBase(Module):
                     shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}
                 if proj_size:
                     shapes["weight_hr"] = (proj_size, hidden_size)
+                # In this order, which is that of the ``state_dict`` and of the random numbers that fill the weights.
                 for name, shape in shapes.items():
                     weight = Parameter(unfilled(shape, device=device, dtype=dtype))
                     setattr(self, f"{name}_l{layer}{suffix}", weight)

@@ -412,15 +412,15 @@ class Transformer(Module):
         if custom_encoder is not None:
             self.encoder = custom_encoder
         else:
-            one = TransformerEncoderLayer(*layer, **where)
+            layer_to_copy = TransformerEncoderLayer(*layer, **where)
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where)
-            self.encoder = TransformerEncoder(one, num_encoder_layers, norm)
+            self.encoder = TransformerEncoder(layer_to_copy, num_encoder_layers, norm)
         if custom_decoder is not None:
             self.decoder = custom_decoder
         else:
-            one = TransformerDecoderLayer(*layer, **where)
+            layer_to_copy = TransformerDecoderLayer(*layer, **where)
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where)
-            self.decoder = TransformerDecoder(one, num_decoder_layers, norm)
+            self.decoder = TransformerDecoder(layer_to_copy, num_decoder_layers, norm)
         self._reset_parameters()
         self.d_model = d_model
         self.nhead = nhead

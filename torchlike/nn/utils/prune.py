@@ -176,6 +176,7 @@ class PruningContainer(BasePruningMethod):
             where = tuple([slice(None)] * t.dim())
         else:
             raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
+        # Written through the selection, so that the method sees only what its ``PRUNING_TYPE`` lets it consider.
         new = mask.clone()
         new[where] = method.compute_mask(t[where], default_mask=mask[where]).to(t.dtype)
         return new

@@ -55,6 +55,7 @@ def cast(x: Array, dtype: np.dtype) -> Array:
         return nonzero(x)
     if x.dtype.kind == "c" and dtype.kind != "c":
         x = x.real
+    # C converts by way of a wider integer and keeps the lowest bits; XLA goes to the nearest number of the small dtype.
     if dtype.kind in "iu" and dtype.itemsize < 4 and x.dtype.kind not in "biu":
         x = x.astype(np.int64)
     return converted(x, dtype)
@@ -73,8 +74,10 @@ def _in_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 
 def _same_device(self: Tensor, where: DeviceLike | str) -> bool:
-    here, there = self._aval.placement, devices.placement(where)
-    return there is here or (isinstance(here, Meshed) and here.platform == there.platform)
+    own_placement, target_placement = self._aval.placement, devices.placement(where)
+    return target_placement is own_placement or (
+        isinstance(own_placement, Meshed) and own_placement.platform == target_placement.platform
+    )
 
 
 # ---- to, and its short forms

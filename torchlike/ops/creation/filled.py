@@ -49,7 +49,7 @@ def arange_values(start: Number, step: Number, count: int, dtype: Dtype, placeme
 
 
 def _rounding(dtype: Dtype) -> Callable[[Array], Array]:
-    """To the nearest number of a half type that is computed in float32; XLA leaves out casts there and back."""
+    """Rounds to the nearest number of a half type in float32. XLA would leave out a cast to the half type and back."""
     if dtype.category == dtypes.INTEGER or dtype.itemsize >= 4:
         return lambda x: x
     info = jnp.finfo(dtype.numpy)
@@ -260,7 +260,7 @@ def _like(
 
 
 def rearranged(tensor: Tensor, order: tuple[int, ...]) -> Tensor:
-    """A fresh tensor whose memory is that of ``made``, the dimensions of which are given in the order of memory."""
+    """A tensor that owns the memory of another, whose dimensions are in the order of memory; ``order`` says which one each is."""
     return alias(permute(tensor, tuple(order.index(d) for d, _ in enumerate(order))))
 
 
@@ -600,7 +600,9 @@ def _checked_arange(kernel: str, start: Any, end: Any, step: Any, dtype: dtypes.
         raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if dtype is dtypes.int64 or whole:  # cut off before they are counted, otherwise after
+    if (
+        dtype is dtypes.int64 or whole
+    ):  # PyTorch counts integers for int64, and numbers as they are for the other dtypes
         start, end, step = whole or [number_for(n, dtype) for n in (start, end, step)]
         if not step:
             raise ValueError("step must be nonzero")
@@ -676,7 +678,7 @@ def _spacing(
             )
     if kind.category == dtypes.BOOL:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
-    if steps > 1:  # less is done without a kernel
+    if steps > 1:  # PyTorch makes fewer without a kernel, and refuses no dtype for them
         refuse_wide_unsigned(f"{name}_cpu", kind)
     return number_for(start, kind), number_for(end, kind), kind
 
@@ -712,10 +714,11 @@ def spaced_by_powers(start: Number, end: Number, steps: int, base: Number, dtype
     """``base`` to the powers that ``linspace`` gives."""
     integer = dtype.category == dtypes.INTEGER
     kind = dtypes.float64 if integer else dtypes.float32 if dtype.itemsize < 4 else dtype
-    rounded = _rounding(dtype)  # of half types the ends and their distance, and nothing after
+    rounded = _rounding(dtype)  # half types round the ends and their distance, and nothing after
     first, last = rounded(jnp.asarray(start, kind.numpy)), rounded(jnp.asarray(end, kind.numpy))
     i = jnp.arange(steps)
     step = exact_quotient(rounded(last - first), jnp.asarray(max(steps - 1, 1), kind.numpy))
+    # Of an odd number of steps the middle one is counted from the start here, and from the end in ``linspace``, as in PyTorch.
     powers = jnp.where(
         i < (steps + 1) // 2, first + step * i.astype(kind.numpy), last - step * (steps - 1 - i).astype(kind.numpy)
     )
@@ -744,7 +747,7 @@ def logspace(
     exponent, _ = _ends("logspace", start, end)
     start, end, kind = _spacing("logspace", start, end, steps, dtype, out)
     placement = placement_of(device, layout)
-    if int(steps) == 1:  # of the end as it was given, in double precision
+    if int(steps) == 1:  # PyTorch computes it in double precision, from the start as it was given
         wide_dtype = dtypes.complex128 if kind.is_complex else dtypes.float64
         result = spaced_by_powers(exponent, exponent, 1, base, wide_dtype, placement).to(kind)
     else:

@@ -181,9 +181,8 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
         kind = type(ndarray)
         name = f"numpy.{kind.__name__}" if isinstance(ndarray, np.generic) else kind.__name__
         raise TypeError(f"expected np.ndarray (got {name})")
-    ndarray = np.asarray(
-        ndarray
-    )  # of a subclass the plain array: a memmap's copies are memmaps, a matrix cannot be flattened
+    # The plain array behind a subclass: copies of a memmap would be memmaps, and a matrix cannot be flattened.
+    ndarray = np.asarray(ndarray)
     _check_array(ndarray)
     if not ndarray.flags.writeable:
         _warn_once(
@@ -317,9 +316,8 @@ def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None = None, copy: bool
         result = from_value(Value.of(ext_tensor))
     elif ext_tensor.__class__.__name__ == "PyCapsule":
         array = np.from_dlpack(_OfCapsule(ext_tensor))  # pyright: ignore[reportArgumentType]
-        result = from_numpy(
-            array if array.flags.writeable else array.copy()
-        )  # a capsule of old does not say whether it is
+        # Old capsules do not say whether the memory may be written to, and NumPy then takes it for read-only.
+        result = from_numpy(array if array.flags.writeable else array.copy())
     elif not hasattr(ext_tensor, "__dlpack__"):
         raise TypeError(f"from_dlpack(): expected an object with __dlpack__, not {type_name(ext_tensor)}")
     elif ext_tensor.__dlpack_device__()[0] == 1:

@@ -110,7 +110,7 @@ def get_rng_state() -> Tensor:
 
 
 @composite(forms=Form.FUNCTION)
-def set_rng_state(new_state: object) -> None:  # for `Tensor`, the dispatcher words the error itself
+def set_rng_state(new_state: object) -> None:  # for ``Tensor``, the dispatcher words the error itself
     """Puts the default generator into a state from ``get_rng_state``."""
     Generator.set_state(rng.current_generator(), new_state)  # pyright: ignore[reportArgumentType]
 

@@ -91,19 +91,20 @@ def sample_dirichlet(concentration: Tensor, generator: Generator | None = None) 
     backward="StandardGammaBackward0",
     samples=[],
 )
-def _gamma_of(concentration: Array, drawn: Array) -> Array:
+def _gamma_of(concentration: Array, sample: Array) -> Array:
     """A gamma number as a function of its shape parameter, its place in the distribution held."""
-    return _gamma(concentration, drawn)
+    return _gamma(concentration, sample)
 
 
 @jax.custom_jvp
-def _gamma(concentration: Array, drawn: Array) -> Array:
-    return drawn
+def _gamma(concentration: Array, sample: Array) -> Array:
+    return sample
 
 
 @_gamma.defjvp
 def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
-    # The rule reads the result and not ``drawn``, because the result changes with the parameter when the rule is differentiated again.
+    # The rule reads the result of ``_gamma`` and not its second input: when the rule is differentiated again, the result depends on the
+    # parameter.
     sample = _gamma(*primals)
     alpha, place = primals[0].astype(np.float64), sample.astype(np.float64)
     slope = lax.random_gamma_grad(alpha, place)  # pyright: ignore[reportCallIssue]  # jit hides the signature
@@ -118,22 +119,23 @@ def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, A
     backward="DirichletBackward0",
     samples=[],
 )
-def _dirichlet_of(concentration: Array, drawn: Array) -> Array:
+def _dirichlet_of(concentration: Array, sample: Array) -> Array:
     """A point of the simplex as a function of its concentrations."""
-    return _dirichlet(concentration, drawn)
+    return _dirichlet(concentration, sample)
 
 
 @jax.custom_jvp
-def _dirichlet(concentration: Array, drawn: Array) -> Array:
-    return drawn
+def _dirichlet(concentration: Array, sample: Array) -> Array:
+    return sample
 
 
 @_dirichlet.defjvp
 def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     sample = _dirichlet(*primals)
     total = primals[0].sum(-1, keepdims=True)
-    moved = dirichlet_slope(sample, primals[0], total) * tangents[0]
-    return sample, moved - sample * moved.sum(-1, keepdims=True)
+    change = dirichlet_slope(sample, primals[0], total) * tangents[0]
+    # The point stays on the simplex: whatever is added to one part is taken from all, in proportion.
+    return sample, change - sample * change.sum(-1, keepdims=True)
 
 
 # Nodes of the exp-sinh rule for integrals from 0 to infinity, which finds the scale of an integrand by itself.

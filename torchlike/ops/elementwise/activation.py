@@ -81,7 +81,7 @@ def leaky_relu(input: Array, negative_slope: Number = 0.01) -> Array:
 
 
 def _elu(x: Array, alpha: object, scale: float = 1.0) -> Array:
-    # The exponential sees no positive number: an overflow there would make the derivative NaN. `<=`, so that NaN passes.
+    # The exponential sees no positive number: an overflow there would make the derivative NaN. ``<=``, so that NaN passes.
     alpha, below = jnp.asarray(alpha, x.dtype), x <= 0
     return jnp.where(below, scale * alpha * jnp.expm1(jnp.where(below, x, 0)), scale * x)
 
@@ -213,7 +213,7 @@ def _inside(x: Array, low: Array, high: Array) -> Array:
 @_inside.defjvp
 def _inside_jvp(primals: tuple[Array, Array, Array], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x, low, high), dx = primals, tangents[0]
-    # The derivative on the border is 0 here, other than `clamp`'s.
+    # The derivative on the border is 0 here, other than ``clamp``'s.
     return _inside(x, low, high), jnp.where((x <= low) | (x >= high), 0, dx)
 
 
@@ -281,7 +281,10 @@ def hardswish(input: Array) -> Array:
     middle = (input > -3) & (input < 3)
     inner = jnp.where(middle, input, 0)
     return jnp.where(
-        middle, exact_quotient(inner * (inner + 3), 6.0), jnp.where(input <= -3, lax.stop_gradient(0 * input), input)
+        # PyTorch multiplies by 0 as well: -inf gives NaN, other numbers below -3 give -0.0.
+        middle,
+        exact_quotient(inner * (inner + 3), 6.0),
+        jnp.where(input <= -3, lax.stop_gradient(0 * input), input),
     )
 
 
@@ -346,6 +349,7 @@ def softshrink(input: Array, lambd: float = 0.5) -> Array:
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
     near = (input >= -lambd) & (input <= lambd)
+    # PyTorch multiplies by 0 as well, so a negative number gives -0.0.
     return jnp.where(near, 0 * input, jnp.where(input > lambd, input - lambd, input + lambd))
 
 

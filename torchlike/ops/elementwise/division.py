@@ -57,7 +57,7 @@ def _rounded(dtype: Dtype, input: object, other: object, rounding_mode: object =
 
 
 def _wide_by_one(quotient: Callable[..., Array]) -> Callable[[Array, Array], Array]:
-    """Half-precision numbers are divided in their own dtype, but in float32 by a single one: so PyTorch's kernels do."""
+    """Divides half-precision numbers in their own dtype, but in float32 by a single number, as PyTorch's kernels do."""
     return lambda a, b: (in_float32(quotient) if b.size == 1 else quotient)(a, b)
 
 
@@ -66,11 +66,13 @@ def _floor_quotient(a: Array, b: Array) -> Array:
     """The quotient rounded down, exactly: from the remainder, since ``floor(a / b)`` may be one too high."""
     if a.dtype.kind in "iu":
         return jnp.floor_divide(a, b)
+    # ``fmod`` is exact, so ``a - remainder`` is a multiple of ``b`` and its quotient is a whole number up to rounding.
     remainder = jnp.fmod(a, b)
     exact = exact_quotient(a - remainder, b)
     exact = jnp.where((remainder != 0) & ((b < 0) != (remainder < 0)), exact - 1, exact)
     low = jnp.floor(exact)
     nearest = jnp.where(exact - low > 0.5, low + 1, low)
+    # A quotient of 0 gets the sign of the true quotient: -0.0 // 4 is -0.0.
     quotient = jnp.where(exact == 0, jnp.copysign(jnp.zeros_like(exact), exact_quotient(a, b)), nearest)
     return jnp.where(b == 0, exact_quotient(a, b), quotient)
 

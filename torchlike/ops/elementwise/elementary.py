@@ -369,6 +369,7 @@ def sigmoid(input: Array) -> Array:
 def logit(input: Array, eps: float | None = None) -> Array:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; with ``eps`` the input is first moved into eps to 1 - eps."""
     if eps is not None:
+        # No gradient flows where the input is moved, and all of it on the border, where ``clip`` would let half of it through.
         input = jnp.where(input < eps, eps, jnp.where(input > 1 - eps, 1 - eps, input))
     return _logit(input)
 

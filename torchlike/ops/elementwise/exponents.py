@@ -15,7 +15,7 @@ from ..._core.tensor import Tensor
 from ...dispatch import return_types
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, composite, op
-from ...numerics.half_precision import in_float32
+from ...numerics.half_precision import at_least_float32, in_float32
 from .pointwise import one_tensor
 
 if TYPE_CHECKING:
@@ -252,10 +252,11 @@ def frexp(input: Array) -> tuple[Array, Array]:
     >>> torch.frexp(torch.tensor([8.0])).mantissa
     tensor([0.5000])
     """
-    at_least_float32 = input.astype(np.float32) if input.dtype.itemsize < 4 else input
-    mantissa, exponent = jnp.frexp(at_least_float32)
-    finite = jnp.isfinite(at_least_float32)
-    mantissa = jnp.where(finite, mantissa, at_least_float32)
+    x = at_least_float32(input)
+    mantissa, exponent = jnp.frexp(x)
+    # An infinity or NaN is its own mantissa, with exponent 0.
+    finite = jnp.isfinite(x)
+    mantissa = jnp.where(finite, mantissa, x)
     exponent = jnp.where(finite, exponent, 0).astype(np.int32)
     return return_types.frexp(mantissa.astype(input.dtype), exponent)
 
@@ -283,5 +284,5 @@ def _nextafter(x: Array, y: Array) -> Array:
 
 @_nextafter.defjvp
 def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
-    (x, y), (dx, _) = primals, tangents  # as in PyTorch: `other` has no gradient
+    (x, y), (dx, _) = primals, tangents  # as in PyTorch: ``other`` has no gradient
     return _nextafter(x, y), jnp.where(x == y, jnp.zeros_like(dx), dx)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _bounded(x: Array, low: Array | None, high: Array | None) -> Array:
-    # `where` rather than `maximum`: the gradient goes to the input on the border, and NaN stays NaN, without a gradient.
+    # ``where`` rather than ``maximum``: the gradient goes to the input on the border, and NaN stays NaN, without a gradient.
     if low is not None:
         x = jnp.where(x >= low, x, jnp.where(x < low, low, lax.stop_gradient(x + low)))
     if high is not None:
@@ -174,6 +174,7 @@ def fmax(input: Array, other: Array) -> Array:
     >>> torch.fmax(torch.tensor([1.0, 5.0]), torch.tensor([2.0, 3.0]))
     tensor([2., 5.])
     """
+    # Other than in ``maximum``, the gradient of equal elements goes to ``input`` alone.
     return jnp.where((input >= other) | (other != other), input, other)
 
 

@@ -169,6 +169,8 @@ def mul(input: Operand, other: Operand) -> Array:
     >>> torch.tensor([1.5, 2.0]) * 4
     tensor([6., 8.])
     """
+    # A number beside a tensor of a half type arrives in float32 (``keep_float32``): PyTorch's kernel multiplies in float32 and
+    # rounds once.
     return (jnp.multiply if input.dtype == other.dtype else in_float32(jnp.multiply))(input, other)
 
 
@@ -264,6 +266,7 @@ def sign(input: Array) -> Array:
 def _sign(input: Array) -> Array:
     if input.dtype.kind == "b":
         return input
+    # 0 for NaN, which is neither; ``jnp.sign`` would give NaN.
     return greater(input, 0).astype(input.dtype) - less(input, 0).astype(input.dtype)
 
 
@@ -315,6 +318,7 @@ def _copysign(x: Array, sign: Array) -> Array:
 @_copysign.defjvp
 def _copysign_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x, sign), (dx, _) = primals, tangents
+    # PyTorch's derivative: the result divided by the input, and 0 at 0.
     result = _copysign(x, sign)
     return result, jnp.where(x == 0, 0, result / jnp.where(x == 0, 1, x)) * dx
 
@@ -382,6 +386,7 @@ def round(input: Array, *, decimals: int = 0) -> Array:
         return input
     if decimals == 0:
         return lax.round(input, nearest)
+    # As in PyTorch the scale is a positive power of ten, which is exact up to 10 ** 22 in float64; a negative one never is.
     scale = jnp.asarray(10.0 ** (decimals if decimals > 0 else -decimals), input.dtype)
     if decimals > 0:
         return exact_quotient(lax.round(input * scale, nearest), scale)
@@ -436,7 +441,7 @@ def _check_mixture(input: Any, end: Any, weight: Any) -> None:
 @in_float32
 def lerp(input: Array, end: Array, weight: Operand) -> Array:
     """``input + weight * (end - input)``, element by element."""
-    # From the nearer end, so that weight 1 gives `end` exactly.
+    # From the nearer end, so that weight 1 gives ``end`` exactly.
     step = end - input
     return jnp.where(jnp.abs(weight) < 0.5, input + weight * step, end - step * (1 - weight))
 

@@ -18,10 +18,8 @@ DEGREES = Sample(
     dtypes=("float32", "float64"),
     gradient=False,
 )
-_MOST = {
-    4: 128,
-    8: 512,
-}  # the degree above which PyTorch gives NaN for Hermite's polynomials, by the size of an element
+# The degree above which PyTorch gives NaN for Hermite's polynomials, by the size of an element.
+_MAX_HERMITE_DEGREE = {4: 128, 8: 512}
 
 
 def by_recurrence(
@@ -32,6 +30,7 @@ def by_recurrence(
     Args:
         is_settled: the elements whose value is known without the recurrence. They add no steps to the loop.
     """
+    # One loop serves all elements: it runs up to the highest degree, and each element keeps its value from its own degree on.
     last = jnp.max(jnp.where(is_settled, 0, n), initial=0)
 
     def body(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -75,6 +74,7 @@ def _chebyshev(
     return compute
 
 
+# The last arguments are PyTorch's: above these degrees its kernels use trigonometry too.
 _T = _chebyshev(lambda x: x, lambda n, even: (jnp.ones_like(n), even), lambda n, a: jnp.cos(n * a), 6)
 _U = _chebyshev(
     lambda x: 2 * x, lambda n, even: (n + 1, even * (n + 1)), lambda n, a: jnp.sin((n + 1) * a) / jnp.sin(a), 8
@@ -98,7 +98,7 @@ def _hermite(first: float) -> Any:
 
     def compute(x: Array, n: Array) -> Array:
         x, n = jnp.broadcast_arrays(x, _degree(n))
-        beyond = n > _MOST[x.dtype.itemsize]
+        beyond = n > _MAX_HERMITE_DEGREE[x.dtype.itemsize]
         step = lambda k, now, before: first * (x * now - k * before)  # noqa: E731
         result = by_recurrence(x, n, first * x, step, beyond)
         return jnp.where(beyond, jnp.asarray(math.nan, x.dtype), result)

@@ -73,6 +73,7 @@ def pow(input: Operand, exponent: Operand) -> Array:
     tensor([1., 4., 9.])
     """
     if isinstance(exponent, (bool, int, float, complex)):
+        # PyTorch rounds the exponent to the tensor's dtype before it computes in float32.
         if type(exponent) is float and input.dtype in HALF:
             exponent = float(np.asarray(number_for(exponent, dtypes.from_numpy_dtype(input.dtype)), input.dtype))
         return in_float32(_number_power)(input, exponent)
@@ -134,6 +135,7 @@ def _integer_power(x: Array, exponent: Array) -> Array:
     if x.dtype.kind == "u":
         return jnp.power(x, exponent)
     positive = jnp.power(x, jnp.maximum(exponent, 0))
+    # Only 1 and -1 have an inverse among the integers; PyTorch gives 0 for the others.
     odd = (exponent & 1) == 1
     inverse = jnp.where(x == 1, 1, jnp.where(x == -1, jnp.where(odd, -1, 1), 0)).astype(x.dtype)
     return jnp.where(exponent < 0, inverse, positive)

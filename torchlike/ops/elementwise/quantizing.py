@@ -22,10 +22,12 @@ _PER_CHANNEL = "FakeQuantizePerChannelAffineCachemaskBackward0"
 @partial(jax.custom_jvp, nondiff_argnums=(3, 4))
 def _rounded(x: Array, scale: Array, zero_point: Array, low: int, high: int) -> Array:
     number = _number(x, scale, zero_point)
+    # PyTorch converts to an integer, and the conversion makes the smallest one of NaN.
     return (jnp.where(jnp.isnan(number), low, jnp.clip(number, low, high)) - zero_point) * scale
 
 
 def _number(x: Array, scale: Array, zero_point: Array) -> Array:
+    # As PyTorch does, multiply by the reciprocal: a division would round some numbers to the neighbouring integer.
     is_integral = zero_point == jnp.round(zero_point)  # one that is not is added before rounding, as PyTorch does
     return jnp.where(is_integral, zero_point + jnp.round(x * (1 / scale)), jnp.round(x * (1 / scale) + zero_point))
 

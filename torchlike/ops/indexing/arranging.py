@@ -259,14 +259,17 @@ def rot90(input: Array, k: int = 1, dims: Sequence[int] = (0, 1)) -> Array:
     return jnp.rot90(input, k, (dims[0], dims[1]))
 
 
-_SMALL = 2**24
+# The most elements of a triangle's mask that is kept as a constant of the program.
+_MAX_CONSTANT_ELEMENTS = 2**24
 
 
 def _triangle(name: str, input: Array, diagonal: int, upper: bool) -> Array:
     if input.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     rows, columns = input.shape[-2:]
-    if not for_numpy() and rows * columns <= _SMALL:  # then it is a constant of the program, and nothing is computed
+    if (
+        not for_numpy() and rows * columns <= _MAX_CONSTANT_ELEMENTS
+    ):  # then it is a constant of the program, and nothing is computed
         below: Any = np.arange(columns)[None, :] - np.arange(rows)[:, None]
     else:
         below = lax.broadcasted_iota(np.int64, (rows, columns), 1) - lax.broadcasted_iota(np.int64, (rows, columns), 0)
@@ -382,8 +385,8 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     length = input.shape[-1] + abs(offset)
     padding = [(0, 0)] * (input.ndim - 1) + [(max(-offset, 0), max(offset, 0))]
     rows = jnp.pad(input, padding)[..., None]  # (..., length, 1)
-    here = np.arange(length)[None, :] - np.arange(length)[:, None] == offset
-    return jnp.moveaxis(jnp.where(here, rows, jnp.zeros((), input.dtype)), (-2, -1), (a, b))
+    on_diagonal = np.arange(length)[None, :] - np.arange(length)[:, None] == offset
+    return jnp.moveaxis(jnp.where(on_diagonal, rows, jnp.zeros((), input.dtype)), (-2, -1), (a, b))
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
@@ -533,8 +536,8 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r == 0:
         return _host(np.zeros(0, input.dtype.numpy), input)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    chosen = np.array(list(choose(range(input.numel()), r)), np.int64).reshape(-1, r)
-    return stack([index_tensor(input, [_host(np.ascontiguousarray(column), input)]) for column in chosen.T], 1)
+    picks = np.array(list(choose(range(input.numel()), r)), np.int64).reshape(-1, r)
+    return stack([index_tensor(input, [_host(np.ascontiguousarray(column), input)]) for column in picks.T], 1)
 
 
 @op(

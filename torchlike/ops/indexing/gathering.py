@@ -123,15 +123,16 @@ def _corner(src: Array, shape: tuple[int, ...]) -> Array:
 
 # ---- gather and scatter
 
+# Fields of the ops whose index has a place for each element, all along one dimension.
+_ALONG: dict[str, Any] = {
+    "promote": Promote.NONE,
+    "accepts": Category.ALL,
+    "check": ValueCheck(_outside_along, _error_along),
+    "samples": [],
+}
 
-@op(
-    promote=Promote.NONE,
-    accepts=Category.ALL,
-    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
-    saves=Saves.INPUTS,
-    check=ValueCheck(_outside_along, _error_along),
-    samples=[],
-)
+
+@op(**_ALONG, forms=Form.FUNCTION | Form.METHOD | Form.OUT, saves=Saves.INPUTS)
 def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False) -> Array:
     """``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, and likewise for other dimensions and ranks.
 
@@ -146,15 +147,7 @@ def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False)
     return source.at[_places(places, dim)].get(mode="promise_in_bounds").reshape(index.shape)
 
 
-@op(
-    name="_scatter_src",
-    promote=Promote.NONE,
-    accepts=Category.ALL,
-    forms=Form.NONE,
-    backward="ScatterBackward0",
-    check=ValueCheck(_outside_along, _error_along),
-    samples=[],
-)
+@op(name="_scatter_src", **_ALONG, forms=Form.NONE, backward="ScatterBackward0")
 def scatter_source(input: Array, dim: int, index: Indices, src: Array) -> Array:
     """``input`` with the elements of ``src`` where ``index`` says."""
     if src.dtype != input.dtype:
@@ -166,15 +159,7 @@ def scatter_source(input: Array, dim: int, index: Indices, src: Array) -> Array:
     return set_at(target, _places(places, dim), _corner(values, places.shape)).reshape(input.shape)
 
 
-@op(
-    name="_scatter_value",
-    promote=Promote.NONE,
-    accepts=Category.ALL,
-    forms=Form.NONE,
-    backward="ScatterBackward1",
-    check=ValueCheck(_outside_along, _error_along),
-    samples=[],
-)
+@op(name="_scatter_value", **_ALONG, forms=Form.NONE, backward="ScatterBackward1")
 def scatter_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
     """``input`` with a number where ``index`` says."""
     dim = _check_sizes("scatter", input, dim, index)
@@ -185,15 +170,7 @@ def scatter_number(input: Array, dim: int, index: Indices, value: Number) -> Arr
     return set_at(target, _places(places, dim), values).reshape(input.shape)
 
 
-@op(
-    name="_scatter_times",
-    promote=Promote.NONE,
-    accepts=Category.ALL,
-    forms=Form.NONE,
-    differentiable="aten::scatter",
-    check=ValueCheck(_outside_along, _error_along),
-    samples=[],
-)
+@op(name="_scatter_times", **_ALONG, forms=Form.NONE, differentiable="aten::scatter")
 def scatter_times(input: Array, dim: int, index: Indices, src: Array) -> Array:
     """``input`` multiplied by the elements of ``src`` where ``index`` says."""
     if src.dtype != input.dtype:
@@ -233,14 +210,7 @@ def scatter(
     return (scatter_add if reduce == "add" else scatter_times)(input, dim, index, values)
 
 
-@op(
-    promote=Promote.NONE,
-    accepts=Category.ALL,
-    forms=Form.ELEMENTWISE,
-    check=ValueCheck(_outside_along, _error_along),
-    samples=[],
-    autocast={"cuda": Autocast.PROMOTE},
-)
+@op(**_ALONG, forms=Form.ELEMENTWISE, autocast={"cuda": Autocast.PROMOTE})
 def scatter_add(input: Array, dim: int, index: Indices, src: Array) -> Array:
     """``input`` with ``out[index[i][j]][j] += src[i][j]`` for ``dim=0``.
 
@@ -263,14 +233,7 @@ def scatter_add(input: Array, dim: int, index: Indices, src: Array) -> Array:
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
-@op(
-    promote=Promote.NONE,
-    accepts=Category.ALL,
-    forms=Form.ELEMENTWISE,
-    saves=Saves.INPUTS,
-    check=ValueCheck(_outside_along, _error_along),
-    samples=[],
-)
+@op(**_ALONG, forms=Form.ELEMENTWISE, saves=Saves.INPUTS)
 def scatter_reduce(
     input: Array, dim: int, index: Indices, src: Array, reduce: str, *, include_self: bool = True
 ) -> Array:
@@ -532,9 +495,9 @@ def _fill(input: Array, dim: int, index: Array, value: Array) -> Array:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     target, places = _at_least_1d(input, index)
     # An index given twice counts once for the gradient.
-    chosen = jnp.zeros((target.shape[dim],), np.bool_).at[places].set(True)
-    here = chosen.reshape([-1 if d == dim else 1 for d in range(target.ndim)])
-    return jnp.where(here, value, target).reshape(input.shape)
+    is_named = jnp.zeros((target.shape[dim],), np.bool_).at[places].set(True)
+    mask = is_named.reshape([-1 if d == dim else 1 for d in range(target.ndim)])
+    return jnp.where(mask, value, target).reshape(input.shape)
 
 
 def _outside_fill(input: object, dim: int, index: object, *others: object) -> tuple[Any, Any]:
@@ -708,7 +671,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             f"{input.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
         )
     dim = wrap_dim(dim, input.dim())
-    if input.shape[dim]:  # as PyTorch does, which counts around the dimension; `gather` refuses such indices
+    if input.shape[dim]:  # as PyTorch does, which counts around the dimension; ``gather`` refuses such indices
         indices = remainder(indices, input.shape[dim])
     common = common_shape([[1 if d == dim else n for d, n in enumerate(x.shape)] for x in (input, indices)])
     grown = [

@@ -58,7 +58,7 @@ def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
         if rank == 0 and isinstance(items[0], slice):
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {rank}")
-    entries = []  # of the view, as _slices.py has them
+    entries = []  # of the view, as ``numerics/windows.py`` describes them
     starts: list[int] = []
     advanced_items = []  # by dimension of the view
     advanced = False
@@ -110,6 +110,7 @@ def items_of(index: object) -> list[Any]:
     """The entries of an index: lists and arrays made into tensors."""
     if isinstance(index, tuple):
         items = list(index)
+    # PyTorch took the limit over from NumPy, along with this rule.
     elif isinstance(index, list) and len(index) < 32 and any(_stands_for_several(i) for i in index):
         items = index
     else:
@@ -235,9 +236,10 @@ def _out_of_range(input: Array | Tensor, indices: Any, *others: object) -> tuple
     """Whether an index is out of range, and the first such: the number of its tensor and the index in one integer."""
     bad, value = False, 0
     dims = [dim for dim, i in enumerate(indices) if i is not None]
-    chosen = np.broadcast_shapes(*[indices[dim].shape for dim in dims])
-    if 0 in (*chosen, *[n for dim, n in enumerate(input.shape) if dim not in dims]):
+    index_shape = np.broadcast_shapes(*[indices[dim].shape for dim in dims])
+    if 0 in (*index_shape, *[n for dim, n in enumerate(input.shape) if dim not in dims]):
         return bad, value  # nothing is selected, so nothing is looked at
+    # Backwards, so that the first tensor with a wrong index is the one that the error names.
     for number, dim in reversed(list(enumerate(dims))):
         index, size = indices[dim], input.shape[dim]
         if index.size == 0:
@@ -246,6 +248,7 @@ def _out_of_range(input: Array | Tensor, indices: Any, *others: object) -> tuple
         wrong = (flat < -size) | (flat >= size)
         any_wrong = wrong.any()
         first = flat[wrong.argmax()].astype(np.int64) + (number << 48)
+        # ``where`` by arithmetic: the function runs on NumPy and JAX arrays alike.
         counts = any_wrong.astype(np.int64)
         value = counts * first + (1 - counts) * value
         bad = bad | any_wrong
@@ -253,6 +256,7 @@ def _out_of_range(input: Array | Tensor, indices: Any, *others: object) -> tuple
 
 
 def _error(value: int, input: object, indices: Any, *others: object, avals: Sequence[Aval]) -> Exception:
+    # An index may be negative and then has borrowed one from the number, which rounding puts back.
     number = (value + (1 << 47)) >> 48
     index = value - (number << 48)
     dim = [d for d, i in enumerate(indices) if i is not None][number]
@@ -317,7 +321,7 @@ def setitem(self: Tensor, index: object, value: object) -> None:
 
 
 def _is_there_already(tensor: Tensor, index: object, value: Tensor) -> bool:
-    """Whether a view that was read from host memory is the one that this index selects: `x[i] += 1` ends with storing what is there."""
+    """Whether a view that was read from host memory is the one that this index selects: ``x[i] += 1`` ends with storing what is there."""
     view = view_record(value)
     if not isinstance(view, HostView) or view.base is not tensor or requires_grad_flag(value):
         return False
@@ -371,7 +375,7 @@ def put(view: Tensor, value: object) -> None:
         write(view, filled(view, number_for(value, view.dtype, alone=True)))
         return
     if storage_of(value) is storage_of(view) and view_record(value) is not None and value.is_set_to(view):
-        storage_of(view).write(stored_value(view))  # `x[i] += 1` ends with storing what is there already
+        storage_of(view).write(stored_value(view))  # ``x[i] += 1`` ends with storing what is there already
         return
     refuse_overlap(Reading.SAME_PLACES, view, [value])
     shape, size = list(view.shape), list(value.shape)

@@ -56,8 +56,8 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = common_shape([input.shape, mask.shape])
     refuse_meta(mask if on_meta(mask) else input, "masked_select")
-    here = np.broadcast_to(mask._array().astype(np.bool_), shape)
-    return pick(broadcast_to(input, shape), _host(np.flatnonzero(here), input))
+    mask_array = np.broadcast_to(mask._array().astype(np.bool_), shape)
+    return pick(broadcast_to(input, shape), _host(np.flatnonzero(mask_array), input))
 
 
 def _too_few(input: Any, mask: Array, source: Array) -> tuple[object, object]:

@@ -48,6 +48,7 @@ def summed(operands: list[Array], terms: Any, result: str) -> Array:
             sizes[letter] = max(sizes.get(letter, 1), n) if n and sizes.get(letter, 1) else 0
     arrays, names = [], []
     for array, term in zip(operands, terms, strict=True):
+        # A dimension of size 1 that broadcasts is left out: for ``jnp.einsum`` a letter has one size.
         full_dims = [d for d, letter in enumerate(term) if array.shape[d] == sizes[letter]]
         arrays.append(array.reshape([array.shape[d] for d in full_dims]))
         names.append("".join(term[d] for d in full_dims))

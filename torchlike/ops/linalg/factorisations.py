@@ -44,6 +44,7 @@ def cholesky_of(x: Array, upper: bool) -> Array:
     below = jnp.tril(x, -1)
     diagonal = jnp.diagonal(x, axis1=-2, axis2=-1)
     mirrored = below + adjoint(below) + jnp.eye(x.shape[-1], dtype=x.dtype) * (diagonal.real.astype(x.dtype)[..., None])
+    # The value is that of the triangle that is read and its mirror image; the gradient flows as if all of ``x`` had been read.
     symmetric = x + lax.stop_gradient(mirrored - x)
     factor = lax.linalg.cholesky(jnp.where(jnp.isnan(x), x, symmetric), symmetrize_input=True)
     return adjoint(factor) if upper else factor
@@ -55,6 +56,7 @@ def minor_that_fails(x: Array, upper: bool) -> Array:
     n = x.shape[-1]
     if n == 0 or x.size == 0:
         return jnp.zeros(x.shape[:-2], np.int32)
+    # XLA fills the factor with NaN and does not say which minor failed. An elimination finds it, which runs only after a failure.
     factor = lax.linalg.cholesky(x, symmetrize_input=False)
     wrong = jnp.any(jnp.isnan(factor), (-1, -2))
 
@@ -163,6 +165,7 @@ _SINGULAR_LU = (
 
 
 def _singular_lu(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
+    # ``first_bad`` has packed the matrix's number in the batch and its code into one integer.
     at, number = divmod(int(value), 1 << 32)
     name, text = _SINGULAR_LU.split(": ", 1)
     batch = f"(Batch element {at}): " if len(avals[0].shape) > 2 else ""
@@ -563,6 +566,7 @@ def _eliminate(x: Array, k: int) -> tuple[Array, Array]:
     norm = jnp.sqrt(jnp.sum(jnp.abs(below) ** 2, -1))
     is_eliminated = (norm == 0) & (jnp.imag(alpha) == 0)
     size = jnp.sqrt(jnp.abs(alpha) ** 2 + norm**2)
+    # The sign is opposite to that of ``alpha``, as in LAPACK, so that ``alpha - beta`` cancels no digits.
     beta = jnp.where(jnp.real(alpha) > 0, -size, size).astype(x.dtype)
     one = jnp.ones((), x.dtype)
     tau = jnp.where(is_eliminated, 0, (beta - alpha) / jnp.where(is_eliminated, one, beta))

@@ -160,15 +160,16 @@ def segment_reduce(
 )
 def _segments(data: Array, offsets: Indices, kind: str, initial: float | None) -> Array:
     """``data`` with the dimension behind the rows of ``offsets`` reduced, stretch by stretch."""
-    one = lambda values, starts: _segments_of_one(values, starts, kind, initial)  # noqa: E731
+    reduce_row = lambda values, starts: _segments_of_one(values, starts, kind, initial)  # noqa: E731
     for _ in range(offsets.ndim - 1):
-        one = jax.vmap(one)
-    return one(data, offsets)
+        reduce_row = jax.vmap(reduce_row)
+    return reduce_row(data, offsets)
 
 
 def _segments_of_one(data: Array, offsets: Array, kind: str, initial: float | None) -> Array:
     groups, dtype = offsets.shape[0] - 1, data.dtype
     places = jnp.arange(data.shape[0], dtype=offsets.dtype)
+    # Each element belongs to the first group that ends behind it, so empty groups get none.
     owner = jnp.searchsorted(offsets[1:], places, side="right").astype(np.int32)
     first = jnp.asarray(
         {"sum": 0, "mean": 0, "prod": 1, "max": -np.inf, "min": np.inf}[kind] if initial is None else initial, dtype
@@ -186,6 +187,7 @@ def _segments_of_one(data: Array, offsets: Array, kind: str, initial: float | No
     # Several best elements share the gradient equally. NaN counts as best.
     among = (data == best[owner]) | jnp.isnan(data)
     count = jax.ops.segment_sum(among.astype(dtype), owner, groups)[owner]
+    # Zero in value, with a slope: ``best`` itself has no gradient.
     change = jnp.where(
         among, (data - lax.stop_gradient(data)) / jnp.maximum(count, jnp.ones_like(count)), jnp.zeros_like(data)
     )

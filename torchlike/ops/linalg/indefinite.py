@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def _routine(name: str, hermitian: bool, array: np.ndarray) -> Any:
     from scipy.linalg import get_lapack_funcs  # here: an import of the package does not wait for it
 
+    # LAPACK has two families for complex matrices: of Hermitian ones, and of symmetric ones.
     kind = "he" if hermitian and array.dtype.kind == "c" else "sy"
     return get_lapack_funcs((f"{kind}{name}",), (array,))[0]
 

@@ -114,6 +114,7 @@ def lobpcg(
         values, vectors = linalg_eigh(dense)
     else:
         L = linalg_cholesky(B.to_dense() if B.layout is not strided else B)  # pyright: ignore[reportAttributeAccessIssue]
+        # With ``B = L L^H`` the equation is an ordinary one for ``L^-1 A L^-H``, whose vectors are ``L^H v``.
         half = linalg_solve_triangular(L, dense, upper=False)
         values, vectors = linalg_eigh(linalg_solve_triangular(L, half.mH, upper=False))
         vectors = linalg_solve_triangular(L.mH, vectors, upper=True)

@@ -366,7 +366,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     if bias is None:
         _check_mm((rows, shape[-1]), (features[-1], features[0] if len(features) == 2 else 1))
         _same_dtype(input, weight)
-    else:  # the checks of `addmm`, in its order
+    else:  # the checks of ``addmm``, in its order
         _same_as_input(bias, weight)
         _same_as_input(input, weight, "mat1")
         _check_mm((rows, shape[-1]), (features[-1], features[0] if len(features) == 2 else 1))

@@ -21,6 +21,7 @@ from ...dispatch.arguments import check_flags, check_value
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, alias, composite, op
 from ...dispatch.type_names import type_name
+from ...numerics.half_precision import at_least_float32
 from ..creation.filled import eye
 from ..reduction.reduce import check_norm_dtype, vector_norm
 from ..shape.reshape import common_shape
@@ -181,9 +182,9 @@ def linalg_matrix_norm(
     kept_dim -= 0 if keepdim or kept_dim < summed else 1
     if ord < 0:
         return sums.amin(kept_dim, keepdim)
-    return (
-        sums.amax(kept_dim, keepdim) if sums.shape[kept_dim] else sums.sum(kept_dim, keepdim)
-    )  # the largest of none is 0
+    if not sums.shape[kept_dim]:  # the largest of no sums is 0
+        return sums.sum(kept_dim, keepdim)
+    return sums.amax(kept_dim, keepdim)
 
 
 @composite(forms=Form.OUT)
@@ -321,8 +322,7 @@ def linalg_matrix_exp(input: Array) -> Array:
     square("linalg.matrix_exp", floating("linalg.matrix_exp", input, half=True))
     if input.size == 0:
         return input
-    at_least_float32 = input.astype(np.float32) if input.dtype.itemsize < 4 else input
-    return jax.scipy.linalg.expm(at_least_float32).astype(input.dtype)
+    return jax.scipy.linalg.expm(at_least_float32(input)).astype(input.dtype)
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
@@ -507,8 +507,8 @@ def linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """The X of ``tensordot(A, X, X.ndim) = B``."""
     if dims is not None:
-        moved = [wrap_dim(int(d), A.dim()) for d in dims]
-        A = A.permute([d for d in range(A.dim()) if d not in moved] + moved)
+        dims_to_move = [wrap_dim(int(d), A.dim()) for d in dims]
+        A = A.permute([d for d in range(A.dim()) if d not in dims_to_move] + dims_to_move)
     shape = A.shape[B.dim() :]
     size, rows = math.prod(shape), math.prod(A.shape[: B.dim()])
     if size != rows:

@@ -36,7 +36,7 @@ def _norm(d: Array, p: float) -> Array:
         return jnp.zeros(d.shape[:-1], d.dtype)
     if p == 0:
         return jnp.sum(d != 0, axis=-1).astype(d.dtype)
-    size = d * jax.lax.stop_gradient(jnp.sign(d))  # whose derivative at 0 is 0; that of JAX's `abs` is 1
+    size = d * jax.lax.stop_gradient(jnp.sign(d))  # whose derivative at 0 is 0; that of JAX's ``abs`` is 1
     if p == 1:
         return jnp.sum(size, axis=-1)
     if p == 2:

@@ -167,6 +167,7 @@ def _pinv_value(x: Array, atol: object, rtol: Array, hermitian: bool) -> Array:
 _pinv = jax.custom_jvp(_pinv_value, nondiff_argnums=(3,))
 
 
+# Golub and Pereyra (1973). It needs no derivative of singular vectors, which is infinite where two singular values are equal.
 @_pinv.defjvp
 def _(hermitian: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     x, atol, rtol = primals
@@ -284,6 +285,7 @@ def _solve(a: Array, b: Array) -> Array:
     return solve_by_lu(factors, order, b)
 
 
+# One factorisation serves the solution and its derivative; ``jax.jvp`` of ``lu`` would differentiate the factors.
 @_solve.defjvp
 def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (a, b), (da, db) = primals, tangents

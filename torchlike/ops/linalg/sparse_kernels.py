@@ -111,9 +111,10 @@ def looked_up(keys: Indices, values: Array, query: Indices, name: str) -> Array:
     further_dims = (1,) * (values.ndim - 1)
     if not keys.shape[0]:
         return jnp.zeros((query.shape[0], *values.shape[1:]), values.dtype)
+    # A key that is greater than all others would be looked for behind the last one.
     place = jnp.minimum(jnp.searchsorted(keys, query), keys.shape[0] - 1)
-    there = (keys[place] == query).reshape(-1, *further_dims)
-    return jnp.where(there, values[place], jnp.zeros((), values.dtype))
+    has_key = (keys[place] == query).reshape(-1, *further_dims)
+    return jnp.where(has_key, values[place], jnp.zeros((), values.dtype))
 
 
 @op(

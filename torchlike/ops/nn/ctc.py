@@ -38,21 +38,26 @@ def _negative_log_likelihood(log_probs: Array, targets: Array, times: Array, len
     steps, batch, _ = log_probs.shape
     states = 2 * targets.shape[1] + 1
     low = jnp.asarray(-np.inf, log_probs.dtype)
+    # An alignment may have a blank before, between and after all labels: blank, first label, blank, second label, ..., blank.
     labels = jnp.full((batch, states), blank, np.int64).at[:, 1::2].set(targets)
     before_last = jnp.concatenate([jnp.full((batch, 2), blank, np.int64), labels[:, :-2]], 1)[:, :states]
+    # The blank between two labels may be left out, unless the labels are equal: then it separates them.
     skips = (labels != blank) & (labels != before_last)
     emitted = jnp.take_along_axis(log_probs, jnp.broadcast_to(labels, (steps, batch, states)), axis=2, mode="clip")
     number = np.arange(states)
 
     def forward(alpha: Array, at: tuple[Array, Array]) -> tuple[Array, None]:
         time, heard = at
-        one = jnp.concatenate([jnp.full((batch, 1), low), alpha[:, :-1]], 1)
-        two = jnp.concatenate([jnp.full((batch, 2), low), alpha[:, :-2]], 1)[:, :states]
-        new = _log_sum(alpha, one, jnp.where(skips, two, low)) + heard
+        from_previous = jnp.concatenate([jnp.full((batch, 1), low), alpha[:, :-1]], 1)
+        from_before_last = jnp.concatenate([jnp.full((batch, 2), low), alpha[:, :-2]], 1)[:, :states]
+        new = _log_sum(alpha, from_previous, jnp.where(skips, from_before_last, low)) + heard
+        # All sequences of the batch go through the same steps; one that has ended keeps what it had at its end.
         return jnp.where((time < times)[:, None], new, alpha), None
 
     alpha = jnp.where(number < 2, emitted[0], low)
     alpha, _ = scan(forward, alpha, (np.arange(1, steps), emitted[1:]))
+    # An alignment ends with the last label or with the blank after it. No state has the number -1: an empty target has only the
+    # blank.
     last, one_less = (
         jnp.where(number == end[:, None], alpha, low)
         for end in (2 * lengths, jnp.where(lengths > 0, 2 * lengths - 1, -1))
@@ -80,6 +85,7 @@ def _loss_bwd(blank: int, zero_infinity: bool, saved: Any, cotangent: Array) -> 
     pull, loss, log_probs, times = saved
     (slopes,) = pull(jnp.ones_like(loss))
     impossible = jnp.isposinf(loss)[:, None]
+    # The derivative of ``log_softmax`` adds the probabilities times the sum of the slopes, which is -1 for each step.
     slopes = (jnp.exp(log_probs) + slopes) * cotangent[:, None]
     slopes = jnp.where(impossible, jnp.asarray(0.0 if zero_infinity else np.nan, slopes.dtype), slopes)
     heard = np.arange(log_probs.shape[0])[:, None, None] < times[:, None]

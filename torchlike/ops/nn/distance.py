@@ -118,14 +118,14 @@ def multi_margin_loss(
     if target.size != rows.shape[0]:
         raise RuntimeError(f"inconsistent target size, expected {rows.shape[0]} but got {list(target.shape)}")
     where = target.reshape(-1, 1)
-    here = jnp.arange(rows.shape[1], dtype=where.dtype) == where
+    is_target = jnp.arange(rows.shape[1], dtype=where.dtype) == where
     zero = jnp.zeros((), rows.dtype)
-    picked = jnp.sum(jnp.where(here, rows, zero), axis=1, keepdims=True)
+    picked = jnp.sum(jnp.where(is_target, rows, zero), axis=1, keepdims=True)
     loss = _above_zero(jnp.asarray(margin, rows.dtype) - picked + rows)
     loss = loss if p == 1 else loss * loss
     if weight is not None:
         loss = loss * jnp.take(weight, where, mode="clip")
-    loss = jnp.sum(jnp.where(here, zero, loss), axis=1) / jnp.asarray(rows.shape[1], rows.dtype)
+    loss = jnp.sum(jnp.where(is_target, zero, loss), axis=1) / jnp.asarray(rows.shape[1], rows.dtype)
     return _finish(loss, input.ndim < 2, reduction)
 
 

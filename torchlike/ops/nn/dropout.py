@@ -16,9 +16,8 @@ from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..elementwise import pointwise
 
-SATURATION = (
-    1.7580993408473766  # scale * alpha of SELU: self-normalising networks put its negative in for what is dropped
-)
+# scale * alpha of SELU. Its negative, SELU's limit on the left, replaces what alpha dropout drops.
+SATURATION = 1.7580993408473766
 
 
 def _keep_mask(input: Tensor, p: float, channels: bool) -> np.ndarray:

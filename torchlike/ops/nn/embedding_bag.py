@@ -38,6 +38,7 @@ def _wrong(
     if offsets is not None and offsets.size:
         first, last = offsets[0].astype(np.int64), offsets[-1].astype(np.int64)
         beyond, late = last > flat.size, first != 0
+        # The last one that applies wins, which is the one that PyTorch checks first.
         for wrong, instead in ((beyond, last * 3 + 1), (late, first * 3 + 2)):
             code = code + (instead - code) * wrong.astype(np.int64)
         bad = bad | beyond | late
@@ -56,6 +57,7 @@ def _error(code: int, *args: object, avals: Sequence[Aval]) -> Exception:
             f"offsets[-1] can not be greater than input's length {avals[1].shape[0]} but got offsets[-1] of {value}"
         )
     number = value & 0xFFFFFFFF
+    # The index was packed as 32 bits without a sign, which it gets back here.
     number -= (number >> 31) << 32
     return RuntimeError(
         f"Index {value >> 32} of input takes value {number} which is not in the valid range [0, {avals[0].shape[0]})"
@@ -156,6 +158,7 @@ def looked_up(
         rows = rows * per_sample_weights.reshape(-1, 1).astype(rows.dtype)
     total = bags.total(rows)
     if mode == MEAN:
+        # The mean of an empty bag is 0, as its sum.
         total = total / jnp.maximum(sizes, 1).astype(total.dtype)[:, None]
     return total.astype(weight.dtype), of, sizes, sizes
 

@@ -9,8 +9,8 @@ from jax import Array
 
 from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Indices, Promote, ValueCheck, op
+from ...numerics.half_precision import at_least_float32
 from ..linalg.matmul import contract
-from .loss import _wide
 
 
 def _no_class(
@@ -54,18 +54,18 @@ def in_chunks(
     padding = chunks * rows - batch
     padded = jnp.pad(input, ((0, padding), (0, 0))).reshape(chunks, rows, input.shape[1])
     targets = jnp.pad(target, (0, padding), constant_values=ignore_index).reshape(chunks, rows)
-    zero = jnp.zeros((), _wide(input).dtype)
+    zero = jnp.zeros((), at_least_float32(input).dtype)
 
     @jax.checkpoint
     def chunk(pair: tuple[Array, Array]) -> tuple[Array, Array]:
         x, chunk_targets = pair
         logits = contract(x, linear_weight, ((1,), (1,)))
-        logits = _wide(logits if bias is None else logits + bias)
+        logits = at_least_float32(logits if bias is None else logits + bias)
         counted = chunk_targets != ignore_index
         safe = jnp.where(counted, chunk_targets, 0)[:, None]
         picked = jnp.take_along_axis(logits, safe, axis=1, mode="clip")[:, 0]
         loss = jax.nn.logsumexp(logits, axis=1) - picked
-        share = jnp.ones_like(loss) if weight is None else jnp.take(_wide(weight), safe[:, 0], mode="clip")
+        share = jnp.ones_like(loss) if weight is None else jnp.take(at_least_float32(weight), safe[:, 0], mode="clip")
         return jnp.where(counted, loss * share, zero), jnp.where(counted, share, zero)
 
     losses, shares = jax.lax.map(chunk, (padded, targets))

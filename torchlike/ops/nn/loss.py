@@ -16,6 +16,7 @@ from ...dispatch.autocast import under_autocast
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, ValueCheck, op
 from ...numerics.derivatives import custom_jvp
 from ...numerics.exact_math import exact_quotient
+from ...numerics.half_precision import at_least_float32
 from ..elementwise import elementary, pointwise
 from .norm import log_softmax
 
@@ -47,10 +48,6 @@ def _reduced(loss: Array, reduction: str) -> Array:
         return loss
     total = jnp.sum(loss)
     return exact_quotient(total, jnp.asarray(loss.size, total.dtype)) if reduction == "mean" else total
-
-
-def _wide(input: Array) -> Array:
-    return input.astype(jnp.float32) if input.dtype.itemsize < 4 else input
 
 
 PAIR = tuple(Sample(shapes=((3, 4), (3, 4)), args=(reduction,)) for reduction in REDUCTIONS)
@@ -139,7 +136,7 @@ def nll_loss(input: Array, target: Indices, weight: Array | None, reduction: str
     target = target.reshape(input.shape[:axis] + input.shape[axis + 1 :])
     counted = target != ignore_index
     safe = jnp.where(counted, target, jnp.zeros((), target.dtype))
-    loss = -_at_classes(_wide(input), safe.astype(np.int64), axis)
+    loss = -_at_classes(at_least_float32(input), safe.astype(np.int64), axis)
     if weight is None:
         share = counted.astype(loss.dtype)
     else:
@@ -222,7 +219,7 @@ def _check_weight(input: Tensor, weight: Tensor | None, axis: int) -> None:
 def spread_evenly(logs: Array, target: Indices, weight: Array | None, reduction: str, ignore_index: int) -> Array:
     """The loss that all classes have in common where labels are smoothed: ``-sum(weight * logs)`` over the classes."""
     axis = _class_axis(logs)
-    x = _wide(logs)
+    x = at_least_float32(logs)
     target = target.reshape(logs.shape[:axis] + logs.shape[axis + 1 :])
     counted = target != ignore_index
     if weight is not None:
@@ -270,7 +267,7 @@ def _probability_cross_entropy(
 )
 def mse_loss(input: Array, target: Array, reduction: str = "mean") -> Array:
     """``(input - target) ** 2``, reduced."""
-    return _reduced(jnp.square(_wide(input) - _wide(target)), reduction).astype(input.dtype)
+    return _reduced(jnp.square(at_least_float32(input) - at_least_float32(target)), reduction).astype(input.dtype)
 
 
 @op(
@@ -285,7 +282,7 @@ def mse_loss(input: Array, target: Array, reduction: str = "mean") -> Array:
 )
 def smooth_l1_loss(input: Array, target: Array, reduction: str = "mean", beta: float = 1.0) -> Array:
     """A parabola within ``beta`` of the target, straight lines beyond."""
-    away = jnp.abs(_wide(input) - _wide(target))
+    away = jnp.abs(at_least_float32(input) - at_least_float32(target))
     limit = jnp.asarray(beta, away.dtype)
     half = jnp.asarray(0.5, away.dtype)
     near = jnp.where(away > limit, 0, away)  # an infinite distance has no square, whose derivative would be NaN
@@ -305,7 +302,7 @@ def smooth_l1_loss(input: Array, target: Array, reduction: str = "mean", beta: f
 )
 def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: float = 1.0) -> Array:
     """``smooth_l1_loss`` times ``delta``: its slope beyond the parabola is ``delta``."""
-    away = jnp.abs(_wide(input) - _wide(target))
+    away = jnp.abs(at_least_float32(input) - at_least_float32(target))
     limit = jnp.asarray(delta, away.dtype)
     half = jnp.asarray(0.5, away.dtype)
     near = jnp.where(away > limit, 0, away)  # as in ``smooth_l1_loss``
@@ -349,7 +346,7 @@ def binary_cross_entropy(input: Array, target: Array, weight: Array | None, redu
     if input.dtype.kind in "biuc":
         kind = dtypes.from_numpy_dtype(input.dtype).scalar_name
         raise NotImplementedError(f"\"binary_cross_entropy\" not implemented for '{kind}'")
-    x, y = _wide(input), _wide(target)
+    x, y = at_least_float32(input), at_least_float32(target)
     loss = _bounded_entropy(x, y)
     if weight is not None:
         loss = loss * weight.astype(loss.dtype)
@@ -393,7 +390,7 @@ def binary_cross_entropy_with_logits(
     Args:
         pos_weight: what the loss of positive examples is multiplied by.
     """
-    x, y = _wide(input), _wide(target)
+    x, y = at_least_float32(input), at_least_float32(target)
     one = jnp.ones((), x.dtype)
     log_sigmoid = jax.nn.log_sigmoid(x)
     if pos_weight is None:
@@ -439,5 +436,5 @@ def xlogx(input: Array) -> Array:
 )
 def soft_margin_loss(input: Array, target: Array, reduction: str = "mean") -> Array:
     """``log(1 + exp(-target * input))``, reduced."""
-    loss = jnp.log1p(jnp.exp(-_wide(target) * _wide(input)))
+    loss = jnp.log1p(jnp.exp(-at_least_float32(target) * at_least_float32(input)))
     return _reduced(loss, reduction).astype(input.dtype)

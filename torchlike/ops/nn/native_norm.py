@@ -10,6 +10,7 @@ from jax import Array, lax
 from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Promote, Sample, composite, op
+from ...numerics.half_precision import at_least_float32
 from .norm import batch_norm, group_norm_, layer_norm
 
 
@@ -50,7 +51,7 @@ def group_norm_with_statistics(
 ) -> tuple[Array, Array, Array]:
     """``group_norm`` and its statistics, which alone of these are differentiable in PyTorch."""
     out = group_norm_.declared.compute(input, weight, bias, group, eps)
-    x = input.astype(jnp.float32) if input.dtype.itemsize < 4 else input
+    x = at_least_float32(input)
     groups = x.reshape(input.shape[0], group, x.size // max(input.shape[0] * group, 1))
     if not x.size:
         statistics = [jnp.zeros(groups.shape[:2], x.dtype), jnp.full(groups.shape[:2], jnp.nan, x.dtype)]

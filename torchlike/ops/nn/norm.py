@@ -17,6 +17,7 @@ from ..._core.tensor import Tensor, alias, wrap_dim
 from ...dispatch.inplace import write
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.derivatives import custom_jvp
+from ...numerics.half_precision import at_least_float32
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 ROWS = Sample(shapes=((3, 4),), args=(1,), dtypes=FLOATS)
@@ -34,11 +35,6 @@ def _needs_float(name: str) -> Any:
             raise NotImplementedError(f"\"{name}{middle}_kernel_impl\" not implemented for '{kind}'")
 
     return check
-
-
-def _wide(input: Array) -> Array:
-    """Half types are computed in float32 and rounded once."""
-    return input.astype(jnp.float32) if input.dtype.itemsize < 4 else input
 
 
 def _keep_dims(reduced: Array, input: Array, axes: tuple[int, ...]) -> Array:
@@ -103,8 +99,8 @@ def _along(function: Any, input: Array, dim: int, check: Callable[..., object], 
     if not input.ndim:
         return function(input[None])[0]
     if axis == input.ndim - 1:
-        return function(_wide(input)).astype(input.dtype)
-    last = jnp.moveaxis(_wide(input), axis, -1)
+        return function(at_least_float32(input)).astype(input.dtype)
+    last = jnp.moveaxis(at_least_float32(input), axis, -1)
     return jnp.moveaxis(function(last), -1, axis).astype(input.dtype)
 
 
@@ -196,7 +192,7 @@ def layer_norm_(input: Array, weight: Array | None, bias: Array | None, shape: S
     """Normalises the last dimensions, then scales and shifts."""
     shape = tuple(shape)
     _check_normalized(input, shape, weight, bias, ", ")
-    out, _, _ = _standardised(_wide(input), tuple(range(input.ndim - len(shape), input.ndim)), eps)
+    out, _, _ = _standardised(at_least_float32(input), tuple(range(input.ndim - len(shape), input.ndim)), eps)
     if weight is not None:
         out = out * weight.astype(out.dtype)
     if bias is not None:
@@ -239,9 +235,10 @@ def rms_norm_(input: Array, weight: Array | None, shape: Sequence[int], eps: flo
     """Divides the last dimensions by their root mean square, then scales."""
     shape = tuple(shape)
     _check_normalized(input, shape, weight, None, "")
-    x = _wide(input)
+    x = at_least_float32(input)
     real = jnp.zeros((), x.dtype).real.dtype
     axes = tuple(range(input.ndim - len(shape), input.ndim))
+    # PyTorch's default is the epsilon of the dtype in which it computes: float32's for half types.
     smallest = float(jnp.finfo(real).eps) if eps is None else eps
     out = x * lax.rsqrt(jnp.mean(jnp.square(x), axis=axes, keepdims=True) + jnp.asarray(smallest, x.dtype))
     return (out if weight is None else out * weight.astype(out.dtype)).astype(input.dtype)
@@ -291,7 +288,7 @@ def batch_norm_train(input: Array, weight: Array | None, bias: Array | None, eps
     _check_channels(input, weight=weight, bias=bias)
     axes = (0, *range(2, input.ndim))
     count = math.prod(input.shape[d] for d in axes)
-    out, mean, var = _standardised(_wide(input), axes, eps)
+    out, mean, var = _standardised(at_least_float32(input), axes, eps)
     out = _scaled(out, weight, bias)
     unbiased = var * jnp.asarray(count / max(count - 1, 1), var.dtype)
     return out.astype(input.dtype), mean.reshape(-1), unbiased.reshape(-1)
@@ -308,7 +305,7 @@ def _normalised_by(
 ) -> Array:
     """Normalises each channel by a mean and a variance that are given."""
     _check_channels(input, running_mean=mean, running_var=var, weight=weight, bias=bias)
-    x = _wide(input)
+    x = at_least_float32(input)
     scale = lax.rsqrt(_channels(var.astype(x.dtype), x.ndim) + jnp.asarray(eps, x.dtype))
     out = (x - _channels(mean.astype(x.dtype), x.ndim)) * scale
     return _scaled(out, weight, bias).astype(input.dtype).reshape(input.shape)
@@ -455,7 +452,7 @@ def group_norm_(input: Array, weight: Array | None, bias: Array | None, num_grou
             )
     if not input.size:
         return input
-    out, _, _ = _standardised(_wide(input).reshape(batch * num_groups, -1), (1,), eps)
+    out, _, _ = _standardised(at_least_float32(input).reshape(batch * num_groups, -1), (1,), eps)
     return _scaled(out.reshape(input.shape), weight, bias).astype(input.dtype)
 
 
@@ -489,7 +486,7 @@ def instance_norm_(input: Array, weight: Array | None, bias: Array | None, eps: 
     _check_channels(input, weight=weight, bias=bias)
     axes = tuple(range(2, input.ndim))
     count = math.prod(input.shape[2:])
-    out, mean, var = _standardised(_wide(input), axes, eps)
+    out, mean, var = _standardised(at_least_float32(input), axes, eps)
     unbiased = var * jnp.asarray(count / max(count - 1, 1), var.dtype)
     averages = [jnp.mean(v.reshape(v.shape[:2]), axis=0) for v in (mean, unbiased)]
     return _scaled(out, weight, bias).astype(input.dtype), averages[0], averages[1]

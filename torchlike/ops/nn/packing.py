@@ -89,6 +89,8 @@ def pad_packed(data: Tensor, batch_sizes: np.ndarray, padding: float, total: int
     total = longest if total is None else total
     sizes = np.concatenate([batch_sizes, np.zeros(total - longest, batch_sizes.dtype)])
     valid = np.arange(sizes[0]) < sizes[:, None]
+    # Row ``i`` of a step lies ``i`` behind the rows of all steps before. Where a sequence has ended, row 0 is read and then
+    # replaced by the padding.
     rows = np.where(valid, (np.cumsum(sizes) - sizes)[:, None] + np.arange(sizes[0]), 0)
     padded = spread_rows(data, from_host(rows), from_host(valid), padding)
     return padded, valid.sum(0)

@@ -94,6 +94,7 @@ def repeated(input: Array, pad: Any, mode: str) -> Array:
     out = input
     for dim, (before, after) in enumerate(pairs):
         if before or after:
+            # One dimension after the other: the corners repeat what the dimensions before have already repeated.
             out = jnp.take(out, _sources(input.shape[dim], before, after, mode), axis=dim, mode="clip")
     return out
 

@@ -178,6 +178,7 @@ def avg_pool(
     half = input.dtype.kind not in "iubc" and input.dtype.itemsize < 4
     x = input.astype(jnp.float32) if half else input
     covers_input = all(n * k == length for n, k, length in zip(sizes, kernel, lengths, strict=True))
+    # Windows that tile the image are sums over a reshaped image, which XLA computes in one pass.
     if stride == kernel and covers_input and not any(padding):
         split = [d for n, k in zip(sizes, kernel, strict=True) for d in (n, k)]
         lead = x.shape[: x.ndim - count]
@@ -190,6 +191,7 @@ def avg_pool(
     counts = np.ones((), np.int64)
     for n, length, k, s, p in zip(sizes, lengths, kernel, stride, padding, strict=True):
         begins = np.arange(n) * s - p
+        # With ``ceil_mode`` the last window may reach beyond the padding. Elements there never count.
         ends = np.minimum(begins + k, length + p)
         if not count_include_pad:
             begins, ends = np.maximum(begins, 0), np.minimum(ends, length)

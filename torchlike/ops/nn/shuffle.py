@@ -112,7 +112,7 @@ def channel_shuffle(input: Array, groups: int) -> Array:
     accepts=Category.ALL,
     forms=Form.FUNCTION | Form.FUNCTIONAL,
     saves=Saves.NOTHING,
-    samples=[],  # `channel_shuffle` has them; PyTorch's has no derivative
+    samples=[],  # ``channel_shuffle`` has them; PyTorch's has no derivative
 )
 def native_channel_shuffle(input: Array, groups: int) -> Array:
     """Another name for ``channel_shuffle``."""

@@ -14,6 +14,7 @@ from jax import Array
 
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, ValueCheck, op
 from ...engine.aval import Aval
+from ...numerics.half_precision import at_least_float32
 
 # ---- unpooling
 
@@ -163,7 +164,9 @@ def _begins(sample: Array, length: int, k: int, n: int) -> Array:
     if n <= 1:
         return jnp.asarray(last[..., :n])
     kind = sample.dtype
-    float32_sample = sample.astype(jnp.float32) if kind.itemsize < 4 else sample
+    float32_sample = at_least_float32(sample)
+    # PyTorch's kernel computes in the input's dtype, so each result is rounded to it; where it falls decides at which element a
+    # window begins.
     alpha = jnp.asarray((length - k) / (n - 1), kind).astype(float32_sample.dtype)
     number = np.arange(n - 1).astype(float32_sample.dtype)
     steps = (

@@ -14,10 +14,8 @@ from ..._core.dtypes import from_numpy_dtype
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, op
 from ...numerics.resample_weights import Taps, resample
 
-CUBIC, CUBIC_ANTIALIASED = (
-    -0.75,
-    -0.5,
-)  # the free coefficient of cubic convolution (Keys, 1981); PIL's with antialiasing
+# The free coefficient of cubic convolution (Keys, 1981). With antialiasing PyTorch takes PIL's.
+CUBIC, CUBIC_ANTIALIASED = -0.75, -0.5
 _SHOWN = {
     "nearest": "Nearest",
     "nearest-exact": "NearestExact",
@@ -168,6 +166,7 @@ def _linear(
     length: int, new_length: int, scale: float | None, align_corners: bool, opmath: np.dtype[np.generic]
 ) -> Taps:
     step = _step(length, new_length, scale, align_corners, opmath)
+    # Without ``align_corners`` the first positions lie before the first element, and PyTorch moves them onto it.
     at = np.maximum(_positions(new_length, step, align_corners), opmath.type(0))
     low = np.minimum(at.astype(np.int64), length - 1)
     share = np.clip(at - low.astype(opmath), 0, 1).astype(opmath)
@@ -223,4 +222,5 @@ def _antialiased(
     weights = np.where(inside, _FILTERS[mode](distance), 0).astype(opmath)
     total = weights.sum(1, keepdims=True)
     weights = np.where(total != 0, weights / np.where(total != 0, total, 1), weights).astype(opmath)
+    # A place of -1 is none: the number of taps is the same for all results, and some need fewer.
     return Taps(np.where(inside, places, -1), weights)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from ..._core.tensor import wrap_dim
 from ...dispatch.overlap import Reading
 from ...dispatch.register import CATALOG, Autocast, Category, Form, Promote, Sample, Validation, op
+from ...numerics.half_precision import at_least_float32
 from ..elementwise.pointwise import no_bool_subtraction
 
 
@@ -60,8 +60,9 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     dim = wrap_dim(dim, input.ndim)
     other_dims = tuple(d for d in range(input.ndim) if d != dim)
-    at_least_float32 = input.astype(np.float32) if input.dtype.itemsize < 4 else input
-    norms = CATALOG["linalg_vector_norm"].compute(at_least_float32, float(p), other_dims, True)
+    x = at_least_float32(input)
+    norms = CATALOG["linalg_vector_norm"].compute(x, float(p), other_dims, True)
     limit = jnp.asarray(maxnorm, norms.dtype)
+    # PyTorch divides by the norm plus 1e-7, too.
     factors = jnp.where(norms > limit, limit / (norms + jnp.asarray(1e-7, norms.dtype)), jnp.ones((), norms.dtype))
-    return (at_least_float32 * factors.astype(at_least_float32.dtype)).astype(input.dtype)
+    return (x * factors.astype(x.dtype)).astype(input.dtype)

@@ -35,6 +35,7 @@ def _checked_spacing(name: str, x: object, dx: object) -> float:
         return 1.0
     if x is not None:
         raise misfit_error(name, "dx", None, "must be left out beside x")
+    # PyTorch takes a tensor of no dimensions for a number of C++, unless it requires a gradient.
     if isinstance(dx, Tensor) and not dx.dim() and not dx.requires_grad:
         dx = dx.item()
     kinds = (int, float, np.number, np.bool_) if name == "trapz" else (int, float, complex, np.number, np.bool_)

@@ -105,9 +105,8 @@ def mean(input: Array, dim: IntOrInts | None = None, keepdim: bool = False, *, d
     """
     dims = dims_of(dim, input.ndim, "mean")
     count = math.prod(input.shape[d] for d in dims)
-    sum_dtype = (
-        jnp.float32 if input.dtype.itemsize < 4 else input.dtype
-    )  # half types are summed in float32 and rounded once
+    # Half types are summed in float32 and rounded once.
+    sum_dtype = jnp.float32 if input.dtype.itemsize < 4 else input.dtype
     total = jnp.sum(input.astype(sum_dtype), axis=dims, keepdims=keepdim)
     return exact_quotient(total, as_constant(count, sum_dtype)).astype(input.dtype)
 
@@ -359,8 +358,8 @@ def _select(reduce: Callable[..., Array], input: Array, where: Array, axis: int)
     @select.defjvp
     def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
         x, at = primals
-        here = jax.lax.broadcasted_iota(np.int64, x.shape, axis) == at
-        picked = jnp.where(here, tangents[0], jnp.zeros((), x.dtype))
+        is_selected = jax.lax.broadcasted_iota(np.int64, x.shape, axis) == at
+        picked = jnp.where(is_selected, tangents[0], jnp.zeros((), x.dtype))
         return taken(x, at), jnp.sum(picked, axis=axis, keepdims=True)
 
     return select(input, where)
@@ -390,9 +389,9 @@ def _three_forms(
         return FUNCTIONS[other_op](input, other)
     arguments = dict(zip(("dim", "keepdim"), args, strict=False)) | keywords
     if len(args) > 2 or not arguments.keys() <= {"dim", "keepdim"} or not is_integer(arguments.get("dim")):
-        given = "dim" if args or "dim" in keywords else next(iter(keywords))
-        value = keywords[given] if given in keywords else next(iter(args))
-        raise misfit_error(name, given, 2 if args else None, f"must be int, not {type_name(value)}")
+        parameter = "dim" if args or "dim" in keywords else next(iter(keywords))
+        value = keywords[parameter] if parameter in keywords else next(iter(args))
+        raise misfit_error(name, parameter, 2 if args else None, f"must be int, not {type_name(value)}")
     check_value(name, "keepdim", None if "keepdim" in keywords else 2, "bool", arguments.get("keepdim", False))
     return along(input, int(arguments["dim"]), arguments.get("keepdim", False))
 
@@ -499,6 +498,7 @@ def _variance(input: Array, axes: tuple[int, ...], correction: float, keepdim: b
     x = input.astype(accumulator(input.dtype))
     count = math.prod(input.shape[d] for d in axes)
     real = jnp.zeros((), x.dtype).real.dtype
+    # Two passes, since ``mean(x**2) - mean(x)**2`` loses all digits where the mean is much larger than the deviations.
     middle = exact_quotient(jnp.sum(x, axis=axes, keepdims=True), as_constant(count, x.dtype))
     away = x - middle
     squares = (away.real**2 + away.imag**2) if x.dtype.kind == "c" else jnp.square(away)
@@ -548,18 +548,18 @@ def _spread(
     compute: Callable[..., object],
     input: object,
     args: tuple[Any, ...],
-    named: dict[str, Any],
+    keywords: dict[str, Any],
 ) -> Any:
     """``f(x, unbiased)``, ``f(x, dim, unbiased, keepdim)`` and ``f(x, dim, correction=, keepdim=)``."""
-    named = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in named.items()}
+    keywords = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in keywords.items()}
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
-    if len(args) == 1 and isinstance(args[0], bool) and not named:
-        named, args = {"unbiased": args[0]}, ()
+    if len(args) == 1 and isinstance(args[0], bool) and not keywords:
+        keywords, args = {"unbiased": args[0]}, ()
     positional = dict(zip(("dim", "unbiased", "keepdim"), args, strict=False))
-    for key, value in (*positional.items(), *named.items()):
+    for key, value in (*positional.items(), *keywords.items()):
         words = f"must be of another type, not {type_name(value)}"  # which ``invalid_combination`` replaces
-        known = key in ("dim", "unbiased", "keepdim", "correction") and not (key in named and key in positional)
+        known = key in ("dim", "unbiased", "keepdim", "correction") and not (key in keywords and key in positional)
         if not known or (key == "dim" and isinstance(value, (bool, float, str))):
             raise misfit_error(name, key, None, words)
         if key == "correction" and not isinstance(
@@ -568,13 +568,14 @@ def _spread(
             raise misfit_error(name, key, None, words)
         if key in ("unbiased", "keepdim"):
             check_value(name, key, None, "bool", value)
-    given = positional | named
-    alone = "unbiased" in given and "dim" not in given  # the old form, which has the flag alone
-    if len(args) > 3 or (alone and len(given) > 1) or {"unbiased", "correction"} <= given.keys():
+    arguments = positional | keywords
+    # PyTorch has several signatures, which exclude each other's arguments.
+    alone = "unbiased" in arguments and "dim" not in arguments  # the old form, which has the flag alone
+    if len(args) > 3 or (alone and len(arguments) > 1) or {"unbiased", "correction"} <= arguments.keys():
         raise misfit_error(name, "unbiased", None, "must be left out")
-    correction, dim = given.get("correction"), given.get("dim")
+    correction, dim = arguments.get("correction"), arguments.get("dim")
     if correction is None:
-        correction = 1 if given.get("unbiased", True) else 0
+        correction = 1 if arguments.get("unbiased", True) else 0
     elif isinstance(correction, complex):
         if correction.imag:
             raise RuntimeError("value cannot be converted to type double without overflow")
@@ -589,7 +590,7 @@ def _spread(
                 UserWarning,
                 stacklevel=4,
             )
-    return compute(input, dim, correction, given.get("keepdim", False))
+    return compute(input, dim, correction, arguments.get("keepdim", False))
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
@@ -714,12 +715,15 @@ def vector_norm(
     if ord == 2:
         squares = x.real**2 + x.imag**2 if x.dtype.kind == "c" else jnp.square(x)
         return _root(jnp.sum(squares, axis=axes, keepdims=keepdim)).astype(result)
+    # The power sees no zero: for ``ord < 1`` its derivative there is infinite, and would make NaN of a gradient that is selected to
+    # be 0.
     zero = size == 0
     powers = jnp.where(zero, jnp.zeros((), size.dtype) if ord > 0 else jnp.asarray(math.inf, size.dtype),
                        jnp.where(zero, jnp.ones((), size.dtype), size) ** jnp.asarray(ord, size.dtype))  # fmt: skip
     total = jnp.sum(powers, axis=axes, keepdims=keepdim)
     none = (total == 0) | jnp.isinf(total)
     root = jnp.where(none, jnp.ones((), total.dtype), total) ** jnp.asarray(1 / ord, total.dtype)
+    # For a negative order the sum is inf where an element is 0, and 0 where all elements are inf; the norm is then 0, or inf.
     return jnp.where(none, total if ord > 0 else 1 / total, root).astype(result)
 
 

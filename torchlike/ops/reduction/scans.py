@@ -112,24 +112,26 @@ def _complex_logcumsumexp(x: Array, dim: int) -> Array:
     x = jnp.where(jnp.isnan(x), complex(np.nan, np.nan), x)
     first, others = x[(slice(None),) * dim + (0,)], jnp.moveaxis(x, dim, 0)[1:]
 
-    def step(total: Array, one: Array) -> tuple[Array, Array]:
-        total = _log_add_exp(total, one)
+    def step(total: Array, element: Array) -> tuple[Array, Array]:
+        total = _log_add_exp(total, element)
         return total, total
 
     _, results = scan(step, first, others)
     return jnp.concatenate([jnp.expand_dims(first, dim), jnp.moveaxis(results, 0, dim)], axis=dim)
 
 
-def _log_add_exp(total: Array, one: Array) -> Array:
-    nothing = (total.real == -np.inf) & (one.real == -np.inf)
-    result = jnp.where(nothing, -np.inf, complex_logaddexp(one, total))
-    return jnp.where(jnp.isnan(total) | jnp.isnan(one), total + one, result).astype(total.dtype)
+def _log_add_exp(total: Array, element: Array) -> Array:
+    nothing = (total.real == -np.inf) & (element.real == -np.inf)
+    result = jnp.where(nothing, -np.inf, complex_logaddexp(element, total))
+    return jnp.where(jnp.isnan(total) | jnp.isnan(element), total + element, result).astype(total.dtype)
 
 
 @_complex_logcumsumexp.defjvp
 def _complex_logcumsumexp_jvp(dim: int, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     highest = jnp.max(x.real, axis=dim, keepdims=True).astype(x.dtype)
+    # The share of element i in result j is ``exp(x[i] - result[j])``. The factor ``exp(-highest)`` cancels, and keeps the sums in
+    # range.
     weights = jnp.exp(x - highest)
     return _complex_logcumsumexp(x, dim), jnp.cumsum(weights * dx, axis=dim) / jnp.cumsum(weights, axis=dim)
 
@@ -139,14 +141,16 @@ def _running_extremum(kind: type, input: Array, dim: int, scan: Callable[..., Ar
     dim = wrap_dim(dim, input.ndim)
     if input.ndim == 0:
         return kind(input, jnp.zeros((), np.int64))
+    # The gradient flows through ``take_along_axis`` alone, to the elements that the result shows.
     constant = lax.stop_gradient(input)
     ordered = constant.astype(np.int8) if constant.dtype == np.bool_ else constant
     running = scan(ordered, axis=dim)
-    here = ordered == running
+    is_extremum = ordered == running
     if jnp.issubdtype(input.dtype, np.floating):
-        here = here | jnp.isnan(ordered)
+        is_extremum = is_extremum | jnp.isnan(ordered)
     place = lax.broadcasted_iota(np.int64, input.shape, dim)
-    indices = lax.cummax(jnp.where(here, place, 0), axis=dim)
+    # Where an element equals the running extremum its own place counts, elsewhere the last such place before it.
+    indices = lax.cummax(jnp.where(is_extremum, place, 0), axis=dim)
     return kind(jnp.take_along_axis(input, indices, dim), indices)
 
 

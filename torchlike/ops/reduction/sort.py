@@ -272,5 +272,7 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Arr
     first = lax.slice_in_dim(jnp.ones(input.shape, np.bool_), 0, 1, axis=dim)
     starts = jnp.concatenate([first, not_equal(before, after)], dim)  # where a run of equal elements begins
     length = place - lax.cummax(jnp.where(starts, place, 0), axis=dim)
+    # The longest run of equal elements has the element that is farthest from the start of its run. ``argmax`` gives the first of
+    # several, which is the smallest, since the elements are in order.
     longest = jnp.argmax(length, axis=dim, keepdims=True).astype(np.int64)
     return _element_at(return_types.mode, values, indices, longest, dim, keepdim)

@@ -51,6 +51,8 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
     for position, array in enumerate(tensors):
         if array.ndim == 0:
             raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
+    # Old programs start with ``torch.tensor([])`` and join to it whatever comes, so PyTorch passes over tensors of shape (0,), and
+    # of no other.
     real = [(i, a) for i, a in enumerate(tensors) if a.shape != (0,)]
     if not real:
         real = [(0, tensors[0])]
@@ -314,6 +316,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     size = input.shape[wrap_dim(dim, input.dim())]
+    # PyTorch keeps the number of pieces here. Where there are elements, it may return fewer pieces than were asked for.
     if size == 0:
         return split_with_sizes(input, (0,) * chunks, dim)
     return equal_pieces(input, -(-size // chunks), dim)
@@ -343,12 +346,15 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
         count = int(indices_or_sections)  # pyright: ignore[reportArgumentType]
         if count <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {count}")
+        # The first pieces have one element more each.
         least, more = divmod(size, count)
         ends = [least * (i + 1) + min(i + 1, more) for i in range(count)]
     else:
         ends = [int(i) for i in indices_or_sections] + [size]
     pieces, start = [], 0
     for end in ends:
+        # Indices mean what they mean in a slice of Python: negative ones count from the end, and those outside are moved to the
+        # border.
         begin, stop = (min(max(i + size if i < 0 else i, 0), size) for i in (start, end))
         pieces.append(narrow(input, dim, begin, max(stop - begin, 0)))
         start = end

@@ -676,6 +676,7 @@ def _laid_out(input: Tensor, memory_format: memory_format_) -> Tensor:
     assert order is not None
     if input.dim() != len(order):
         raise RuntimeError(f"required rank {len(order)} tensor to use {memory_format.name} format")
+    # Memory is always laid out in the order of a value's dimensions, so another layout is a permuted view of a copy in that order.
     result = permute(copy(permute(input, order)), tuple(order.index(d) for d in range(len(order))))
     return without_base(result)
 

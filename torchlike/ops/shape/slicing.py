@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 def _backward_name(input: Aval, index: tuple[Entry, ...], starts: Sequence[int]) -> str:
     if not index:
         return "AliasBackward0"
+    # PyTorch makes a node for each dimension that is indexed, and a view shows the last of them.
     last = index[-1]
     return "UnsqueezeBackward0" if last is None else "SelectBackward0" if last == TAKE else "SliceBackward0"
 
@@ -84,6 +85,7 @@ def _window_on_host(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, 
     args = (TENSOR, index, starts)
     step = ViewStep(DISPATCHER_OF["_slice"], static_of(args), args, 0)
     piece = step.layout(Strided(memory.shape)).window(memory)
+    # Where NumPy shares the memory it may be written to at any time, and values never change, so the value gets a copy.
     window = Value.on_host(piece.copy() if shared else piece, value.aval.placement)
     return view_of(input, step, window)
 

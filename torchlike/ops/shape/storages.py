@@ -37,10 +37,8 @@ class UntypedStorage:
         if not isinstance(storage, Storage):
             storage = Storage(Value.on_host(_array_of(storage, dtypes.uint8, "torch.UntypedStorage")))
         self._root: Storage = storage.root
-        self._begin, self._end = (
-            0,
-            None,
-        )  # bytes of the root's memory; the end None: all of it, whatever becomes of its size
+        # The bytes of the root's memory. Without an end it is all of them, also after the root is resized.
+        self._begin, self._end = 0, None
 
     @staticmethod
     def from_file(filename: str | os.PathLike[str], shared: bool = False, nbytes: int = 0) -> UntypedStorage:
@@ -152,8 +150,8 @@ class UntypedStorage:
     def to(self, *, device: DeviceLike, non_blocking: bool = False) -> UntypedStorage:
         """The bytes on a device: the storage itself if it lies there."""
         flat = in_elements_of(self, dtypes.uint8)
-        moved = flat.to(device)
-        return self if moved.device == flat.device else UntypedStorage(storage_of(moved))
+        on_device = flat.to(device)
+        return self if on_device.device == flat.device else UntypedStorage(storage_of(on_device))
 
     def get_device(self) -> int | None:
         """The number of its device, None on the CPU."""

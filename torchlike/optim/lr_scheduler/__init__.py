@@ -25,6 +25,6 @@ __all__ = [
 
 _LRScheduler = LRScheduler  # its name before PyTorch 2.0
 
-# PyTorch has all schedules in one file, `torch/optim/lr_scheduler.py`. Pickles and error messages show the module of a class.
+# PyTorch has all schedules in one file, ``torch/optim/lr_scheduler.py``. Pickles and error messages show the module of a class.
 for _name in __all__:
     globals()[_name].__module__ = __name__

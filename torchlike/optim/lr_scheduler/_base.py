@@ -29,7 +29,7 @@ Rate: TypeAlias = float | Tensor
 
 
 def copy_of(rate: Rate) -> Rate:
-    """A copy of the rate as it is now: `set_option` writes into a rate that is a tensor, which would change a kept reference too."""
+    """A copy of the rate as it is now: ``set_option`` writes into a rate that is a tensor, which would change a kept reference too."""
     return rate.clone() if isinstance(rate, Tensor) else rate
 
 

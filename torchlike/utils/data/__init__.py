@@ -1,4 +1,4 @@
-"""Datasets, samplers and loaders (`torch.utils.data`)."""
+"""Datasets, samplers and loaders (``torch.utils.data``)."""
 
 from .collate import default_collate as default_collate, default_convert as default_convert
 from .dataloader import DataLoader as DataLoader

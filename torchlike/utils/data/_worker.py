@@ -39,7 +39,7 @@ class Caught:
         if self.kind is KeyError:
             raise KeyError(_Verbatim(self.text))
         try:
-            # An exception with a `message` gets it by keyword, since other arguments may come before it.
+            # An exception with a ``message`` gets it by keyword, since other arguments may come before it.
             error = self.kind(message=self.text) if hasattr(self.kind, "message") else self.kind(self.text)
         except Exception:
             raise RuntimeError(self.text) from None  # the constructor of the exception needs other arguments

@@ -42,7 +42,7 @@ def default_collate(batch: object) -> Any:
 def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     """``default_collate`` with another table: the function for a list of leaves, by the type of the first leaf.
 
-    Arguments:
+    Args:
         collate_fn_map: from a type, or a tuple of types, to ``f(batch, *, collate_fn_map)``.
 
     Source: https://pytorch.org/docs/stable/data.html#torch.utils.data._utils.collate.collate
@@ -147,7 +147,7 @@ def _stack_on_host(batch: Sequence[Tensor]) -> np.ndarray | None:
         arrays.append(array)
     first = arrays[0]
     if any(array.shape != first.shape or array.dtype != first.dtype for array in arrays):
-        return None  # `stack` promotes dtypes, and raises the error for different sizes
+        return None  # ``stack`` promotes dtypes, and raises the error for different sizes
     return np.stack(arrays)
 
 
@@ -179,7 +179,7 @@ def _keep(batch: Sequence[object], *, collate_fn_map: CollateMap | None = None) 
     return batch
 
 
-# The functions of `default_collate` for leaves. A program may add rows.
+# The functions of ``default_collate`` for leaves. A program may add rows.
 default_collate_fn_map: CollateMap = {
     Tensor: _stack_tensors,
     np.ndarray: _stack_arrays,

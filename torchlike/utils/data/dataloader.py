@@ -61,7 +61,7 @@ class DataLoader(Generic[T_co]):
     dataset, ``collate_fn`` and ``worker_init_fn`` are pickled, and the program's main part has to stand under
     ``if __name__ == "__main__":``. The processes use no accelerator.
 
-    Arguments:
+    Args:
         dataset: something with ``__getitem__`` and ``__len__``, or an IterableDataset.
         batch_size: samples per batch; None returns single samples, converted to tensors.
         shuffle: a new random order each epoch.

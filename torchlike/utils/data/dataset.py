@@ -88,7 +88,7 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """Sample ``i`` is the tuple of the ``i``-th rows of some tensors of equal first dimension.
 
-    Arguments:
+    Args:
         tensors: each of shape ``(N, ...)``, any dtype.
 
     Raises:
@@ -300,7 +300,7 @@ def random_split(
 ) -> list[Subset[Any]]:
     """Splits a dataset at random into parts that do not overlap.
 
-    Arguments:
+    Args:
         lengths: either numbers of samples, or fractions that add up to 1. Each part then has ``floor(n * fraction)``
             samples, and the first parts get one of the remaining samples each.
         generator: the generator of the permutation (default: the default generator).

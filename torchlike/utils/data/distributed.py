@@ -24,7 +24,7 @@ world = World()
 class DistributedSampler(Sampler[int]):
     """Every ``num_replicas``-th index, beginning with ``rank``; shuffled alike in all processes.
 
-    Arguments:
+    Args:
         dataset: the dataset; only its length is used.
         num_replicas: the number of processes that share the dataset (default: the size of the process group).
         rank: the number of this process (default: its rank in the process group).

@@ -59,7 +59,7 @@ class RandomSampler(Sampler[int]):
 
     Without ``generator``, each epoch draws one seed from the default generator and shuffles with that.
 
-    Arguments:
+    Args:
         data_source: the dataset; only its length is used.
         replacement: whether an index may come again.
         num_samples: the number of indices in an epoch (default: the length of ``data_source``).
@@ -137,7 +137,7 @@ class SubsetRandomSampler(Sampler[int]):
 class WeightedRandomSampler(Sampler[int]):
     """Indices drawn with their own probabilities.
 
-    Arguments:
+    Args:
         weights: one number for each index; they need not add up to 1.
         num_samples: the number of indices to draw.
         replacement: whether an index may come again.
@@ -186,7 +186,7 @@ class WeightedRandomSampler(Sampler[int]):
 class BatchSampler(Sampler[list[int]]):
     """Groups the indices of another sampler into lists.
 
-    Arguments:
+    Args:
         sampler: yields the indices one by one.
         batch_size: the number of indices in a batch.
         drop_last: whether a last, smaller batch is left out.

@@ -19,7 +19,7 @@ __all__ = ["CIFAR10", "CIFAR100"]
 class CIFAR10(PictureDataset):
     """Colour pictures of animals and vehicles: 50,000 for training, 10,000 for testing.
 
-    Arguments:
+    Args:
         root: the folder that contains ``cifar-10-batches-py``.
         train: the training set or the test set.
         transform: called with each image.

@@ -23,7 +23,7 @@ DISTINCT = [letter for letter in EVERY if letter not in MERGED]
 class EMNIST(MNIST):
     """Handwritten letters and digits of 28 x 28.
 
-    Arguments:
+    Args:
         root: the folder in which ``EMNIST/raw`` holds the ``emnist-*-ubyte`` files, gzipped or not.
         split: "byclass", "bymerge", "balanced", "letters", "digits" or "mnist".
         kwargs: those of ``MNIST``. A download fetches all six.

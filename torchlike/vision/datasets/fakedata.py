@@ -16,7 +16,7 @@ __all__ = ["FakeData"]
 class FakeData(VisionDataset):
     """PIL images of noise with random labels; the same number gives the same image. The generator of the program is left alone.
 
-    Arguments:
+    Args:
         size: how many.
         image_size: channels, height and width.
         num_classes: labels are below this.

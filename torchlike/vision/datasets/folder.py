@@ -83,7 +83,7 @@ def make_dataset(
 class DatasetFolder(VisionDataset):
     """The files in the folders of a folder; each of these is a class.
 
-    Arguments:
+    Args:
         root: the folder.
         loader: called with the path of a file, returns the sample.
         extensions: the ends of the names of files that count.

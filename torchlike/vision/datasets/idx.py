@@ -54,11 +54,11 @@ def _read(file: Any, path: Path, packed: bool) -> np.ndarray:
     expected = f"{' x '.join(map(str, shape))} elements of {dtype.newbyteorder('=')}, {size} bytes after the header"
 
     # Checked before memory is allocated, since a damaged header may contain any size.
-    here = path.stat().st_size
-    if packed and here * DEFLATE_LIMIT < size:
-        raise _damaged(path, expected, f"a packed file of {here} bytes, which cannot hold them")
-    if not packed and here != header + size:
-        raise _damaged(path, expected, str(here - header))
+    file_size = path.stat().st_size
+    if packed and file_size * DEFLATE_LIMIT < size:
+        raise _damaged(path, expected, f"a packed file of {file_size} bytes, which cannot hold them")
+    if not packed and file_size != header + size:
+        raise _damaged(path, expected, str(file_size - header))
     array = np.empty(shape, dtype)
     count = _fill(file, array)
     if count < size:

@@ -27,7 +27,7 @@ class MNIST(VisionDataset):
     A sample is ``(image, label)``: a PIL image, or what ``transform`` makes of it, and an int. If the (first)
     transform is ``ToTensor``, no PIL image is made, so Pillow is not needed.
 
-    Arguments:
+    Args:
         root: the folder in which ``MNIST/raw`` holds the four ``*-ubyte`` files, gzipped or not.
         train: the training set or the test set.
         transform: called with each image.

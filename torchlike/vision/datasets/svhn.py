@@ -17,7 +17,7 @@ __all__ = ["STL10", "SVHN"]
 class SVHN(PictureDataset):
     """Digits of house numbers: 73,257 for training, 26,032 for testing, 531,131 extra.
 
-    Arguments:
+    Args:
         root: the folder of ``train_32x32.mat`` and the like.
         split: "train", "test" or "extra".
         transform, target_transform: called with each image and each label. The label of 0 is 0.
@@ -87,7 +87,7 @@ class SVHN(PictureDataset):
 class STL10(PictureDataset):
     """Pictures of ten kinds: 5,000 for training, 8,000 for testing, and 100,000 without labels, whose label is -1.
 
-    Arguments:
+    Args:
         root: the folder that contains ``stl10_binary``.
         split: "train", "test", "unlabeled" or "train+unlabeled".
         folds: one of the ten parts of 1,000 that belong to the training set; default: all of it.

@@ -21,7 +21,7 @@ class TensorflowDataset(VisionDataset):
 
     A sample is ``(image, label)`` where the dataset has both; else, a dictionary of arrays.
 
-    Arguments:
+    Args:
         name: "cifar10", "oxford_flowers102:2.1.1", ...
         split: "train", "test", "train[:10%]", ...
         root: the folder of tensorflow-datasets' files; default: its own.

@@ -44,7 +44,7 @@ def indented(head: str, text: str) -> list[str]:
 class VisionDataset(Dataset[Any]):
     """The base class of image datasets.
 
-    Arguments:
+    Args:
         root: the folder that contains the dataset's own folder.
         transforms: called with image and target, instead of the two that follow.
         transform: called with each image.

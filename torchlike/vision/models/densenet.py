@@ -34,9 +34,9 @@ class _DenseLayer(nn.Module):
         self, state_dict: dict[str, Tensor], prefix: str, local_metadata: dict[str, object], *args: Any
     ) -> None:
         for name in [name for name in state_dict if name.startswith(prefix)]:  # older files say norm.1, conv.2
-            kind, _, rest = name.removeprefix(prefix).partition(".")
+            kind, _, suffix = name.removeprefix(prefix).partition(".")
             if kind in ("norm", "conv"):
-                state_dict[f"{prefix}{kind}{rest}"] = state_dict.pop(name)
+                state_dict[f"{prefix}{kind}{suffix}"] = state_dict.pop(name)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
 
     def _narrow(self, *features: Tensor) -> Tensor:

@@ -92,6 +92,7 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
 
     Source: https://docs.pytorch.org/vision/stable/generated/torchvision.ops.batched_nms.html
     """
+    # torchvision's limit on the CPU, above which it goes through the categories one by one.
     if boxes.numel() > 4000:
         keeps = ops.zeros_like(scores, dtype=dtypes.bool_)
         for category in ops.unique(idxs).tolist():

@@ -62,6 +62,7 @@ def deform_conv2d(
     start_y = np.arange(rows)[:, None] * step_y - pad_y + tap_y * gap_y
     start_x = np.arange(columns)[None, :] * step_x - pad_x + tap_x * gap_x
     dtype = input.dtype.numpy
+    # The zeros give both grids one row and one column for each place of the result.
     y = offsets[:, :, :, 0] + from_host((start_y + 0 * start_x).astype(dtype)).to(input.device)
     x = offsets[:, :, :, 1] + from_host((start_x + 0 * start_y).astype(dtype)).to(input.device)
     values = _bilinear_values(input.reshape(count, groups, channels // groups, height * width), y, x, (height, width))

@@ -53,6 +53,7 @@ def _axis(start: np.floating, step: np.floating, bins: int, samples: int, size: 
     kind = type(start)
     number = np.arange(bins)[:, None].astype(kind) * step + start
     places = (number + (np.arange(samples).astype(kind) + kind(0.5)) * step / kind(samples)).reshape(-1)
+    # torchvision counts samples up to one pixel outside of the map, with the value at its border.
     is_inside = (places >= -1) & (places <= size)
     places = np.maximum(places, 0)
     low = np.minimum(places.astype(np.int64), size - 1)
@@ -205,6 +206,7 @@ def roi_pool(input: Tensor, boxes: Boxes, output_size: Size, spatial_scale: floa
 
         def at(number: int) -> tuple[np.ndarray, np.ndarray]:
             start, end = corners[number, column], corners[number, column + 2]
+            # The pixels of both corners belong to the region, so that none is empty.
             step = np.float32(max(end - start + 1, 1)) / np.float32(bins)
             bin_number = np.arange(bins).astype(np.float32)
             low, high = (
@@ -218,6 +220,7 @@ def roi_pool(input: Tensor, boxes: Boxes, output_size: Size, spatial_scale: floa
     places, counts = _bin_places(input, regions, [edge(0), edge(1)])
     values = _rows(input)[places]  # (bins, most, C)
     largest = ops.where(counts[..., None], values, -float("inf")).max(1)[0]
+    # A bin that lies outside of the map has no place, and 0 as its value.
     pooled = ops.where(counts.any(1)[:, None], largest, 0.0)
     return pooled.reshape(len(regions), *size, input.shape[1]).permute(0, 3, 1, 2)
 

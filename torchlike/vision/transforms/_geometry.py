@@ -165,6 +165,7 @@ def inverse_affine_matrix(
     away = [-center[0] - translate[0], -center[1] - translate[1]]
     matrix = []
     for row, middle in zip(rows, center, strict=True):
+        # In torchvision's order of additions, so that the last bits agree.
         matrix += [*row, (0.0 + (row[0] * away[0] + row[1] * away[1])) + middle]
     return matrix
 
@@ -181,6 +182,7 @@ def perspective_coefficients(
     for (x, y), (u, v) in zip(endpoints, startpoints, strict=True):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
         right += [u, v]
+    # As torchvision does, solve in float64 and keep the coefficients in float32.
     solution = np.linalg.lstsq(np.array(rows, np.float64), np.array(right, np.float64), rcond=None)[0]
     return solution.astype(np.float32).tolist()
 
@@ -279,13 +281,14 @@ def rotate(
         return img.rotate(angle, PILLOW_FILTERS[interpolation.value], expand, center, fillcolor=colour)  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue]
     _, height, width = get_dimensions(img)
     middle = [0.0, 0.0] if center is None else [center[0] - width * 0.5, center[1] - height * 0.5]
+    # The angle counts against the clock, and the vertical axis of a picture points down.
     matrix = inverse_affine_matrix(middle, -angle, [0.0, 0.0], 1.0, [0.0, 0.0])
-    size = _turned_size(matrix, height, width) if expand else (height, width)
+    size = size_after_turning(matrix, height, width) if expand else (height, width)
     grid = affine_grid(matrix, (height, width), size, _grid_dtype(img))
     return sampled_at(img, grid, interpolation.value, fill)  # pyright: ignore[reportReturnType]
 
 
-def _turned_size(matrix: Sequence[float], height: int, width: int) -> tuple[int, int]:
+def size_after_turning(matrix: Sequence[float], height: int, width: int) -> tuple[int, int]:
     """Height and width of the box around a picture after the transform of this matrix about its middle."""
     x, y = np.float32(0.5 * width), np.float32(0.5 * height)
     corners = np.array([[-x, -y, 1], [-x, y, 1], [x, y, 1], [x, -y, 1]], np.float32)

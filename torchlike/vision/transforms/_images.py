@@ -212,7 +212,7 @@ def normalize(
 ) -> Tensor:
     """``(tensor - mean) / std``, channel by channel.
 
-    Arguments:
+    Args:
         tensor: floating point, ``(..., C, H, W)``.
         mean, std: one number a channel.
 
@@ -399,7 +399,7 @@ def resize(
 ) -> Picture:
     """An image of another size: ``(H, W)``, or one number for the shorter side, keeping proportions.
 
-    Arguments:
+    Args:
         interpolation: a tensor's may be NEAREST, NEAREST_EXACT, BILINEAR or BICUBIC; of Pillow's numbers for them, too.
         max_size: the largest longer side, if ``size`` is the shorter one.
         antialias: widen the filter where a tensor becomes smaller. PIL does so always.
@@ -411,7 +411,7 @@ def resize(
     """
     interpolation = mode_of(interpolation)
     _, height, width = get_dimensions(img)
-    new_height, new_width = _resized(height, width, size, max_size)
+    new_height, new_width = size_after_resizing(height, width, size, max_size)
     if (new_height, new_width) == (height, width):
         return img
     if isinstance(img, Tensor):
@@ -423,7 +423,7 @@ def resize(
     return img.resize((new_width, new_height), PILLOW_FILTERS[interpolation.value])  # pyright: ignore[reportReturnType]
 
 
-def _resized(height: int, width: int, size: int | Sequence[int], max_size: int | None) -> tuple[int, int]:
+def size_after_resizing(height: int, width: int, size: int | Sequence[int], max_size: int | None) -> tuple[int, int]:
     sides = [size] if isinstance(size, int) else list(size)
     if len(sides) == 2:
         if max_size is not None:

@@ -38,6 +38,7 @@ def require_bounds(scale: Bounds, ratio: Bounds) -> None:
 def drawn_sides(area: int, scale: Bounds, ratio: Bounds) -> tuple[float, float]:
     """Exact height and width of a part: its share of the area and the logarithm of its aspect ratio are drawn."""
     share = _draw.between(None, scale[0], scale[1])
+    # torchvision computes with float32 tensors here, and the sides are rounded to whole pixels afterwards.
     low, high = (float(np.log(np.float32(bound))) for bound in ratio[:2])
     logarithm = np.float32(_draw.between(None, low, high))
     aspect = float(np.exp(logarithm))
@@ -269,6 +270,7 @@ class RandomPerspective(Module):
         def drawn(length: int, start: int) -> int:
             return start + _draw.randint(None, length, 1)[0]
 
+        # The corners draw in torchvision's order, which decides which random number each of them gets.
         left_top = [drawn(across, 0), drawn(down, 0)]
         right_top = [drawn(across, width - across), drawn(down, 0)]
         right_bottom = [drawn(across, width - across), drawn(down, height - down)]

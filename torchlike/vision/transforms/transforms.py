@@ -212,7 +212,7 @@ class CenterCrop(Module):
 class RandomCrop(Module):
     """A part of an image at random, drawn by two ``torch.randint``, or none if the part is the whole image.
 
-    Arguments:
+    Args:
         size: height and width of the part.
         padding: borders to add first, as for ``functional.pad``.
         pad_if_needed: whether a smaller image gets borders.

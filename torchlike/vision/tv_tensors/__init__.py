@@ -1,4 +1,4 @@
-"""Tensors that know what they contain: pictures, videos, masks, boxes. `transforms.v2` treats each type differently."""
+"""Tensors that know what they contain: pictures, videos, masks, boxes. ``transforms.v2`` treats each type differently."""
 
 from __future__ import annotations
 

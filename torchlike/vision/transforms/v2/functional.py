@@ -1,4 +1,4 @@
-"""The functions of `transforms.v2`. Each changes pictures, videos, masks and boxes in the way that fits their type."""
+"""The functions of ``transforms.v2``. Each changes pictures, videos, masks and boxes in the way that fits their type."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ...ops.boxes import box_convert
 from ...tv_tensors import BoundingBoxes, BoundingBoxFormat, Image, Mask, TVTensor, wrap
 from .. import functional as F
 from .._colours import largest
-from .._geometry import _turned_size, affine_grid, inverse_affine_matrix, perspective_coefficients
-from .._images import _resized  # pyright: ignore[reportPrivateUsage]
+from .._geometry import affine_grid, inverse_affine_matrix, perspective_coefficients, size_after_turning
+from .._images import size_after_resizing
 from .._resize import resized
 from ..functional import InterpolationMode as InterpolationMode
 
@@ -264,7 +264,7 @@ def resize(
         scale = max_size / max(height, width)
         size, max_size = [max(1, int(height * scale)), max(1, int(width * scale))], None
     if isinstance(inpt, BoundingBoxes):
-        new = _resized(height, width, size, max_size)
+        new = size_after_resizing(height, width, size, max_size)
         ratios = ops.tensor([new[1] / width, new[0] / height] * 2)
         return _boxes(_corners(inpt) * ratios, inpt, new)
     return _on_planes(
@@ -284,7 +284,7 @@ def _resized_planes(
     if not isinstance(image, Tensor) or image.dtype is not dtypes.uint8:
         return F.resize(image, size, interpolation, max_size, antialias)
     height, width = image.shape[-2:]
-    new = _resized(height, width, size, max_size)
+    new = size_after_resizing(height, width, size, max_size)
     if new == (height, width):
         return image
     return resized(image, new, interpolation.value, bool(antialias), bytes_between=True)
@@ -380,7 +380,7 @@ def rotate(
     if not expand:
         return _move_boxes(inpt, place)
     least = place(ops.tensor([[0.0, 0.0], [columns, 0.0], [columns, rows], [0.0, rows]])).amin(0)
-    size = _turned_size(inverse_affine_matrix(middle, -angle, [0.0, 0.0], 1.0, [0.0, 0.0]), rows, columns)
+    size = size_after_turning(inverse_affine_matrix(middle, -angle, [0.0, 0.0], 1.0, [0.0, 0.0]), rows, columns)
     return _move_boxes(inpt, lambda points: place(points) - least, size)
 
 

@@ -17,9 +17,9 @@ class _FusedModule(nn.Sequential):
     _kinds: tuple[type[Module], ...] = ()
 
     def __init__(self, *args: Module) -> None:
-        found = [type(layer) for layer in args]
-        if self._kinds and (len(found) != len(self._kinds) or not all(map(issubclass, found, self._kinds))):
-            raise AssertionError(f"Incorrect types for input modules {' '.join(map(str, found))}")
+        types = [type(layer) for layer in args]
+        if self._kinds and (len(types) != len(self._kinds) or not all(map(issubclass, types, self._kinds))):
+            raise AssertionError(f"Incorrect types for input modules {' '.join(map(str, types))}")
         super().__init__(*args)
 
 

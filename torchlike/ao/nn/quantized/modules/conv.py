@@ -71,7 +71,7 @@ class _ConvNd(WeightedQuantizedModule):
         """The quantized layer of an observed one."""
         layer = mod[0] if hasattr(mod, "_kinds") else mod
         weight, bias = folded(layer) if isinstance(layer, _ConvBn) else (layer.weight, layer.bias)
-        facts = observed(mod, layer, weight, use_precomputed_fake_quant)
+        observation = observed(mod, layer, weight, use_precomputed_fake_quant)
         names = [
             "in_channels",
             "out_channels",
@@ -86,8 +86,8 @@ class _ConvNd(WeightedQuantizedModule):
         if cls._transposed:
             arguments["output_padding"] = layer.output_padding
         result = cls(**arguments, bias=bias is not None)
-        result.set_weight_bias(facts.weight, bias)
-        result.scale, result.zero_point = facts.scale, facts.zero_point
+        result.set_weight_bias(observation.weight, bias)
+        result.scale, result.zero_point = observation.scale, observation.zero_point
         return result
 
     def _places(self, padding: tuple[int, ...]) -> Places:

@@ -68,10 +68,10 @@ class Linear(WeightedQuantizedModule):
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Self:
         """The quantized layer of an observed one."""
         layer = mod[0] if hasattr(mod, "_kinds") else mod
-        facts = observed(mod, layer, layer.weight, use_precomputed_fake_quant)
+        observation = observed(mod, layer, layer.weight, use_precomputed_fake_quant)
         result = cls(layer.in_features, layer.out_features)
-        result.set_weight_bias(facts.weight, layer.bias)
-        result.scale, result.zero_point = facts.scale, facts.zero_point
+        result.set_weight_bias(observation.weight, layer.bias)
+        result.scale, result.zero_point = observation.scale, observation.zero_point
         return result
 
     def forward(self, x: Tensor) -> Tensor:
