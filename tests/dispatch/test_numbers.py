@@ -249,3 +249,25 @@ def test_a_number_that_fits_becomes_an_input():
     for i in range(12, 40):
         torch.add(x, x, alpha=float(i)).tolist()
     assert torch.explain().compiles == before
+
+
+def test_a_number_that_changes_beside_a_condition_becomes_an_input():
+    x = torch.arange(3)
+    for i in range(40):
+        if i == 12:
+            before = torch.explain().compiles
+        assert torch.where(x > 0, x.float(), float(i)).tolist() == [float(i), 1.0, 2.0]
+        assert torch.where(x > 0, i * 0.5, i).tolist() == [i, i * 0.5, i * 0.5]
+    assert torch.explain().compiles == before
+
+
+def test_an_int_beyond_int64_that_changes_is_taken_in_every_round():
+    x = torch.ones(3)
+    for i in range(12):
+        number = 2**63 + i * 2**45
+        assert x.masked_fill(x > 0, number).tolist() == [float(number)] * 3
+        assert torch.addcmul(x, x, x, value=number).tolist() == torch.addcmul(x, x, x, value=float(number)).tolist()
+        with pytest.raises(OverflowError, match="int too big to convert"):
+            torch.add(x, 2**64 + i)
+        with pytest.raises(RuntimeError, match="value cannot be converted to type int8_t without overflow"):
+            torch.where(x > 0, torch.tensor(1, dtype=torch.int8), 300 + i)

@@ -28,6 +28,21 @@ EXPLAINED = {
             mentions(r"(?m)^ *v\d = .*\.unfold\(0, 2, 1\)$")(text, difference) and difference[2][1:] == ["RuntimeError"]
         ),
     ),
+    "view of a product of einsum": Explained(
+        "In PyTorch the result of einsum may be laid out like a transposed matrix, of which there is no flat view. torchlike's results are "
+        "contiguous (docs/migration.md).",
+        lambda text, difference: (
+            mentions(r"(?s)(t\d) = torch\.einsum\(.*\1\.view\(-1\)")(text, difference)
+            and difference[1][1:] == ["RuntimeError"]
+        ),
+    ),
+    "out= that outgrows shared memory": Explained(
+        "PyTorch makes a storage longer that other tensors share; torchlike refuses this, and says so (docs/migration.md).",
+        lambda text, difference: (
+            mentions(r"torch\.add\(\w+, 1, out=v\d\)")(text, difference)
+            and difference[2][1:] == ["NotImplementedError"]
+        ),
+    ),
 }
 
 # If the same program in float64 gives the same rows, and no integer or exception came first, the difference is rounding: XLA fuses

@@ -237,6 +237,29 @@ torch.arange(0,1e20,dtype=torch.int32)|torch.arange(0,5,-1,dtype=torch.bool)|tor
 torch.range(8.6,4.4,-2,dtype=torch.uint8)|torch.range(-7,8,1.5,dtype=torch.int64)|torch.range(7.1,7.9,-1,dtype=torch.int32)
 torch.range(inf,1,dtype=torch.int32)|torch.range(inf,1)
 """
+# Ints of 64 bits and more: none beyond uint64 is taken, and those beyond int64 count as uint64.
+WIDE = """
+i+2**64|i*-(2**63)-1|m*2**64|v/-2**65|torch.full((1,),2**64)|i.fill_(2**64)|m.masked_fill(m>3,-2**64)|i==2**64
+torch.add(m,m,alpha=2**64)|torch.where(m>3,m,2**64)|2**64-i|i.clamp(max=2**64)|torch.float_power(i,2**64)
+torch.scalar_tensor(2**64)|torch.bucketize(2**64,v)|torch.isin(i,2**64)|torch.lerp(m,m,2**64)|torch.result_type(i,2**64)
+m.masked_fill(m>3,2**63)|torch.add(m,m,alpha=2**63)|torch.addcmul(m,m,m,value=2**63)|m.scatter(0,i[:1],2**63)
+v.index_fill(0,i[0],2**63)|torch.where(m>3,m,2**63)|torch.where(i>1,i,2**63)|(m.bfloat16()+2**63)
+(i>1)+2**63|(i>1)==2**63|torch.where(i>1,i>1,2**63)|torch.result_type(i>1,2**63)|torch.result_type(i,2**63)|i+2**63
+torch.add(m,m,alpha=2**64-1)|torch.addcmul(i,i,i,value=2**63)|torch.isin(i,2**63)|torch.isin(v,2**63)
+torch.bucketize(2**63,v)|torch.bucketize(2**63,i[0])|i.to(torch.uint8)**2**63|i**2**63
+i.__setitem__(0,2**63)|m.__setitem__(0,2**63)|m.__setitem__(0,-2**63-1)|v.__setitem__(0,2**63-1)|i.__setitem__(m>3,2**64)
+v.__setitem__(0,np.float32(3))|v.__setitem__(0,np.float64(3))|v.__setitem__(0,np.bool_(True))|v.__setitem__(0,np.int8(3))
+torch.where(i>1,i.to(torch.int8),300)|torch.where(i>1,-300,i.to(torch.int8))|torch.where(i>1,i.to(torch.uint8),-1)
+torch.where(m>3,m,1e300)|torch.where(m>3,m.half(),1e6)|torch.where(m>3,m.half(),-1e300)|torch.where(i>1,i.int(),2.5)
+torch.where(m>3,2**63,1)|torch.where(m>3,2**63,1.5)|torch.where(m>3,1e300,1.5)
+"""
+# Powers of integers wrap around, whatever the exponent.
+INTEGER_POWERS = """
+i**62|i**63|i**64|i**65|i**100|(-i)**127|i**1000|(i+1)**(2**40+1)|3**(i+62)|(-3)**(i*33)|torch.pow(5,i+64)
+i.to(torch.int8)**65|i.to(torch.int8)**127|i.to(torch.uint8)**200|i.int()**torch.tensor(64)|i**torch.tensor([64,65,66])
+(i-2)**torch.tensor([[70],[-3]])|(i+3)**(i*40)|i.clone().pow_(71)|(i.to(torch.uint8)+2)**(i.to(torch.uint8)+60)
+torch.vmap(torch.pow)(i,i+64)
+"""
 # True and False as operands: Python's are of dtype bool, NumPy's count as the numbers 1.0 and 0.0.
 TRUTHS = """
 v - True | True - v | i - False | v.sub(True) | torch.sub(v, True) | torch.sub(True, v) | v.sub_(True) | v.__isub__(True)
@@ -368,7 +391,7 @@ BY_FILE = {
     "index": {"read": READ, "write": WRITE, "pick": PICK},
     "sort": {"order": ORDER},
     "views": {"views": VIEWS},
-    "numbers": {"ranges": RANGES, "fitting": FITTING, "truths": TRUTHS},
+    "numbers": {"ranges": RANGES, "fitting": FITTING, "wide": WIDE, "powers": INTEGER_POWERS, "truths": TRUTHS},
     "namespace": {"losses": INNER_LOSSES, "functions": INNER, "told": TOLD, "members": MEMBERS},
     "masked": {"pairs": MASKED},
 }  # fmt: skip

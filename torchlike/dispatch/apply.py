@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core import dtypes
 from .._core.modes import modes
 from .._core.node import ITSELF, OF_A_VIEW, Node, forward_trace, next_number
 from .._core.sparse import SparseAval, SparseOperand, call as call_sparse
@@ -95,13 +96,18 @@ class Dispatcher(Operation):
 
     def _checked_by_value(self, place: int, args: tuple[Any, ...]) -> bool:
         """Whether a check might refuse or change a number: for its imaginary part, or for a dtype in which it does not fit."""
-        number, tensors = args[place], [arg for arg in args if isinstance(arg, Tensor)]
+        number = args[place]
+        tensors = [
+            arg for arg, role in zip(args, self.op.roles, strict=True) if role == OPERAND and isinstance(arg, Tensor)
+        ]
         if number.__class__ is complex:
             return place in self.real_places and not any(tensor.is_complex() for tensor in tensors)
+        if number.__class__ is int and not -(2**63) <= number < 2**63:
+            return True
         if place not in self.fitting_places or number.__class__ is bool or number != number:
             return False
         try:
-            return not tensors or number_for(number, tensors[0].dtype) != number
+            return number_for(number, tensors[0].dtype if tensors else dtypes.of_number(number)) != number
         except (RuntimeError, OverflowError):
             return True
 

@@ -117,6 +117,8 @@ def _constant(number: object, dtype: Any) -> Array:
         dtype = dtypes.of_number(number).numpy
     if dtype.kind in "iu" and isinstance(number, int):  # wraps around, as C does
         return jnp.asarray(np.asarray(number & ((1 << 8 * dtype.itemsize) - 1), f"u{dtype.itemsize}").astype(dtype))
+    if isinstance(number, int) and number >= 2**63 and dtype.kind != "b":
+        number = float(number)  # bfloat16 takes no such int
     return jnp.asarray(number, dtype)
 
 

@@ -14,7 +14,7 @@ from ..engine.aval import CPU, META, Aval, Placement
 from ..engine.interpreter import Traced, Traces
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
-from ..numerics.numbers import number_for
+from ..numerics.numbers import check_width, number_for
 from .arguments import misfit, misfit_error
 from .computation import (
     TENSOR as TENSOR,
@@ -100,7 +100,9 @@ def lower(
     else:
         promote = rule.promote(*sizeless[0]) if callable(rule.promote) else rule.promote
         compute_dtype, result_dtype = _promoted(op, promote, *sizeless)
-    args = _real_numbers(op, args, compute_dtype if compute_dtype is not None or not avals else avals[0].dtype)
+    number_dtype = compute_dtype if compute_dtype is not None or not avals else avals[0].dtype
+    args = _real_numbers(op, args, number_dtype)
+    args = _wide_numbers(op, args, number_dtype)
     if rule.must_fit:
         args = _fitting(op, args, compute_dtype if compute_dtype is not None else avals[0].dtype)
     if promote.elementwise:
@@ -154,6 +156,22 @@ def _real_numbers(op: Op, args: tuple[Any, ...], compute_dtype: Any) -> tuple[An
     return tuple(real)
 
 
+def _wide_numbers(op: Op, args: tuple[Any, ...], compute_dtype: Any) -> tuple[Any, ...]:
+    """The arguments, in which factors of more than 63 bits are floats beside floating-point tensors: NumPy and JAX take no such ints.
+
+    Raises:
+        RuntimeError: such a factor does not fit in the dtype.
+    """
+    wide = [i for i, arg in enumerate(args) if arg.__class__ is int and arg >= 2**63 and op.roles[i] == NUMBER]
+    if not wide or compute_dtype is None:
+        return args
+    dtype, narrow = dtypes.from_numpy_dtype(compute_dtype), list(args)
+    for i in wide:
+        number = number_for(args[i], dtype)
+        narrow[i] = float(number) if dtype.category >= dtypes.FLOAT else number
+    return tuple(narrow)
+
+
 def _fitting(op: Op, args: tuple[object, ...], compute_dtype: Any) -> tuple[Any, ...]:
     """The arguments, checked that the numbers of ``must_fit`` fit in the dtype; negative ones wrap around in unsigned dtypes."""
     dtype = dtypes.from_numpy_dtype(compute_dtype)
@@ -162,7 +180,7 @@ def _fitting(op: Op, args: tuple[object, ...], compute_dtype: Any) -> tuple[Any,
         i = op.parameters.index[name]
         number = args[i]
         if isinstance(number, (int, float)) and not isinstance(number, bool):
-            result = number_for(number, dtype)
+            result = number_for(number, dtype, op.dtype_rule.saturate)
             # Only an int replaces the argument. A float is checked here, and the computation converts it, as PyTorch does.
             if type(number) is int and dtype.category == dtypes.INTEGER:
                 fitting[i] = result
@@ -230,7 +248,7 @@ def result_type_of(tensors: list[Aval], numbers: Sequence[object]) -> dtypes.dty
         common, own_dtype = by_rank[rank], tensor_meta(aval).dtype
         by_rank[rank] = own_dtype if common is None else dtypes.promote_types(common, own_dtype)
     for number in numbers:
-        common, own_dtype = by_rank[2], dtypes.of_number(number)
+        common, own_dtype = by_rank[2], _dtype_of_number(number)
         by_rank[2] = own_dtype if common is None else dtypes.promote_types(common, own_dtype)
     result: dtypes.dtype | None = None
     for candidate in by_rank:
@@ -243,13 +261,24 @@ def result_type_of(tensors: list[Aval], numbers: Sequence[object]) -> dtypes.dty
             if candidate.category == dtypes.COMPLEX and result.category == dtypes.FLOAT:
                 result = result.to_complex() if result.itemsize >= 4 else dtypes.complex64
             else:
-                result = dtypes.promote_types(result, candidate) if candidate.category == result.category else candidate
+                alike = candidate.category == result.category or candidate is dtypes.uint64
+                result = dtypes.promote_types(result, candidate) if alike else candidate
     assert result is not None
     return result
 
 
+def _dtype_of_number(number: object) -> dtypes.dtype:
+    """The dtype of a Python number in promotion: PyTorch takes an int of more than 63 bits for one without a sign."""
+    check_width(number)
+    return dtypes.uint64 if isinstance(number, int) and number >= 2**63 else dtypes.of_number(number)
+
+
 def check_arguments(op: Op, args: tuple[object, ...]) -> None:
-    """Raises PyTorch's TypeError for the first argument that should be a tensor, or a number, and is not."""
+    """Raises PyTorch's TypeError for the first argument that should be a tensor, or a number, and is not.
+
+    Raises:
+        OverflowError: a number is an int that no 64 bits hold.
+    """
     parameters = op.parameters
     for i, (arg, annotation) in enumerate(zip(args, parameters.annotations, strict=True)):
         if arg is TENSOR or isinstance(arg, DynamicNumber):
@@ -278,6 +307,9 @@ def check_arguments(op: Op, args: tuple[object, ...]) -> None:
                 continue
             raise misfit_error(public(op.name), parameters.names[i], i + 1, words)
         raise misfit_error(public(op.name), parameters.names[i], i + 1, f"must be {kind}, not {type_name(arg)}")
+    for arg, role in zip(args, op.roles, strict=True):
+        if role in (NUMBER, OPERAND):
+            check_width(arg)
 
 
 def _holds_numpys_numbers(arg: object) -> bool:

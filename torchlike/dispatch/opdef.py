@@ -226,6 +226,7 @@ class DtypeRule:
     follow: tuple[str, ...] = ()
     # Numbers that must fit in the dtype that ``compute`` runs in. They are checked as long as they are constants.
     must_fit: tuple[str, ...] = ()
+    saturate: bool = False  # in half types those of them that are too large are infinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +298,7 @@ class Op:
             if not callable(rule.promote):
                 _check_type("promote", rule.promote, Promote)
             _check_type("accepts", rule.accepts, Category)
+            _check_type("saturate", rule.saturate, bool)
             for names in (
                 rule.keep_scalar,
                 rule.keep_float32,

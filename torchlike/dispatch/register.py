@@ -57,13 +57,14 @@ def op(
     keep_float32: tuple[str, ...] = (),
     follow: tuple[str, ...] = (),
     must_fit: tuple[str, ...] = (),
+    saturate: bool = False,
     autocast: Autocast | Mapping[str, AutocastRule] | None = None,
     **fields: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares the decorated function an op, and returns its function form.
 
     Args:
-        promote, accepts, refuse, keep_scalar, keep_float32, follow, must_fit: the fields of ``DtypeRule``.
+        promote, accepts, refuse, keep_scalar, keep_float32, follow, must_fit, saturate: the fields of ``DtypeRule``.
         forms: the public forms that PyTorch has.
         samples: calls for the tests.
         name: the public name, where Python forbids it as the function's own.
@@ -82,6 +83,7 @@ def op(
         keep_float32=keep_float32,
         follow=follow,
         must_fit=must_fit,
+        saturate=saturate,
     )
 
     def declare(compute: Callable[..., object]) -> Callable[..., Any]:

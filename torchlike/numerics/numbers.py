@@ -11,13 +11,27 @@ import numpy as np
 from .._core import dtypes
 
 
+def check_width(number: object) -> None:
+    """Raises PyTorch's error for an int that no 64 bits hold, neither with a sign nor without.
+
+    Raises:
+        OverflowError: such an int, in the words of Python's own conversion, which PyTorch calls.
+    """
+    if isinstance(number, int) and not -(2**63) <= number < 2**64:
+        raise OverflowError("int too big to convert" if number > 0 else "can't convert negative int to unsigned")
+
+
 def number_for(number: object, dtype: dtypes.dtype, alone: bool = False) -> Any:
     """A Python number as an element of ``dtype``: unsigned ones wrap; RuntimeError in PyTorch's words where it does not fit.
 
     Args:
         alone: whether it fills a tensor of one element or is assigned by index. Half types then take too large a number as infinity.
+
+    Raises:
+        OverflowError: no 64 bits hold it.
     """
     value = number.item() if isinstance(number, np.generic) else number
+    check_width(value)
     if dtype.category == dtypes.BOOL:
         return bool(value)
     saturates = alone and dtype in dtypes.HALVES

@@ -25,7 +25,7 @@ from ...dispatch.register import (
 from ...numerics import complex_c99 as _c99
 from ...numerics.exact_math import exact_rsqrt
 from ...numerics.half_precision import HALF, in_float32
-from ...numerics.numbers import number_for
+from ...numerics.numbers import check_width, number_for
 from .pointwise import ONE, is_tensor, one_tensor
 
 if TYPE_CHECKING:
@@ -113,7 +113,9 @@ def _number_power(x: Array, exponent: complex) -> Array:
     if x.dtype.kind in "iu":
         if isinstance(exponent, int) and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
-        return _integer_power(x, jnp.asarray(number_for(exponent, dtypes.from_numpy_dtype(x.dtype)), x.dtype))
+        if isinstance(exponent, int):
+            number_for(exponent, dtypes.int64)  # PyTorch takes it for an int64 first
+        return lax.integer_pow(x, int(number_for(exponent, dtypes.from_numpy_dtype(x.dtype))))
     if exponent == -1:
         return _c99.reciprocal(x) if x.dtype.kind == "c" else 1 / x
     if exponent == -2:
@@ -133,12 +135,25 @@ def _number_power(x: Array, exponent: complex) -> Array:
 def _integer_power(x: Array, exponent: Array) -> Array:
     x, exponent = jnp.broadcast_arrays(x, exponent)
     if x.dtype.kind == "u":
-        return jnp.power(x, exponent)
-    positive = jnp.power(x, jnp.maximum(exponent, 0))
+        return _repeated_product(x, exponent)
+    positive = _repeated_product(x, jnp.maximum(exponent, 0))
     # Only 1 and -1 have an inverse among the integers; PyTorch gives 0 for the others.
     odd = (exponent & 1) == 1
     inverse = jnp.where(x == 1, 1, jnp.where(x == -1, jnp.where(odd, -1, 1), 0)).astype(x.dtype)
     return jnp.where(exponent < 0, inverse, positive)
+
+
+def _repeated_product(x: Array, exponent: Array) -> Array:
+    """``x ** exponent`` for exponents that are not negative, by squaring. The product wraps around, so that each bit counts.
+
+    JAX's ``power`` looks at the six lowest bits of an exponent only.
+    """
+
+    def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        product, square, left = state
+        return jnp.where((left & 1) == 1, product * square, product), square * square, left >> 1
+
+    return lax.while_loop(lambda state: jnp.any(state[2] != 0), step, (jnp.ones_like(x), x, exponent))[0]
 
 
 def _validate_float_power_(self: Tensor, exponent: object) -> None:
@@ -158,6 +173,8 @@ def float_power(input: TensorOrNumber, exponent: object) -> Tensor:
     one_tensor("float_power")(*[s.dtype if isinstance(s, Tensor) else s for s in sides])
     complex_ = any(s.is_complex() if isinstance(s, Tensor) else isinstance(s, complex) for s in sides)
     dtype = dtypes.complex128 if complex_ else dtypes.float64
+    for side in sides:
+        check_width(side)
     kind = complex if complex_ else float
     return pow(*[s.to(dtype) if isinstance(s, Tensor) else kind(s) for s in sides])
 

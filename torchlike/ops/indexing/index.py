@@ -299,7 +299,8 @@ def index_tensor(input: Array, indices: list[Indices]) -> Array:
 @composite(forms=Form.METHOD, name="__setitem__")
 def setitem(self: Tensor, index: object, value: object) -> None:
     """``x[index] = value``: writes in place, numbers and broadcast tensors alike."""
-    if not isinstance(value, Tensor) and not isinstance(value, (int, float, complex, np.generic)):
+    if not isinstance(value, Tensor) and not isinstance(value, (int, float, complex, np.integer)):
+        # Of NumPy's numbers PyTorch takes integers, and float64 and complex128, which are Python's too.
         raise TypeError(f"can't assign a {_type_name(value)} to a {_tensor_type(self)}")
     if index is False or write_on_host(self, index, value):
         return
@@ -337,8 +338,15 @@ def _tensor_type(tensor: Tensor) -> str:
     return f"torch.{TENSOR_TYPES.get(tensor.dtype.name, tensor.dtype.scalar_name)}Tensor"
 
 
+def _check_unpacks(value: object) -> None:
+    """Raises the error with which PyTorch refuses to assign an int that is no int64, also to a tensor of another dtype."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+
+
 def scalar_like(tensor: Tensor, value: object) -> Tensor:
     """A number as a 0-dim tensor of the tensor's dtype and device."""
+    _check_unpacks(value)
     return scalar(tensor, number_for(value, tensor.dtype, alone=True))
 
 
@@ -372,6 +380,7 @@ def put(view: Tensor, value: object) -> None:
     """Writes a number or a tensor that broadcasts into a tensor, in place."""
     check_writable(view)
     if not isinstance(value, Tensor):
+        _check_unpacks(value)
         write(view, filled(view, number_for(value, view.dtype, alone=True)))
         return
     if storage_of(value) is storage_of(view) and view_record(value) is not None and value.is_set_to(view):

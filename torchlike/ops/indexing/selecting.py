@@ -19,6 +19,7 @@ from ...dispatch.unsigned import refuse_wide_unsigned
 from ...engine.value import Value
 from ...numerics.denormals import order
 from ...numerics.exact_math import exact_quotient
+from ...numerics.numbers import check_width
 from ..elementwise.pointwise import select_by
 from ..shape.reshape import broadcast_to, common_shape
 
@@ -291,6 +292,10 @@ def search(edges: Array, values: Array, right: bool, out_int32: bool) -> Array:
 def _as_tensor(value: object, like: Tensor) -> Tensor:
     if isinstance(value, Tensor):
         return value
+    check_width(value)
+    if isinstance(value, int) and value >= 2**63:  # PyTorch casts it: among integers it wraps around
+        value = np.uint64(value).astype(like.dtype.numpy)
+        return _host(np.asarray(value), like)
     return _host(np.asarray(value, dtypes.of_number(value).numpy), like)
 
 

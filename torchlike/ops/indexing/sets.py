@@ -17,6 +17,7 @@ from ...dispatch.options import is_integer
 from ...dispatch.register import Category, Form, Promote, Sample, Validation, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.denormals import order
+from ...numerics.numbers import check_width
 from ..creation.from_data import as_tensor
 from ..shape.inspecting import result_type
 from ..shape.reshape import common_shape
@@ -36,6 +37,22 @@ def among(elements: Array, test_elements: Array) -> Array:
     return jnp.isin(order(elements), order(test_elements)) & (elements == elements)
 
 
+def _plain(value: object) -> object:
+    """A number of NumPy's as Python's; NumPy's True is 1.0 to PyTorch, and not Python's True."""
+    if isinstance(value, np.bool_):
+        return float(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _side(value: Any) -> Tensor:
+    """A side of ``isin`` as a tensor. PyTorch makes its numbers as wide as they can be."""
+    if isinstance(value, Tensor):
+        return value
+    check_width(value)
+    wide = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}[type(value)]
+    return as_tensor(np.asarray(value, np.uint64 if wide is np.int64 and value >= 2**63 else wide))
+
+
 @composite(forms=Form.FUNCTION | Form.OUT, validation=Validation(out=exactly))
 def isin(elements: object, test_elements: object, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Which elements are among ``test_elements``; one of the two may be a number.
@@ -43,13 +60,19 @@ def isin(elements: object, test_elements: object, *, assume_unique: bool = False
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3]))
     tensor([False,  True,  True])
     """
-    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+    given: list[Any] = [_plain(x) for x in (elements, test_elements)]
+    tensors = sum(isinstance(x, Tensor) for x in given)
+    if not tensors or tensors + sum(isinstance(x, (bool, int, float, complex)) for x in given) < 2:
         raise TypeError(
             f"isin() received an invalid combination of arguments - got ({type_name(elements)}, {type_name(test_elements)}), but "
             "expected a Tensor for one of them"
         )
-    common = result_type(elements, test_elements)
-    membership = among(*(as_tensor(x).to(common) for x in (elements, test_elements)))  # pyright: ignore[reportAttributeAccessIssue]
+    sides = [_side(given[0]), _side(given[1])]
+    for side in sides:  # PyTorch refuses the dtypes as they are, and promotes then
+        if side.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {side.dtype.scalar_name}")
+    common = result_type(*given)
+    membership = among(*(side.to(common) for side in sides))  # pyright: ignore[reportAttributeAccessIssue]
     return membership.logical_not() if invert else membership
 
 
