@@ -50,6 +50,19 @@ def check_torch_is_a_module_of_its_own() -> None:
     assert importlib.import_module("torch") is torch
 
 
+def check_jax_adds_nothing_to_a_programs_log() -> None:
+    import logging
+
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.DEBUG)  # as `logging.basicConfig(level=logging.DEBUG)` in a script does
+    try:
+        assert not logging.getLogger("jax._src.xla_bridge").isEnabledFor(logging.INFO)
+        assert logging.getLogger("jax._src.xla_bridge").isEnabledFor(logging.WARNING)
+    finally:
+        root.setLevel(level)
+
+
 def check_transforms_of_functorch_transform() -> None:
     import functorch
     import torch
