@@ -1,5 +1,7 @@
 """torch.compile and torch.jit: the returned functions compute the same as before, and unsupported calls raise errors."""
 
+import io
+
 import pytest
 
 import torchlike as torch
@@ -8,6 +10,10 @@ from torchlike import nn
 
 def double(x):
     return x * 2
+
+
+def triple(x):
+    return x * 3
 
 
 def test_what_is_compiled_is_what_was_given():
@@ -32,10 +38,48 @@ def test_scripts_and_traces_run():
         torch.jit.freeze(model)
 
 
-@pytest.mark.parametrize("call", [lambda: torch.jit.load("x.pt"), lambda: torch.jit.save(nn.ReLU(), "x.pt")])
-def test_archives_are_refused_by_name(call):
-    with pytest.raises(NotImplementedError, match="TorchScript archives"):
-        call()
+class Branching(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.linear(x) if x.sum() > 0 else -x
+
+
+def test_scripts_are_saved_and_loaded(tmp_path):
+    model, x = torch.jit.script(Branching().eval()), torch.ones(1, 2)
+    model.save(tmp_path / "model.pt")
+    loaded = torch.jit.load(tmp_path / "model.pt", map_location="cpu")
+    assert torch.equal(loaded(x), model(x)) and torch.equal(loaded(-x), x) and not loaded.training
+    assert isinstance(loaded, torch.jit.ScriptModule) and isinstance(model.linear, torch.jit.ScriptModule)
+    assert model.original_name == "Branching" and "self.linear(x)" in model.code
+    found = {"notes": ""}
+    buffer = torch.jit.trace(nn.ReLU(), x).save_to_buffer({"notes": "two"})
+    assert torch.jit.load(io.BytesIO(buffer), _extra_files=found)(-x).tolist() == [[0, 0]] and found == {
+        "notes": b"two"
+    }
+
+
+def test_functions_are_scripts_too():
+    assert not isinstance(triple, torch.jit.ScriptFunction)
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(triple), file)
+    assert isinstance(triple, torch.jit.ScriptFunction) and not isinstance(len, torch.jit.ScriptFunction)
+    assert torch.jit.load(io.BytesIO(file.getvalue()))(torch.ones(1)).item() == 3
+
+
+def test_files_that_are_no_scripts_are_refused(tmp_path):
+    assert not hasattr(nn.ReLU(), "save") and not isinstance(nn.ReLU(), torch.jit.ScriptModule)
+    with pytest.raises(AttributeError, match="'ReLU' object has no attribute 'save'"):
+        torch.jit.save(nn.ReLU(), tmp_path / "x.pt")
+    with pytest.raises(ValueError, match="does not exist"):
+        torch.jit.load(tmp_path / "x.pt")
+    with pytest.raises(ValueError, match="is a directory"):
+        torch.jit.load(tmp_path)
+    torch.save([1], tmp_path / "list.pt")
+    with pytest.raises(NotImplementedError, match="did not write"):
+        torch.jit.load(tmp_path / "list.pt")
 
 
 def test_annotations_say_nothing():

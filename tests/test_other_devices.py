@@ -51,6 +51,46 @@ def test_what_needs_a_gpu_says_so():
         torch.accelerator.set_device_index(0)
 
 
+@pytest.mark.skipif(not NO_GPU, reason="there is a GPU")
+@pytest.mark.parametrize(
+    "name",
+    ["empty_cache", "get_memory_info", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
+     "memory_stats", "reset_peak_memory_stats"],
+)  # fmt: skip
+def test_the_memory_of_no_accelerator(name):
+    with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
+        getattr(torch.accelerator, name)()
+
+
+@pytest.mark.skipif(not NO_GPU, reason="there is a GPU")
+def test_what_is_asked_about_no_gpu():
+    assert torch.cuda.memory_stats_as_nested_dict() == torch.cuda.host_memory_stats() == {} and torch.cuda.has_half
+    with pytest.raises(ModuleNotFoundError, match="nvidia-ml-py does not seem to be installed"):
+        torch.cuda.utilization()
+    assert torch.cuda.list_gpu_processes().startswith("pynvml module not found")
+    with pytest.raises(RuntimeError):
+        torch.cuda.set_sync_debug_mode("warn")
+
+
+def test_switches_of_libraries_that_are_not_used():
+    backends = torch.backends
+    assert backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "DEFAULT")
+    with backends.nnpack.flags(enabled=False):
+        assert not backends.nnpack.enabled
+    assert backends.nnpack.enabled and not backends.xnnpack.enabled and backends.cusparselt.version() is None
+    assert not (backends.kleidiai.is_available() or backends.cusparselt.is_available())
+    backends.mha.set_fastpath_enabled(False)
+    assert backends.mha.get_fastpath_enabled() is False
+    backends.mha.set_fastpath_enabled(True)
+    before = backends.cuda.preferred_linalg_library()
+    assert repr(before) == "<_LinalgBackend.Default: 0>"
+    with pytest.raises(RuntimeError, match="Cannot set preferred backend to MAGMA"):
+        backends.cuda.preferred_linalg_library("magma")
+    with pytest.raises(RuntimeError, match="Choose from: default, cusolver, magma"):
+        backends.cuda.preferred_linalg_library("mkl")
+    assert backends.cuda.preferred_linalg_library() is before
+
+
 @pytest.mark.skipif(not NO_GPU, reason="the default is another one there")
 def test_streams_and_events_of_any_device():
     stream = torch.Stream()

@@ -50,6 +50,39 @@ def check_torch_is_a_module_of_its_own() -> None:
     assert importlib.import_module("torch") is torch
 
 
+def check_jax_adds_nothing_to_a_programs_log() -> None:
+    import logging
+
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.DEBUG)  # as `logging.basicConfig(level=logging.DEBUG)` in a script does
+    try:
+        assert not logging.getLogger("jax._src.xla_bridge").isEnabledFor(logging.INFO)
+        assert logging.getLogger("jax._src.xla_bridge").isEnabledFor(logging.WARNING)
+    finally:
+        root.setLevel(level)
+
+
+def check_transforms_of_functorch_transform() -> None:
+    import functorch
+    import torch
+    from torch._functorch.apis import chunk_vmap
+
+    x = torch.tensor([3.0, 4.0])
+    assert functorch.grad(lambda x: (x * x).sum())(x).tolist() == [6, 8] and functorch.vmap is torch.func.vmap
+    assert functorch.jacrev(lambda x: 2 * x)(x).tolist() == [[2, 0], [0, 2]]
+    # A stand-in that gave the function back would compute something else.
+    assert "does not support it yet" in str(raised(lambda: chunk_vmap(lambda x: x)))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        function, parameters = functorch.make_functional(torch.nn.Linear(2, 1))
+        module, stacked, buffers = functorch.combine_state_for_ensemble([torch.nn.BatchNorm1d(2) for _ in range(3)])
+    assert ["functorch.make_functional" in str(each.message) for each in seen] == [True, False]
+    assert function(parameters, x).shape == (1,) and parameters[0].requires_grad
+    one = functorch.vmap(module, in_dims=(0, 0, None))(stacked, buffers, torch.ones(4, 2))
+    assert one.shape == (3, 4, 2) and stacked[0].shape == (3, 2)
+
+
 def check_names_that_are_imported_late_are_torchlikes() -> None:
     import torch
 

@@ -88,7 +88,7 @@ COMPOSED: dict[str, Callable[[Any], Any]] = {
     "Expanded vectors": lambda t: t.distributions.MultivariateNormal(t.zeros(2), t.eye(2)).expand([3]),
 }
 
-# Values for distributions whose draws are not PyTorch's: it draws some Wishart matrices again although nothing is wrong with them.
+# Values for distributions whose draws have no gradient in PyTorch: it writes to a mask that the gradient of its draws needs.
 VALUES = {"Wishart": [[[3.0, 0.5], [0.5, 2.0]], [[13.0, 0.5], [0.5, 12.0]]]}
 
 READ = ("mean", "variance", "stddev", "mode", "batch_shape", "event_shape")

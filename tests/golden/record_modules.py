@@ -139,15 +139,34 @@ def listed(module: Any) -> dict[str, tuple[str, Any]]:
 # ---- decorators: a process of its own calls each function
 
 
+received: list[Any] = []
+
+
 def probe(x: Any = None) -> Any:
     """The function or class to decorate."""
+    received.append(x)
     return x
 
 
 def decorates(result: Any) -> bool:
-    return (
-        result is probe or getattr(result, "__wrapped__", None) is probe or getattr(result, "__name__", "") == "probe"
+    return result is probe or (
+        (getattr(result, "__wrapped__", None) is probe or getattr(result, "__name__", "") == "probe")
+        and not transforms(result)
     )
+
+
+def transforms(decorated: Any) -> bool:
+    """Whether the decorated function gets or gives something else than it is called with, as under ``vmap`` and ``grad``.
+
+    Such a decorator has no stand-in that returns the function as it is: the numbers would be others.
+    """
+    given = torch.tensor([3.0, 4.0])
+    received.clear()
+    try:
+        result = decorated(given)
+    except Exception:
+        return bool(received) and received[0] is not given
+    return bool(received) and (received[0] is not given or result is not given)
 
 
 def how_it_decorates(function: Any) -> str | None:

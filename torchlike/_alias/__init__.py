@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from types import ModuleType
 
@@ -46,7 +47,18 @@ def alias() -> ModuleType:
     adopt_loaded()
     write_as_pytorch()
     tell_children()
+    _keep_jax_quiet()
     return torch
+
+
+def _keep_jax_quiet() -> None:
+    """Lets JAX log warnings only, unless the program has asked for more.
+
+    ``logging.basicConfig(level=logging.DEBUG)`` would else print what JAX compiles, where a PyTorch program prints its own lines.
+    """
+    logger = logging.getLogger("jax")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.WARNING)
 
 
 def load_ipython_extension(ipython: object) -> None:

@@ -16,7 +16,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn
 
+from .. import func
 from .._missing import pytorch_names
+from ..func import _deprecated as functorch
 from ..serialization._plain_pickles import PLAIN_PICKLES
 from .dispatch_keys import DispatchKeySet
 from .names import exports, is_module, kinds
@@ -25,7 +27,19 @@ __all__ = ["AbsentAttribute", "Library", "StandInModule", "find", "spec_of_stand
 
 PACKAGE = __name__.partition(".")[0]
 # Replacements for names in PyTorch's inner modules, by module and name.
-OWN: dict[tuple[str, str], object] = {**PLAIN_PICKLES, ("torch._C", "DispatchKeySet"): DispatchKeySet}
+OWN: dict[tuple[str, str], object] = {
+    **PLAIN_PICKLES,
+    ("torch._C", "DispatchKeySet"): DispatchKeySet,
+    **{
+        ("torch._functorch.deprecated", name): getattr(func, name) for name in func.__all__
+    },  # `from functorch import vmap`
+    **{
+        (f"torch._functorch.{module}", name): getattr(functorch, name)
+        for module in ("deprecated", "make_functional")
+        for name in functorch.__all__
+    },
+    ("torch._vmap_internals", "vmap"): func.vmap,
+}
 
 
 class AbsentAttribute(NotImplementedError, AttributeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index", "is_available",
-    "set_device_idx", "set_device_index", "synchronize",
+    "empty_cache", "get_memory_info", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
+    "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize",
 ]  # fmt: skip
 
 
@@ -100,6 +102,72 @@ def current_stream(device: DeviceLike | None = None, /) -> Any:
     from ._streams import Stream
 
     return Stream(_present() if device is None else device)
+
+
+def set_stream(stream: Any) -> None:
+    """Does nothing but check that there is an accelerator: it has one stream."""
+    _present()
+
+
+def _statistics(index: DeviceLike | int | None) -> dict[str, int]:
+    """What JAX counts on an accelerator."""
+    device_present = _present()
+    number = index if isinstance(index, int) else 0 if index is None else _device(index).index or 0
+    return devices_of(device_present.type)[number].memory_stats() or {}
+
+
+def memory_allocated(device_index: DeviceLike | int | None = None, /) -> int:
+    """Bytes in use on the accelerator.
+
+    Raises:
+        RuntimeError: there is none, as for the functions after it.
+    """
+    return int(_statistics(device_index).get("bytes_in_use", 0))
+
+
+def max_memory_allocated(device_index: DeviceLike | int | None = None, /) -> int:
+    """The most bytes that were in use on the accelerator."""
+    return int(_statistics(device_index).get("peak_bytes_in_use", 0))
+
+
+def memory_reserved(device_index: DeviceLike | int | None = None, /) -> int:
+    """Bytes that JAX's pool holds; those in use where it has no pool."""
+    statistics = _statistics(device_index)
+    return int(statistics.get("pool_bytes") or statistics.get("bytes_in_use", 0))
+
+
+def max_memory_reserved(device_index: DeviceLike | int | None = None, /) -> int:
+    """The most bytes that JAX's pool held."""
+    statistics = _statistics(device_index)
+    return int(statistics.get("peak_pool_bytes") or statistics.get("peak_bytes_in_use", 0))
+
+
+def memory_stats(device_index: DeviceLike | int | None = None, /) -> dict[str, int]:
+    """Bytes in use and reserved, now and at the most, under PyTorch's names."""
+    return {
+        "allocated_bytes.all.current": memory_allocated(device_index),
+        "allocated_bytes.all.peak": max_memory_allocated(device_index),
+        "reserved_bytes.all.current": memory_reserved(device_index),
+        "reserved_bytes.all.peak": max_memory_reserved(device_index),
+    }
+
+
+def get_memory_info(device_index: DeviceLike | int | None = None, /) -> tuple[int, int]:
+    """Free bytes, and all that JAX may use."""
+    statistics = _statistics(device_index)
+    limit = int(statistics.get("bytes_limit", 0))
+    return limit - int(statistics.get("bytes_in_use", 0)), limit
+
+
+def empty_cache() -> None:
+    """Does nothing on an accelerator: JAX keeps its memory pool."""
+    _present()
+
+
+def reset_peak_memory_stats(device_index: DeviceLike | int | None = None, /) -> None:
+    """Warns on an accelerator: JAX counts the peak from the start of the process."""
+    _present()
+    warnings.warn("JAX counts the peak of memory from the start of the process; it is not reset", stacklevel=2)
 
 
 def _present() -> device:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import warnings
 from collections.abc import Iterable, Iterator
 
 from .._core.devices import devices_of
 
 __all__ = [
-    "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp",
-    "flash_sdp_enabled", "is_built", "math_sdp_enabled", "matmul", "mem_efficient_sdp_enabled", "sdp_kernel",
+    "allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp",
+    "enable_mem_efficient_sdp", "flash_sdp_enabled", "fp16_bf16_reduction_math_sdp_allowed", "is_built", "is_flash_attention_available",
+    "math_sdp_enabled", "matmul", "mem_efficient_sdp_enabled", "preferred_linalg_library", "sdp_kernel",
 ]  # fmt: skip
 
 
@@ -111,3 +113,54 @@ def sdp_kernel(
         yield
     finally:
         kernels.choose(before)
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
+    """Whether attention in half types may add up in these. Stored and not read: it adds up in float32."""
+    _Stored.half_sums = enabled
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    """What ``allow_fp16_bf16_reduction_math_sdp`` was given last; False at first."""
+    return _Stored.half_sums
+
+
+def is_flash_attention_available() -> bool:
+    """Whether PyTorch's flash kernel is there: never, attention is a program of XLA's."""
+    return False
+
+
+class _LinalgBackend(enum.IntEnum):
+    """A library for linear algebra on GPUs."""
+
+    Default, Cusolver, Magma = range(3)
+
+    def __repr__(self) -> str:
+        return f"<_LinalgBackend.{self.name}: {self.value}>"
+
+
+class _Stored:
+    half_sums = False
+    linalg = _LinalgBackend.Default
+
+
+def preferred_linalg_library(backend: str | _LinalgBackend | None = None) -> _LinalgBackend:
+    """The library that is preferred for linear algebra on GPUs. It is stored and not read: JAX decides.
+
+    Raises:
+        RuntimeError: a library that PyTorch does not know, or MAGMA, which is not there.
+
+    >>> torch.backends.cuda.preferred_linalg_library()
+    <_LinalgBackend.Default: 0>
+
+    Source: https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cuda.preferred_linalg_library
+    """
+    if isinstance(backend, str):
+        if backend not in ("default", "cusolver", "magma"):
+            raise RuntimeError("Unknown input value. Choose from: default, cusolver, magma.")
+        backend = _LinalgBackend[backend.capitalize()]
+    if backend is _LinalgBackend.Magma:
+        raise RuntimeError("Cannot set preferred backend to MAGMA if PyTorch has not been compiled with MAGMA.")
+    if backend is not None:
+        _Stored.linalg = backend
+    return _Stored.linalg

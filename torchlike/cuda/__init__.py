@@ -45,6 +45,23 @@ from .memory import (
     reset_peak_memory_stats as reset_peak_memory_stats,
     set_per_process_memory_fraction as set_per_process_memory_fraction,
 )
+from .queries import (
+    clock_rate as clock_rate,
+    default_generators as default_generators,
+    device_memory_used as device_memory_used,
+    get_gencode_flags as get_gencode_flags,
+    get_sync_debug_mode as get_sync_debug_mode,
+    has_half as has_half,
+    host_memory_stats as host_memory_stats,
+    host_memory_stats_as_nested_dict as host_memory_stats_as_nested_dict,
+    list_gpu_processes as list_gpu_processes,
+    memory_stats_as_nested_dict as memory_stats_as_nested_dict,
+    memory_usage as memory_usage,
+    power_draw as power_draw,
+    set_sync_debug_mode as set_sync_debug_mode,
+    temperature as temperature,
+    utilization as utilization,
+)
 from .random import (
     get_rng_state as get_rng_state,
     get_rng_state_all as get_rng_state_all,

@@ -121,22 +121,29 @@ class Wishart(ScaleTril, ExponentialFamily):
         return factor @ factor.mT
 
     def rsample(self, sample_shape: Sequence[int] = (), max_try_correction: int | None = None) -> Tensor:
-        """Draws samples. Singular ones, which come from rounding, are drawn again up to ``max_try_correction`` times (default: 3)."""
-        tries = 3 if max_try_correction is None else max_try_correction
+        """Draws samples, and those again that are positive definite, with a warning, which is how PyTorch gets its numbers.
+
+        Those that are not (from rounding) are drawn up to ``max_try_correction`` times (default: 3).
+        """
         sample = self._bartlett(sample_shape)
-        with no_grad():
-            singular = ~self.support.check(sample)
-        if not singular.any():
+        again = self._definite(sample)
+        if not again.any():
             return sample
         warnings.warn("Singular sample detected.", stacklevel=2)
-        for _ in range(tries):
-            new_sample = self._bartlett(sample_shape)
-            sample = ops.where(singular[..., None, None], new_sample, sample)
-            with no_grad():
-                singular = ~self.support.check(sample)
-            if not singular.any():
+        for _ in range(3 if max_try_correction is None else max_try_correction):
+            drawn = self._bartlett((int(again.sum()),))
+            sample[again] = drawn
+            bad = ~self._definite(drawn)
+            if not bad.any():
                 break
+            again = again.masked_scatter(again, bad)  # a new mask: the gradient reads the one before
         return sample
+
+    def _definite(self, sample: Tensor) -> Tensor:
+        """Whether a draw has a positive definite matrix in its batch."""
+        with no_grad():
+            definite = self.support.check(sample)
+            return definite.amax(tuple(range(-len(self._batch_shape), 0))) if self._batch_shape else definite
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

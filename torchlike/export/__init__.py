@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import NoReturn
 
+from ._archive import load as load, save as save
 from ._program import (
     ArgumentSpec as ArgumentSpec,
     ExportedProgram as ExportedProgram,
@@ -58,18 +59,8 @@ def _refuse(name: str) -> NoReturn:
     raise NotImplementedError(f"torchlike does not support torch.export.{name}")
 
 
-def save(ep: object, f: object, **options: object) -> NoReturn:
-    """Raises, as ``export``."""
-    _refuse("save")
-
-
-def load(f: object, **options: object) -> NoReturn:
-    """Raises, as ``export``."""
-    _refuse("load")
-
-
 def unflatten(module: object, flat_args_adapter: object = None) -> NoReturn:
-    """Raises, as ``export``."""
+    """Raises: a program is not made into modules again."""
     _refuse("unflatten")
 
 
@@ -91,5 +82,7 @@ for _public in (
     OutputKind,
     OutputSpec,
     export,
+    load,
+    save,
 ):
     _public.__module__ = __name__  # users find them here

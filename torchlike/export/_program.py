@@ -179,12 +179,18 @@ class ExportedProgram:
     """
 
     def __init__(
-        self, mod: Module, recorded: _Recording, signature: ExportGraphSignature, result: Any, example: Any
+        self,
+        graph: Graph,
+        graph_signature: ExportGraphSignature,
+        result: Any,
+        example_inputs: Any,
+        state_dict: dict[str, Any],
+        buffers: dict[str, Tensor],
+        constants: dict[str, Tensor],
     ) -> None:
-        self._module, self._recorded, self._result = mod, recorded, result
-        self.graph, self.graph_signature, self.example_inputs = recorded.graph, signature, example
-        self.state_dict: dict[str, Tensor] = dict(mod.state_dict(keep_vars=True))
-        self.constants = recorded.constants
+        self.graph, self.graph_signature, self.example_inputs = graph, graph_signature, example_inputs
+        self.state_dict, self.constants = state_dict, constants
+        self._result, self._buffers = result, buffers
 
     @property
     def graph_module(self) -> GraphModule:
@@ -201,8 +207,7 @@ class ExportedProgram:
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
         """The buffers by name."""
-        of = dict(self._module.named_buffers())
-        return ((name, of[name]) for name in self.graph_signature.buffers)
+        return ((name, self._buffers[name]) for name in self.graph_signature.buffers)
 
     def buffers(self) -> Iterator[Tensor]:
         """The buffers."""
@@ -319,7 +324,10 @@ def export(
     flat = [each for each in tree_flatten(outputs)[0] if isinstance(each, Node)]
     graph.output(tuple(flat))
     signature.output_specs = [OutputSpec(OutputKind.USER_OUTPUT, ArgumentSpec(node.name), None) for node in flat]
-    return ExportedProgram(mod, recorded, signature, outputs, (args, kwargs or {}))
+    state = dict(mod.state_dict(keep_vars=True))
+    return ExportedProgram(
+        graph, signature, outputs, (args, kwargs or {}), state, dict(mod.named_buffers()), recorded.constants
+    )
 
 
 draft_export = export

@@ -11,7 +11,6 @@ from typing import (  # noqa: UP035  # programs take some from here
     Final as Final,
     List,
     NamedTuple,
-    NoReturn,
     TypeVar,
     Union,
     get_args,
@@ -20,6 +19,13 @@ from typing import (  # noqa: UP035  # programs take some from here
 
 from ..futures import Future as Future
 from ..nn import Module
+from ._archive import (
+    ScriptFunction as ScriptFunction,
+    ScriptModule as ScriptModule,
+    as_script,
+    load as load,
+    save as save,
+)
 
 __all__ = [
     "Attribute",
@@ -60,14 +66,16 @@ _ModuleT = TypeVar("_ModuleT", bound=Module)
 def script(
     obj: object, optimize: None = None, _frames_up: int = 0, _rcb: object = None, example_inputs: object = None
 ) -> Any:
-    """A function, module or class, unchanged: it runs as Python, recorded and compiled as everything is.
+    """A function, module or class itself: it runs as Python, recorded and compiled as everything is.
+
+    Functions and modules then have ``save``, and are instances of ``ScriptFunction`` and ``ScriptModule``.
 
     >>> torch.jit.script(torch.nn.ReLU())(torch.tensor([-1.0, 1.0]))
     tensor([0., 1.])
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.jit.script.html
     """
-    return obj
+    return as_script(obj)
 
 
 def trace(
@@ -90,7 +98,7 @@ def trace(
         else (example_inputs,)
     )
     func(*inputs, **(example_kwarg_inputs or {}))
-    return func
+    return as_script(func)
 
 
 def annotate(the_type: object, the_value: _T) -> _T:
@@ -141,22 +149,6 @@ def is_tracing() -> bool:
     return False
 
 
-def save(m: object, f: object, _extra_files: object = None) -> None:
-    """Raises NotImplementedError: there are no TorchScript archives. ``torch.save`` writes the module or its ``state_dict``."""
-    raise NotImplementedError(
-        "torchlike does not support TorchScript archives: torch.save writes a module or its state_dict"
-    )
-
-
-def load(
-    f: object, map_location: object = None, _extra_files: object = None, _restore_shapes: bool = False
-) -> NoReturn:
-    """Raises NotImplementedError: TorchScript archives hold programs in a language that is not read here."""
-    raise NotImplementedError(
-        "torchlike does not support TorchScript archives: torch.load reads modules and state_dicts"
-    )
-
-
 def trace_module(mod: _T, inputs: dict[str, object], *args: object, **options: object) -> _T:
     """A module, unchanged after a run of each method on its examples.
 
@@ -167,7 +159,7 @@ def trace_module(mod: _T, inputs: dict[str, object], *args: object, **options: o
     """
     for method, examples in inputs.items():
         getattr(mod, method)(*(examples if builtins.isinstance(examples, tuple) else (examples,)))
-    return mod
+    return as_script(mod)
 
 
 def script_if_tracing(fn: _T) -> _T:
@@ -258,10 +250,6 @@ class Error(RuntimeError):
     """PyTorch's error for a failed script. Here a scripted function raises its own errors."""
 
 
-class ScriptFunction:
-    """A compiled function of PyTorch's. ``script`` gives back the function itself, so there are none."""
-
-
 class TracerWarning(Warning):
     """PyTorch's warning about traces that are wrong for other inputs. torchlike never issues it: nothing is traced."""
 
@@ -271,10 +259,6 @@ class Attribute(NamedTuple):
 
     value: Any
     type: Any
-
-
-class ScriptModule(Module):
-    """A module written for scripts: a module as all are."""
 
 
 def script_method(fn: _T) -> _T:
@@ -293,3 +277,6 @@ def _overload_method(func: _T) -> _T:
 
 
 annotations = SimpleNamespace(List=List)  # noqa: UP006  # torch.jit.annotations, of which programs take this
+
+for _public in (ScriptFunction, ScriptModule, load, save):
+    _public.__module__ = __name__  # users find them here

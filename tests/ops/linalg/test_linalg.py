@@ -124,3 +124,11 @@ def test_a_permutation_requires_no_gradient():
         torch.testing.assert_close(gradient, torch.ones(2, 2))
         with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
             P.sum().backward()
+
+
+@pytest.mark.parametrize(("ord", "name"), [(2, "AmaxBackward0"), (-2, "AminBackward0"), ("nuc", "SumBackward1")])
+def test_norms_of_singular_values_have_pytorchs_graph(ord, name):
+    x = torch.tensor([[3.0, 0.0], [0.0, 4.0]], requires_grad=True)
+    norm = torch.linalg.matrix_norm(x, ord)
+    assert norm.grad_fn.name() == name and norm.grad_fn.next_functions[0][0].name() == "LinalgSvdBackward0"
+    assert torch.linalg.matrix_norm(x[:, :0], 2).item() == 0

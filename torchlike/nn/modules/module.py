@@ -15,6 +15,7 @@ from ..._core.tensor import Tensor
 from ...engine import boundary
 from .._graph_node import SHOWN, GraphNode, connect, flax, is_foreign_module, wrappers
 from ..parameter import Buffer, Parameter
+from . import _scripted
 from ._hooked import call_with_hooks
 from ._hooks import HookHandle, everywhere
 from ._moving import Movable
@@ -131,6 +132,8 @@ class Module(Stateful, Movable, GraphNode):
         # that a name which it does not know is missing.
         if name in flax.adapter.methods and type(self).__getattr__ is Module.__getattr__:
             return MethodType(flax.adapter.methods[name], self)
+        if name in _scripted.ATTRIBUTES and _scripted.is_scripted(self):
+            return _scripted.ATTRIBUTES[name](self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -19,7 +19,7 @@ from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.arguments import check_flags, check_value
 from ...dispatch.overlap import Reading
-from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, alias, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, alias, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.half_precision import at_least_float32
 from ..creation.filled import eye
@@ -34,7 +34,6 @@ from .factorisations import (
     linalg_svd,
     linalg_svdvals,
     plain_cholesky,
-    svd_of,
 )
 from .matmul import matmul
 from .solving import linalg_inv, linalg_inv_ex, linalg_solve
@@ -110,27 +109,13 @@ def _pair(name: str, dim: Any, ndim: int) -> tuple[int, int]:
     return a, b
 
 
-@op(
-    name="_singular_norm",
-    **FIELDS,
-    forms=Form.NONE,
-    saves=Saves.INPUTS,
-    backward="LinalgVectorNormBackward0",
-    samples=[],
-)
-def singular_norm(A: Array, kind: str) -> Array:
-    """The sum ("nuc"), the largest ("2") or the smallest ("-2") of the singular values of the last two dimensions."""
-    if 0 in A.shape[-2:]:
-        return jnp.zeros(A.shape[:-2], A.real.dtype)
-    s = svd_of(A, False)[1]
-    return jnp.sum(s, -1) if kind == "nuc" else _extremum(jnp.max if kind == "2" else jnp.min, s)
-
-
-def _extremum(reduce: Any, x: Array) -> Array:
-    """An extremum, whose gradient ties share."""
-    best = jax.lax.stop_gradient(reduce(x, axis=-1, keepdims=True))
-    ties = (x == best).astype(x.dtype)
-    return jnp.sum(x * ties, -1) / jnp.sum(ties, -1)
+def _singular_norm(A: Tensor, ord: object, keepdim: bool) -> Tensor:
+    """The sum ("nuc"), the largest (2) or the smallest (-2) of the singular values of the last two dimensions."""
+    if ord == 2 and 0 in A.shape[-2:]:  # the largest of none
+        return A.new_zeros((*A.shape[:-2], 1) if keepdim else A.shape[:-2], dtype=A.dtype.to_real())
+    values = linalg_svdvals(A)
+    reduce = values.sum if ord == "nuc" else values.amax if ord == 2 else values.amin
+    return reduce(-1, keepdim)
 
 
 @composite(forms=Form.OUT, autocast={"cuda": Autocast.FLOAT32})
@@ -175,8 +160,8 @@ def linalg_matrix_norm(
             raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.scalar_name}")
         if ord == -2 and 0 in (A.shape[a], A.shape[b]):
             raise IndexError("amin(): Expected reduction dim -1 to have non-zero size.")
-        values = singular_norm(A.movedim((a, b), (-2, -1)), str(ord) if ord == "nuc" else f"{int(ord)}")
-        return values.unsqueeze(-1).unsqueeze(-1).movedim((-2, -1), (a, b)) if keepdim else values
+        values = _singular_norm(A.movedim((a, b), (-2, -1)), ord, keepdim)
+        return values.unsqueeze(-1).movedim((-2, -1), (a, b)) if keepdim else values
     summed, kept_dim = (a, b) if abs(ord) == 1 else (b, a)
     sums = vector_norm(A, 1, summed, keepdim)
     kept_dim -= 0 if keepdim or kept_dim < summed else 1

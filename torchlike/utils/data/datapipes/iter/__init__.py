@@ -10,16 +10,38 @@ from typing import Any
 
 from ...collate import default_collate
 from ..datapipe import IterDataPipe, functional_datapipe
+from ._order import (
+    Grouper as Grouper,
+    Sampler as Sampler,
+    ShardingFilter as ShardingFilter,
+    Shuffler as Shuffler,
+    UnBatcher as UnBatcher,
+)
+from ._several import (
+    Concater as Concater,
+    Demultiplexer as Demultiplexer,
+    Forker as Forker,
+    Multiplexer as Multiplexer,
+)
 
 __all__ = [
     "Batcher",
     "Collator",
+    "Concater",
+    "Demultiplexer",
     "FileLister",
     "FileOpener",
     "Filter",
+    "Forker",
+    "Grouper",
     "IterDataPipe",
     "IterableWrapper",
     "Mapper",
+    "Multiplexer",
+    "Sampler",
+    "ShardingFilter",
+    "Shuffler",
+    "UnBatcher",
     "Zipper",
 ]
 
@@ -124,15 +146,54 @@ class FileOpener(IterDataPipe):
         return self.length
 
 
+def _columns(sample: Any, columns: Any) -> tuple[Any, ...]:
+    """The columns of a sample that a function gets."""
+    if columns is None:
+        return (sample,)
+    return tuple(sample[each] for each in columns) if isinstance(columns, (list, tuple)) else (sample[columns],)
+
+
 @functional_datapipe("map")
 class Mapper(IterDataPipe):
-    """Applies a function to each sample."""
+    """Applies a function to each sample, or to columns of it.
 
-    def __init__(self, datapipe: Iterable[object], fn: Callable[..., object]) -> None:
-        self.datapipe, self.fn = datapipe, fn
+    Args:
+        datapipe: the samples.
+        fn: the function.
+        input_col: the index or key of the column that it gets, or several; None: it gets the sample.
+        output_col: the column that its result becomes; -1: a new last one. Without it, the first of ``input_col``.
+    """
+
+    def __init__(
+        self, datapipe: Iterable[object], fn: Callable[..., object], input_col: Any = None, output_col: Any = None
+    ) -> None:
+        if input_col is None and output_col is not None:
+            raise ValueError("`output_col` must be None when `input_col` is None.")
+        if isinstance(output_col, (list, tuple)):
+            if len(output_col) > 1:
+                raise ValueError("`output_col` must be a single-element list or tuple")
+            output_col = output_col[0]  # pyright: ignore[reportGeneralTypeIssues]
+        self.datapipe, self.fn, self.input_col, self.output_col = datapipe, fn, input_col, output_col
+
+    def _applied(self, sample: Any) -> Any:
+        result = self.fn(*_columns(sample, self.input_col))
+        if self.input_col is None:
+            return result
+        changed = list(sample) if isinstance(sample, tuple) else copy.copy(sample)
+        first = self.input_col[0] if isinstance(self.input_col, (list, tuple)) else self.input_col
+        if self.output_col == -1:
+            changed.append(result)
+        elif self.output_col is not None:
+            changed[self.output_col] = result
+        else:
+            changed[first] = result
+            if isinstance(self.input_col, (list, tuple)):
+                for each in sorted(self.input_col[1:], reverse=True):
+                    del changed[each]
+        return tuple(changed) if isinstance(sample, tuple) else changed
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self.fn, self.datapipe)
+        return map(self._applied, self.datapipe)
 
     def __len__(self) -> int:
         return len(self.datapipe)  # pyright: ignore[reportArgumentType]
@@ -148,13 +209,13 @@ class Collator(Mapper):
 
 @functional_datapipe("filter")
 class Filter(IterDataPipe):
-    """The samples that a function takes."""
+    """The samples that a function takes, which gets the sample or columns of it."""
 
-    def __init__(self, datapipe: Iterable[object], filter_fn: Callable[..., bool]) -> None:
-        self.datapipe, self.filter_fn = datapipe, filter_fn
+    def __init__(self, datapipe: Iterable[object], filter_fn: Callable[..., bool], input_col: Any = None) -> None:
+        self.datapipe, self.filter_fn, self.input_col = datapipe, filter_fn, input_col
 
     def __iter__(self) -> Iterator[Any]:
-        return filter(self.filter_fn, self.datapipe)
+        return (sample for sample in self.datapipe if self.filter_fn(*_columns(sample, self.input_col)))
 
 
 @functional_datapipe("batch")

@@ -1,0 +1,5 @@
+"""torch.backends.xnnpack: a library for telephones that is not used here."""
+
+__all__: list[str] = []
+
+enabled = False
