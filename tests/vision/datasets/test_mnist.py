@@ -1,6 +1,7 @@
 """MNIST and related datasets: IDX files, damaged files, samples, the fast path of DataLoader, the sample in the package."""
 
 import gzip
+import lzma
 import pickle
 import struct
 import subprocess
@@ -27,7 +28,10 @@ def idx(array, code=8):
     return struct.pack(f">HBB{array.ndim}I", 0, code, array.ndim, *array.shape) + big_endian.tobytes()
 
 
-def write(root, name="FashionMNIST", images: Any = IMAGES, labels: Any = LABELS, parts=("train", "t10k"), packed=False):
+PACK: dict[str, Any] = {".gz": gzip.compress, ".xz": lzma.compress}
+
+
+def write(root, name="FashionMNIST", images: Any = IMAGES, labels: Any = LABELS, parts=("train", "t10k"), packed=""):
     raw = root / name / "raw"
     raw.mkdir(parents=True, exist_ok=True)
     for part in parts:
@@ -35,14 +39,14 @@ def write(root, name="FashionMNIST", images: Any = IMAGES, labels: Any = LABELS,
             content = array if isinstance(array, bytes) else idx(array)
             path = raw / f"{part}-{kind}-ubyte"
             if packed:
-                path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(content))
+                path.with_name(f"{path.name}{packed}").write_bytes(PACK[packed](content))
             else:
                 path.write_bytes(content)
     return str(root)
 
 
 @pytest.mark.parametrize("cls", [MNIST, FashionMNIST, KMNIST])
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("packed", ["", *PACK])
 def test_reads_a_root(tmp_path, cls, packed):
     data = cls(write(tmp_path, cls.__name__, packed=packed), train=False)
     assert len(data) == 7
@@ -57,7 +61,7 @@ def test_reads_a_root(tmp_path, cls, packed):
 
 
 def test_the_plain_file_goes_before_the_packed_one(tmp_path):
-    write(tmp_path, packed=True, labels=np.zeros(7, np.uint8))
+    write(tmp_path, packed=".gz", labels=np.zeros(7, np.uint8))
     assert FashionMNIST(write(tmp_path)).targets.tolist() == LABELS.tolist()
 
 
@@ -87,7 +91,7 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("packed", ["", *PACK])
 @pytest.mark.parametrize("kind", DAMAGED)
 def test_a_damaged_file_is_named_with_what_was_wanted(tmp_path, kind, packed):
     content, told = DAMAGED[kind]
@@ -101,12 +105,13 @@ def test_a_damaged_file_is_named_with_what_was_wanted(tmp_path, kind, packed):
 
 
 @pytest.mark.parametrize("spoil", [lambda b: b[:-20], lambda b: b[:30] + b"\xff\xff" + b[32:], lambda b: b"PK" + b[2:]])
-def test_a_damaged_gzip_file_is_named(tmp_path, spoil):
-    root = write(tmp_path, images=np.random.default_rng(0).integers(0, 256, (7, 28, 28), np.uint8), packed=True)
-    path = tmp_path / "FashionMNIST" / "raw" / "train-images-idx3-ubyte.gz"
+@pytest.mark.parametrize(("packed", "kind"), [(".gz", "gzip"), (".xz", "xz")])
+def test_a_damaged_packed_file_is_named(tmp_path, spoil, packed, kind):
+    root = write(tmp_path, images=np.random.default_rng(0).integers(0, 256, (7, 28, 28), np.uint8), packed=packed)
+    path = tmp_path / "FashionMNIST" / "raw" / f"train-images-idx3-ubyte{packed}"
     path.write_bytes(spoil(path.read_bytes()))
     with pytest.raises(
-        RuntimeError, match="is damaged: wanted a whole gzip file, got one that cannot be unpacked"
+        RuntimeError, match=f"is damaged: wanted a whole {kind} file, got one that cannot be unpacked"
     ) as error:
         FashionMNIST(root)
     assert str(path) in str(error.value)
