@@ -123,7 +123,7 @@ class ReplayedBackward:
         replay = None if replays is None else replays.get(self.key)
         if replay is None:
             return False
-        values = recorder().replay(replay, (self.seed,))
+        values = recorder().replay(replay, (self.seed,), self.start)
         if values is None:
             return False
         for leaf, value in zip(self.leaves, values, strict=True):

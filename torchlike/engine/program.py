@@ -58,6 +58,8 @@ class Failed:
     def __init__(self, error: Exception) -> None:
         self.error: Exception | None = error
         self.pinned: set[int] = set()
+        self.table: list[weakref.ref[Value]] = []
+        self.kept: dict[int, Any] = {}
 
     def finish(self, reason: str) -> None:
         """There is nothing to run."""

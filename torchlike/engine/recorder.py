@@ -218,6 +218,9 @@ class Recorder:
             table.append(_ref(value))
             outs.append(value)
             position += 1
+        if segment.cursor is not cursor:  # a finalizer has recorded something meanwhile, from where this record began
+            segment.forget_unfinished()
+            return self.record(op, static, values, args)
         segment.cursor = node  # from here on the op is recorded
         if segment.closed and self._missed(segment, node):
             return self.record(op, static, values, args)
@@ -225,17 +228,16 @@ class Recorder:
             self._at_full_node(node, segment)
         return kernel, outs
 
-    def replay(self, replay: Replay, inputs: Sequence[Value]) -> list[Value] | None:
-        """Makes the records that were captured from here before, with inputs of the same avals, or the same places in the table.
+    def replay(self, replay: Replay, inputs: Sequence[Value], begin: TraceNode) -> list[Value] | None:
+        """Makes the records that were captured from ``begin`` before, with inputs of the same avals, or the same places in the table.
 
-        None where another thread has run the segment meanwhile, and nothing was recorded.
+        None where another thread has run the segment meanwhile, or a finalizer has recorded something, and nothing was recorded.
         """
         segment, end = self.segment, replay.end
         start, table = replay.start, replay.table.copy()
         for number, position in replay.leaves:
             value = inputs[number]
             table[position - start] = _ref(value)
-            segment.leaf_arrays.append(value.array)
             if value.pinned:
                 segment.pinned.add(id(value.array))
         avals = end.path().avals
@@ -251,7 +253,11 @@ class Recorder:
             )
             table[position - start] = _ref(value)
             outs.append(value)
+        arrays = [inputs[number].array for number, _ in replay.leaves]
+        if segment.cursor is not begin or len(segment.table) != start:
+            return None
         segment.table += table
+        segment.leaf_arrays += arrays
         for number, position in replay.leaves:
             value = inputs[number]
             value.segment, value.position = segment, position
@@ -268,15 +274,15 @@ class Recorder:
             values: what is held of their outputs.
         """
         segment = self.segment
-        end = segment.cursor
+        end, table = segment.cursor, segment.table
         # A full node may have to run the segment in the middle of the records, and an unfinished record has left entries that no path has.
-        if end.full or segment.closed or end.count != len(segment.table):
+        if end.full or segment.closed or end.count != len(table):
             return None
         path = end.path()
         numbers = {id(value): number for number, value in enumerate(inputs)}
         leaves = []
         for position in path.leaves[start.leaves :]:
-            number = numbers.get(id(segment.table[position]()))
+            number = numbers.get(id(table[position]()))
             if number is None:
                 return None
             leaves.append((number, position))
@@ -427,7 +433,7 @@ class Recorder:
         elif segment.unseen and segment.known_run is None:
             segment.known_run = kernel, cursor.depth
         if cursor.depth >= MIN_KNOWN_OPS:
-            others = sum(1 for child in cursor.children if child[0] is key[0] and child[1] == key[1])
+            others = sum(1 for child in list(cursor.children) if child[0] is key[0] and child[1] == key[1])
             if others >= DISTINCT_SIZES:
                 return True
         segment.unseen = segment.unseen or kernel is None

@@ -14,6 +14,7 @@ relies on that.
 
 from __future__ import annotations
 
+import gc
 import time
 import weakref
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ import numpy as np
 from . import checks, threads
 from .aval import Aval, Meshed
 from .collective import Disagreement
+from .collector import collector
 from .executable import out_of_memory
 from .kernel import Kernel
 from .meshes import arrange, settle
@@ -79,6 +81,7 @@ class Segment:
         "started",
         "void",
         "error",
+        "kept",
     )
 
     def __init__(self, recorder: Owner, root: TraceNode, number: int) -> None:
@@ -101,6 +104,7 @@ class Segment:
         # A check of an earlier program that was found to have failed before this one ran: nothing in it has happened.
         self.void: checks.Failed | None = None
         self.error: Exception | None = None  # why some of its values will never have an array
+        self.kept: dict[int, Any] = {}  # arrays of values that were not known to be alive: see ``_run_whole``
 
     def replace(self, old: Value, new: Value) -> None:
         """Notes that a pending value takes the place of an older one in a tensor.
@@ -164,21 +168,56 @@ class Segment:
             self.run(reason, hot)
 
     def run(self, reason: str, hot: bool) -> None:
+        # No automatic collection during the run: it might call a finalizer of the user's that reads a value of this segment.
+        collects = gc.isenabled()
         self.running = True
         try:
+            gc.disable()
             node = self.ran = self.cursor
             alive = list(map(call, self.table))
             replaced = self._replaced_within(node) if self.replaced and node.checked else ()
             state = (tuple(map(type, alive)), replaced)
             history = node.history or node.begin_history()
             decision = history.decisions.get(state)
-            if self.void is not None or decision is None or not self._run_as_before(node, history, decision, alive):
+            if collector.at_work and node.group is None:
+                self._run_whole(node, history, alive)
+            elif self.void is not None or decision is None or not self._run_as_before(node, history, decision, alive):
                 self._run_anew(node, alive, state, reason, hot or self.ends_step)
             self._drop_references()
         finally:
             self.running = False
+            if collects:
+                gc.enable()
         if self.error is not None:
             raise self.error
+
+    def _run_whole(self, node: TraceNode, history: PathHistory, alive: list[Value | None]) -> None:
+        """Runs the segment for a finalizer: computes all outputs, and keeps the arrays of those that are not known to be alive.
+
+        The collector has cleared the weak references to values that other finalizers may still read: see ``collector.py``.
+        """
+        path, unknown = node.path(), dict[int, Value]()
+        values: list[Value] = []
+        for position in path.outputs:
+            value = alive[position]
+            if value is None:
+                value = unknown[position] = Value()
+                value.position, value.array = position, None
+            if value.array is None:
+                values.append(value)
+        live = tuple([value.position for value in values])
+        self._count(node, history)
+        try:
+            del self.leaf_arrays[node.leaves :]
+            if not self._is_void(node, None):
+                self.started = True
+                report.cold += 1
+                install(values, run_cold(path, live, self.leaf_arrays))
+        except Exception as error:
+            self._recover(node, path, live, values, error)
+        if self.void is not None:
+            self._skip(path, live, values, self.void)
+        self.kept = {position: value.array for position, value in unknown.items()}
 
     def _run_as_before(
         self, node: TraceNode, history: PathHistory, decision: Decision | OneOp, alive: list[Value | None]

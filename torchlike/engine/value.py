@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Protocol
 
 import jax
@@ -18,6 +19,8 @@ class Pending(Protocol):
 
     error: Exception | None
     pinned: set[int]
+    table: list[weakref.ref[Value]]
+    kept: dict[int, Any]
 
     def finish(self, reason: str) -> None:
         """Computes the value."""
@@ -119,7 +122,14 @@ class Value:
         if self.array is None:
             segment = self.segment
             assert segment is not None
+            table = segment.table
+            if self.position < len(table) and table[self.position]() is not self:
+                table[self.position] = weakref.ref(
+                    self
+                )  # a finalizer of a reference cycle reads it: see ``collector.py``
             segment.finish("a value was read")
+            if self.array is None and segment.kept:
+                self.array = segment.kept.get(self.position)
             if self.array is None:
                 raise segment.error or RuntimeError(
                     "this tensor has no value: the program that was to compute it failed"
