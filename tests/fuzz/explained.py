@@ -36,6 +36,16 @@ EXPLAINED = {
             and difference[1][1:] == ["RuntimeError"]
         ),
     ),
+    "inputs of an einsum of three": Explained(
+        "PyTorch multiplies two of the tensors first, and saves their product for the gradient of the third. torchlike saves all, and "
+        "so refuses an inference tensor among them (docs/migration.md).",
+        lambda text, difference: (
+            mentions(r"(?s)torch\.inference_mode\(\):\n *(t\d) = .*torch\.einsum\('ij,kj,kl->il', [^)]*\1")(
+                text, difference
+            )
+            and difference[2][1:] == ["RuntimeError"]
+        ),
+    ),
     "out= that outgrows shared memory": Explained(
         "PyTorch makes a storage longer that other tensors share; torchlike refuses this, and says so (docs/migration.md).",
         lambda text, difference: (

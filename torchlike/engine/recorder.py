@@ -235,9 +235,11 @@ class Recorder:
         """
         segment, end = self.segment, replay.end
         start, table = replay.start, replay.table.copy()
+        arrays = []
         for number, position in replay.leaves:
             value = inputs[number]
             table[position - start] = _ref(value)
+            arrays.append(value.array)
             if value.pinned:
                 segment.pinned.add(id(value.array))
         avals = end.path().avals
@@ -253,7 +255,6 @@ class Recorder:
             )
             table[position - start] = _ref(value)
             outs.append(value)
-        arrays = [inputs[number].array for number, _ in replay.leaves]
         if segment.cursor is not begin or len(segment.table) != start:
             return None
         segment.table += table

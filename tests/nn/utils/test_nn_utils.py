@@ -211,3 +211,15 @@ def test_a_pruning_whose_arguments_are_refused_leaves_what_pytorch_leaves():
         prune.l1_unstructured(layer, "weight", 1.5)
     with pytest.raises(TypeError, match="cannot assign 'torch.FloatTensor' object to parameter 'weight_orig'"):
         prune.l1_unstructured(layer, "weight", 1)
+
+
+def test_a_spectral_norm_follows_another_parametrization():
+    class Symmetric(torch.nn.Module):
+        def forward(self, weight):
+            return weight.triu() + weight.triu(1).T
+
+    layer = torch.nn.Linear(3, 3)
+    utils.parametrize.register_parametrization(layer, "weight", Symmetric())
+    utils.parametrizations.spectral_norm(layer, n_power_iterations=50)
+    assert torch.equal(layer.weight, layer.weight.T)
+    assert torch.linalg.matrix_norm(layer.weight, 2).item() == pytest.approx(1.0, rel=1e-3)

@@ -155,3 +155,18 @@ def test_running_results_of_half_precision_are_rounded_once(name, values, expect
     found = getattr(torch.tensor(values, dtype=torch.bfloat16), name)(0)
     assert found.dtype is torch.bfloat16
     assert found.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "values", "expected"),
+    [  # as PyTorch gives them
+        (lambda x: x.norm(), [3e-25, 4e-25], [0.0, 0.0]),
+        (lambda x: x.norm(), [3e19, 4e19], [0.0, 0.0]),
+        (lambda x: torch.linalg.matrix_norm(x[None]), [3e-25, 4e-25], [0.0, 0.0]),
+        (lambda x: x.norm(2.5), [3e-25, 4e-25], [0.0, 0.0]),
+        (lambda x: x.norm(2.5), [3e19, 4e19], [0.0, 0.0]),
+        (lambda x: torch.dist(x, torch.zeros(2)), [3e-25, 4e-25], [0.0, 0.0]),
+    ],
+)
+def test_gradients_of_norms_whose_powers_are_too_small_or_too_large(function, values, expected):
+    assert grad(function, values) == expected

@@ -116,7 +116,7 @@ def spectral_norm(
     https://arxiv.org/abs/1802.05957
     """
     weight = getattr(module, name, None)
-    if weight is None or (name not in module._parameters and name not in module._buffers):
+    if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     with no_grad():
         parametrization = _SpectralNorm(weight, n_power_iterations, spectral_dim(module, dim), eps)

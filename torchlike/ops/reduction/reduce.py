@@ -513,7 +513,8 @@ def _root(variance: Array) -> Array:
     """The square root, with derivative 0 at 0, as PyTorch's ``std`` has it."""
     zero = variance == 0
     one = lax.full(variance.shape, 1, variance.dtype)  # by lax: of jnp.where, JAX takes three times as long to trace
-    return lax.select(zero, variance, lax.sqrt(lax.select(zero, one, variance)))
+    # A variance may be 0 because the squares of small numbers are: its own derivative must not show then.
+    return lax.select(zero, lax.stop_gradient(variance), lax.sqrt(lax.select(zero, one, variance)))
 
 
 def _real_of(input: Array) -> np.dtype:
@@ -723,8 +724,10 @@ def vector_norm(
     total = jnp.sum(powers, axis=axes, keepdims=keepdim)
     none = (total == 0) | jnp.isinf(total)
     root = jnp.where(none, jnp.ones((), total.dtype), total) ** jnp.asarray(1 / ord, total.dtype)
-    # For a negative order the sum is inf where an element is 0, and 0 where all elements are inf; the norm is then 0, or inf.
-    return jnp.where(none, total if ord > 0 else 1 / total, root).astype(result)
+    # The sum is 0 or infinite where the powers are too small or too large for the dtype, too. For a negative order it is infinite where
+    # an element is 0, and 0 where all elements are infinite; the norm is then 0, or infinite.
+    limit = jax.lax.stop_gradient(total)
+    return jnp.where(none, limit if ord > 0 else 1 / limit, root).astype(result)
 
 
 def _modulus(x: Array) -> Array:
