@@ -95,3 +95,22 @@ def test_several_buckets_and_a_static_graph_change_nothing(world: Processes) -> 
     for (one, losses), *others in world.run("buckets"):
         assert one == 1 and [count for count, _ in others] == [4, 4]
         assert all(other == pytest.approx(losses, rel=1e-6) for _, other in others)
+
+
+# The first layer needs no weight for its backward pass, so it is not gathered again.
+@pytest.mark.parametrize(("strategy", "gathered"), [("FULL_SHARD", 5), ("SHARD_GRAD_OP", 3)])
+def test_each_unit_is_gathered_and_its_gradients_are_scattered_in_one_exchange(
+    world: Processes, strategy: str, gathered: int
+) -> None:
+    size = len(world.members)
+    for got in world.run("fully_sharded_exchanges", strategy):
+        assert got["exchanges"] == [{"all-gather": gathered, "all-reduce": 0, "reduce-scatter": 3}]
+        assert got["compiled"] == 0 and got["hot"] >= 8
+        assert got["parameters"] == pytest.approx(got["whole"] / size, rel=0.02)
+        assert got["state"] == 2 * got["parameters"]
+
+
+def test_units_in_mixed_precision_keep_their_parameters(world: Processes) -> None:
+    for got in world.run("fully_sharded_in_bfloat16"):
+        assert got["seen"] == ["torch.bfloat16", "torch.float32"]
+        assert 0 < got["apart"] < 0.02, got["losses"]

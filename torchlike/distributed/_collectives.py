@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..engine.trace import Operation
 from ..engine.value import Value
 from ._groups import ReduceOp
 
-__all__ = ["Collective", "record"]
+__all__ = ["Collective", "placed", "record", "reduce_one"]
 
 Compute = Callable[..., Sequence[Array]]
 
@@ -93,19 +94,22 @@ def reduce_one(op: ReduceOp, size: int, x: Array) -> Array:
     return result
 
 
-def _joined(arrays: Sequence[Array]) -> Array:
-    """The elements of arrays of one dtype, one after another.
+def placed(arrays: Sequence[Array], offsets: Sequence[int], size: int) -> Array:
+    """The elements of arrays of one dtype, each array at its place in a vector, with zeros between.
 
     Each array is written into its place. XLA fuses ``concatenate`` with the operations before it on CPUs, and then asks for every element
     from which array it comes: that takes ten times as long as the copies.
     """
     # Without the barrier XLA makes the first write a padding, whose elements are as slow.
-    flat = lax.optimization_barrier(jnp.zeros(sum(array.size for array in arrays), arrays[0].dtype))
-    start = 0
-    for array in arrays:
-        flat = lax.dynamic_update_slice(flat, array.reshape(-1), (start,))
-        start += array.size
+    flat = lax.optimization_barrier(jnp.zeros(size, arrays[0].dtype))
+    for offset, array in zip(offsets, arrays, strict=True):
+        flat = lax.dynamic_update_slice(flat, array.reshape(-1), (offset,))
     return flat
+
+
+def _joined(arrays: Sequence[Array]) -> Array:
+    sizes = [array.size for array in arrays]
+    return placed(arrays, [0, *itertools.accumulate(sizes)][:-1], sum(sizes))
 
 
 def _all_reduce(size: int, op: ReduceOp, arrays: Sequence[Array]) -> list[Array]:
