@@ -32,8 +32,10 @@ CONVOLUTIONS = {"lenet", "resnet"}
 MODULES = {"torchlike": "torchlike", "pytorch": "torch"}
 
 
-def pytorch_loop(torch: Any, case: Case, device: str = "cpu", compiled: bool = False) -> Burst:
-    """The loop that every PyTorch user writes, for PyTorch or for torchlike in its place."""
+def pytorch_loop(
+    torch: Any, case: Case, device: str = "cpu", compiled: bool = False, wrap: Callable[[Any], Any] | None = None
+) -> Burst:
+    """The loop that every PyTorch user writes, for PyTorch or for torchlike in its place. ``wrap``: puts the model into another module."""
     torch.manual_seed(0)
     model, loss_fn = case.model(torch)
     model = model.to(device)
@@ -42,6 +44,8 @@ def pytorch_loop(torch: Any, case: Case, device: str = "cpu", compiled: bool = F
     X, y = (torch.from_numpy(array).clone().to(device) for array in (inputs, labels))
     if compiled:
         model = torch.compile(model)
+    if wrap is not None:
+        model = wrap(model)
 
     def burst(steps: int) -> float:
         for _ in range(steps):

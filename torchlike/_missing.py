@@ -40,6 +40,7 @@ _MODULES = [
 LATER: dict[str, frozenset[str]] = {
     "torchlike.distributed": frozenset({"checkpoint", "constants", "fsdp", "rpc", "tensor"}),
     "torchlike.distributed.checkpoint": frozenset({"state_dict", "stateful"}),
+    "torchlike.distributed.fsdp": frozenset({"api", "fully_sharded_data_parallel", "wrap"}),
     "torchlike.distributed.tensor": frozenset({"parallel"}),
     "torchlike": frozenset(_MODULES),
     "torchlike.ao": frozenset({"nn", "quantization"}),
@@ -79,11 +80,18 @@ _BY_MODULE = {
     "jit": "fork wait",
     "storage": " ".join(f"{name}Storage" for name in ("", *_STORAGES)),
 }
+_FULLY_SHARDED = """
+    BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalOptimStateDictConfig
+    LocalStateDictConfig MixedPrecision OptimStateDictConfig OptimStateKeyType ShardedOptimStateDictConfig ShardedStateDictConfig
+    ShardingStrategy StateDictConfig StateDictSettings StateDictType
+"""
 DEFINED_IN: dict[str, dict[str, str]] = {
     "torchlike": {name: module for module, names in _BY_MODULE.items() for name in names.split()},
     "torchlike.autograd": dict.fromkeys(
         ("is_multithreading_enabled", "set_multithreading_enabled"), "autograd.grad_mode"
     ),
+    # Modules are in a layer above distributed.
+    "torchlike.distributed.fsdp": dict.fromkeys(_FULLY_SHARDED.split(), "nn.parallel.fully_sharded"),
     "torchlike.nn": dict.fromkeys(("intrinsic", "qat", "quantized"), "ao._older_names"),
     "torchlike.nn.functional": dict.fromkeys(
         ("handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"),

@@ -270,13 +270,13 @@ def check_stand_ins() -> None:
 
 def check_stand_ins_of_other_kinds() -> None:
     import torch
-    from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
+    from torch.distributed.elastic.agent.server.api import SimpleElasticAgent, WorkerState
     from torch.onnx import errors
 
-    assert ShardingStrategy.FULL_SHARD is ShardingStrategy["FULL_SHARD"] != ShardingStrategy.NO_SHARD
+    assert WorkerState.INIT is WorkerState["INIT"] != WorkerState.FAILED
     assert issubclass(errors.OnnxExporterError, RuntimeError)
     assert (
-        FullyShardedDataParallel[int] is FullyShardedDataParallel
+        SimpleElasticAgent[int] is SimpleElasticAgent
         and {torch.quint4x2: 1}[torch.quint4x2] == 1
         and repr(torch.quint4x2) == "torch.quint4x2"
     )
@@ -287,11 +287,11 @@ def check_stand_ins_of_other_kinds() -> None:
 
     @dataclasses.dataclass
     class Options:
-        strategy: ShardingStrategy = ShardingStrategy.FULL_SHARD
-        model: "FullyShardedDataParallel | None" = None
+        state: WorkerState = WorkerState.INIT
+        agent: "SimpleElasticAgent | None" = None
 
-    assert Options().strategy.name == "FULL_SHARD"
-    assert pickle.loads(pickle.dumps(ShardingStrategy.NO_SHARD)) is ShardingStrategy.NO_SHARD
+    assert Options().state.name == "INIT"
+    assert pickle.loads(pickle.dumps(WorkerState.FAILED)) is WorkerState.FAILED
 
 
 def check_a_star_gives_what_pytorch_lists() -> None:

@@ -1,4 +1,7 @@
-"""One of several processes that run functions of ``scenarios.py`` together: `python member.py FRAMEWORK RANK SIZE STORE DESCRIPTOR`."""
+"""One of several processes that run functions of ``scenarios.py`` and ``fully_sharded.py`` together.
+
+It is started as `python member.py FRAMEWORK RANK SIZE STORE DESCRIPTOR`.
+"""
 
 import importlib
 import os
@@ -16,7 +19,7 @@ def main(framework: str, rank: int, size: int, store: str, answers_to: int) -> N
     sys.path.insert(0, str(ROOT))
     torch: Any = importlib.import_module(framework)
     importlib.import_module(f"{framework}.distributed.nn")
-    from tests.distributed import scenarios
+    from tests.distributed import fully_sharded, scenarios
 
     torch.set_num_threads(1)
     dist = torch.distributed
@@ -30,7 +33,8 @@ def main(framework: str, rank: int, size: int, store: str, answers_to: int) -> N
         except EOFError:
             return
         try:
-            answer: Any = True, getattr(scenarios, name)(torch, *arguments)
+            scenario: Any = getattr(scenarios, name, None) or getattr(fully_sharded, name)
+            answer: Any = True, scenario(torch, *arguments)
         except Exception:
             answer = False, traceback.format_exc()
         pickle.dump(answer, answers)

@@ -20,6 +20,14 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "rank-dependent reads": ("training", "plain", "read"),
     "unused": ("unused",),
     "meshes": ("meshes",),
+    "FSDP": ("fully_sharded", "FULL_SHARD", "layers"),
+    "FSDP of one unit": ("fully_sharded", "SHARD_GRAD_OP", "one"),
+    "FSDP that spreads nothing": ("fully_sharded", "NO_SHARD", "layers"),
+    "FSDP in pairs": ("fully_sharded", "HYBRID_SHARD", "layers"),
+    "FSDP with original parameters": ("fully_sharded", "FULL_SHARD", "layers", True),
+    "FSDP with no_sync": ("fully_sharded", "FULL_SHARD", "layers", False, 3, False),
+    "FSDP's states": ("fully_sharded_states", True),
+    "FSDP's refusals": ("fully_sharded_refusals",),
 }
 
 

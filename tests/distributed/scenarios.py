@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -371,7 +372,10 @@ def random_reads(torch: Any, steps: int) -> list[float]:
 
 
 def exchanges_of_a_step(torch: Any) -> list[Any]:
-    """Returns the number of exchanges in the programs of a training step, and of compilations after its third round."""
+    """Returns the number of exchanges in the programs of a training step, and of compilations after its third round.
+
+    The last number counts the operations that ask for each element from which gradient it comes.
+    """
     from torchlike.engine import program
     from torchlike.engine.collective import GroupExecutable, exchanges
 
@@ -391,7 +395,9 @@ def exchanges_of_a_step(torch: Any) -> list[Any]:
     report = torch.explain()
     made = [made for entry in program._kept if (made := entry[2]()) is not None and id(made) not in before]
     programs = [each._executable for each in made if isinstance(each._executable, GroupExecutable)]
-    return [[exchanges(each.hlo()) for each in programs], report.compiles + report.op_compiles, report.hot]
+    texts = [each.hlo() for each in programs]
+    slow = sum(len(re.findall(r" (?:concatenate|pad)\(", text)) for text in texts)
+    return [[exchanges(text) for text in texts], report.compiles + report.op_compiles, report.hot, slow]
 
 
 def buckets(torch: Any) -> list[tuple[int, list[float]]]:

@@ -85,12 +85,32 @@ def test_a_hundred_rank_dependent_reads_change_nothing(world: Processes) -> None
 
 
 def test_a_step_has_one_exchange_and_compiles_nothing_after_its_third_round(world: Processes) -> None:
-    for exchanges, compiled, hot in world.run("exchanges_of_a_step"):
+    for exchanges, compiled, hot, slow in world.run("exchanges_of_a_step"):
         assert exchanges and set(exchanges) == {1}
         assert compiled == 0 and hot >= 8
+        assert slow == 0  # each gradient is copied to its place in the bucket
 
 
 def test_several_buckets_and_a_static_graph_change_nothing(world: Processes) -> None:
     for (one, losses), *others in world.run("buckets"):
         assert one == 1 and [count for count, _ in others] == [4, 4]
         assert all(other == pytest.approx(losses, rel=1e-6) for _, other in others)
+
+
+# The first layer needs no weight for its backward pass, so it is not gathered again.
+@pytest.mark.parametrize(("strategy", "gathered"), [("FULL_SHARD", 5), ("SHARD_GRAD_OP", 3)])
+def test_each_unit_is_gathered_and_its_gradients_are_scattered_in_one_exchange(
+    world: Processes, strategy: str, gathered: int
+) -> None:
+    size = len(world.members)
+    for got in world.run("fully_sharded_exchanges", strategy):
+        assert got["exchanges"] == [{"all-gather": gathered, "all-reduce": 0, "reduce-scatter": 3}]
+        assert got["compiled"] == 0 and got["hot"] >= 8
+        assert got["parameters"] == pytest.approx(got["whole"] / size, rel=0.02)
+        assert got["state"] == 2 * got["parameters"]
+
+
+def test_units_in_mixed_precision_keep_their_parameters(world: Processes) -> None:
+    for got in world.run("fully_sharded_in_bfloat16"):
+        assert got["seen"] == ["torch.bfloat16", "torch.float32"]
+        assert 0 < got["apart"] < 0.02, got["losses"]

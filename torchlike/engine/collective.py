@@ -18,7 +18,7 @@ from typing import Any
 import jax
 
 from .aval import Aval
-from .executable import COMPILER_OPTIONS, Executable, lower_once
+from .executable import COMPILER_OPTIONS, LASTING_BARRIERS, Executable, lower_once
 from .jax_settings import tracing
 from .report import user_position
 
@@ -140,17 +140,20 @@ def compile_for_group(
     group: Group,
     calls: Sequence[str],
     digest: str | None = None,
+    recomputes: bool = False,
 ) -> GroupExecutable:
     """``compile_ahead`` for a function in which there are collectives.
 
     Args:
         calls: what each collective is, in words, in order.
         digest: what equal programs of other processes have in common; by default the text of the program.
+        recomputes: whether something is computed, or gathered, a second time to save memory.
     """
     everywhere = jax.sharding.NamedSharding(group.mesh, jax.sharding.PartitionSpec())
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=everywhere) for aval in in_avals]
     lowered = lower_once(group.each(fn), shapes, donate, everywhere)
-    compiled = lowered.compile(compiler_options=COMPILER_OPTIONS)
+    options = COMPILER_OPTIONS | (LASTING_BARRIERS if recomputes and group.on_cpu else {})
+    compiled = lowered.compile(compiler_options=options)
     if digest is None:
         digest = sha256("\n".join((lowered.as_text(), *calls)).encode()).hexdigest()
     # On CPUs it is the order of exchanges that counts, whatever programs they are part of; and one has an order. XLA may have dropped

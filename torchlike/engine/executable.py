@@ -31,7 +31,7 @@ FASTER_CONVOLUTIONS: dict[str, str | bool] = {
 # For programs that compute activations a second time, on a CPU. XLA takes its barriers away before it orders the operations, and then
 # it recomputes everything at the start, which needs as much memory as keeping it. Without that pass the barriers remain until the end.
 LASTING_BARRIERS: dict[str, str | bool] = {"xla_disable_hlo_passes": "cse_barrier_expander"}
-RECOMPUTED = "_recomputed"  # the name of the operation that stands before what is computed a second time
+RECOMPUTED = "_recomputed"  # so ends the name of an operation that stands before what is computed a second time
 _options_known = [True]
 # Programs that need more memory than this test before a run whether they get it. The test takes microseconds, the run far longer.
 RESERVED_BYTES = 16 * 2**20

@@ -162,10 +162,11 @@ class Program:
             live_avals = [path.avals[i] for i in live]
             self._executable = compile_over_mesh(program, avals, live_avals, donated, home, int(bool(checking_steps)))
             return
+        recomputes = any(step.kernel.name.endswith(RECOMPUTED) for step in path.steps)
         calls = [path.steps[n].kernel.call for n in numbers if path.steps[n].kernel.group is not None]
         if calls:
             group = next(step.kernel.group for step in path.steps if step.kernel.group is not None)
-            self._executable = compile_for_group(program, avals, donated, group, calls)
+            self._executable = compile_for_group(program, avals, donated, group, calls, recomputes=recomputes)
             return
         self._executable = compile_ahead(
             program,
@@ -173,7 +174,7 @@ class Program:
             [path.avals[i] for i in live],
             donate=donated,
             convolves=any(step.kernel.convolutions for step in path.steps),
-            recomputes=any(step.kernel.name == RECOMPUTED for step in path.steps),
+            recomputes=recomputes,
         )
 
     def made_after(self, number: int) -> list[int]:

@@ -13,14 +13,15 @@ from ._policies import (
     OffloadPolicy as OffloadPolicy,
 )
 
+# The names without an import are those of ``nn/parallel/fully_sharded``, which ``explain_missing`` finds.
 __all__ = [
-    "CPUOffloadPolicy",
-    "FSDPModule",
-    "MixedPrecisionPolicy",
-    "OffloadPolicy",
-    "UnshardHandle",
-    "fully_shard",
+    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle", "fully_shard",
     "register_fsdp_forward_method",
-]
+    "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig",  # pyright: ignore[reportUnsupportedDunderAll]
+    "FullyShardedDataParallel", "LocalOptimStateDictConfig", "LocalStateDictConfig",  # pyright: ignore[reportUnsupportedDunderAll]
+    "MixedPrecision", "OptimStateDictConfig", "OptimStateKeyType", "ShardingStrategy",  # pyright: ignore[reportUnsupportedDunderAll]
+    "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "StateDictConfig",  # pyright: ignore[reportUnsupportedDunderAll]
+    "StateDictSettings", "StateDictType",  # pyright: ignore[reportUnsupportedDunderAll]
+]  # fmt: skip
 
 explain_missing(__name__)
