@@ -5,9 +5,9 @@ from ._case import Case as Case
 
 CASES = {
     "mlp": mlp.case((784, 512, 512, 10), batch=64, steps=60),
-    "tiny": mlp.case((784, 16, 16, 10), batch=8, steps=600),
+    "tiny": mlp.case((16, 16, 16, 10), batch=8, steps=600),
     "lenet": lenet.CASE,
-    "lstm": lstm.case(length=50, steps=10),
+    "lstm": lstm.case(length=32, steps=10),
     "gpt": gpt.case(length=128, steps=3),
     "resnet": resnet.CASE,
 }

@@ -1,4 +1,4 @@
-"""ResNet-14 on pictures of 32 by 32: three stages of two residual blocks, with batch normalisation."""
+"""ResNet-18 for pictures of 32 by 32: four stages of two residual blocks, with batch normalisation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from jax import lax
 
 from ._case import Case, cross_entropy, dense, pictures, uniform
 
-BATCH, CLASSES = 16, 10
-STAGES = ((16, 16, 1), (16, 16, 1), (16, 32, 2), (32, 32, 1), (32, 64, 2), (64, 64, 1))  # in, out, stride of each block
+BATCH, CLASSES = 8, 10
+STAGES = (  # in, out, stride of each block
+    (64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1),
+)  # fmt: skip
 
 
 def model(torch: Any) -> Any:
@@ -33,8 +35,8 @@ def model(torch: Any) -> Any:
             return F.relu(y + self.shortcut(x))
 
     layers = nn.Sequential(
-        nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), *(Block(*stage) for stage in STAGES),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, CLASSES),
+        nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU(), *(Block(*stage) for stage in STAGES),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, CLASSES),
     )  # fmt: skip
     return layers, nn.CrossEntropyLoss()
 
@@ -48,7 +50,7 @@ def params(random: np.random.Generator) -> Any:
         (conv(ins, outs, 3), conv(outs, outs, 3), *([conv(ins, outs, 1)] if stride > 1 else []))
         for ins, outs, stride in STAGES
     ]
-    return conv(3, 16, 3), blocks, dense(random, 64, CLASSES)
+    return conv(3, 64, 3), blocks, dense(random, 512, CLASSES)
 
 
 def _conv_norm(x: jax.Array, weights: Any, stride: int = 1) -> jax.Array:
@@ -70,4 +72,4 @@ def loss(params: Any, X: jax.Array, y: jax.Array) -> jax.Array:
     return cross_entropy(x.mean((2, 3)) @ w + b, y)
 
 
-CASE = Case(model, lambda: pictures(BATCH, 3, 32, CLASSES), params, loss, steps=3)
+CASE = Case(model, lambda: pictures(BATCH, 3, 32, CLASSES), params, loss, steps=2)

@@ -24,9 +24,10 @@ from .report import report
 # (Without XLA's fusion emitters an op alone compiles in half the time, but its last bits are not those it has in a whole program.)
 COMPILER_OPTIONS: dict[str, str | bool] = {"xla_allow_excess_precision": False}
 # For programs with convolutions on a CPU. By default jaxlib 0.10 hands these to a library that takes two to five times as long as XLA's
-# own code for them; with this option it keeps matrix products alone. Other versions may not know it.
+# own code for them; with this option it keeps matrix products and sums. (XLA's own sums over images take several times as long, and have
+# larger rounding errors.) Other versions may not know the option.
 FASTER_CONVOLUTIONS: dict[str, str | bool] = {
-    "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
+    "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 }
 # For programs that compute activations a second time, on a CPU. XLA takes its barriers away before it orders the operations, and then
 # it recomputes everything at the start, which needs as much memory as keeping it. Without that pass the barriers remain until the end.

@@ -212,3 +212,15 @@ NAMES = [
 @pytest.mark.parametrize(("function", "name"), NAMES)
 def test_graph_names(function, name):
     assert function(torch.randn(1, 1, 4, 4, requires_grad=True)).grad_fn.name() == name
+
+
+def test_the_gradient_of_a_bias_is_summed_exactly():
+    random = np.random.default_rng(0)
+    x, slope = (torch.from_numpy(random.standard_normal((64, n, 24, 24)).astype(np.float32)) for n in (1, 32))
+    weight, bias = torch.ones(32, 1, 1, 1, requires_grad=True), torch.zeros(32, requires_grad=True)
+    for _ in range(3):  # so that it is compiled
+        weight.grad = bias.grad = None
+        F.conv2d(x, weight, bias).backward(slope)
+    assert bias.grad is not None
+    wanted = slope.double().sum((0, 2, 3))
+    assert (bias.grad.double() - wanted).abs().max().item() < 3e-4

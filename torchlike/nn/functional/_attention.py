@@ -115,7 +115,8 @@ def scaled_dot_product_attention(
             raise RuntimeError(
                 "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
             )
-    return attention(query, key, value, attn_mask, noise, bool(is_causal), scale, bool(enable_gqa))
+    platform = query._aval.placement.platform
+    return attention(query, key, value, attn_mask, noise, bool(is_causal), scale, bool(enable_gqa), platform)
 
 
 # ---- several heads
