@@ -5,6 +5,7 @@ Also records the names of its operators, and the signatures of those for the CPU
 
 import importlib
 import json
+import lzma
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import torch
 
 NAMES = Path(__file__).parents[2] / "torchlike" / "pytorch_names.json"
 OPERATORS = NAMES.parent / "_ops" / "pytorch_operators.json"  # the names of `torch.ops.aten`
-SIGNATURES = NAMES.parent / "_ops" / "aten_signatures.txt"  # one a line; a star marks operators composed of others
+SIGNATURES = NAMES.parent / "_ops" / "aten_signatures.txt.xz"  # one a line; a star marks operators composed of others
 FOREIGN = re.compile(
     "cudnn|miopen|mps|xnnpack|nnpack|_cufft|fbgemm|_cslt|_thnn|Dimname|semi_structured|_efficient_attention"
 )
@@ -80,7 +81,8 @@ def signatures() -> list[str]:
 
 
 if __name__ == "__main__":
-    SIGNATURES.write_text("\n".join(signatures()) + "\n", "utf-8")
+    text = "\n".join(signatures()) + "\n"
+    SIGNATURES.write_bytes(lzma.compress(text.encode("utf-8"), preset=9 | lzma.PRESET_EXTREME))
     operators = {
         schema.name.partition("::")[2] for schema in torch._C._jit_get_all_schemas() if schema.name.startswith("aten::")
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
@@ -34,7 +35,8 @@ class Signature(NamedTuple):
 @cache
 def _lines() -> dict[str, list[str]]:
     lines: dict[str, list[str]] = defaultdict(list)
-    for line in Path(__file__).with_name("aten_signatures.txt").read_text("utf-8").splitlines():
+    packed = Path(__file__).with_name("aten_signatures.txt.xz").read_bytes()
+    for line in lzma.decompress(packed).decode("utf-8").splitlines():
         lines[line.lstrip("*").partition("(")[0].partition(".")[0]].append(line)
     return dict(lines)
 
