@@ -307,3 +307,17 @@ def test_dlpack_shares_memory():
 def test_dlpack_of_what_requires_grad():
     with pytest.raises(BufferError, match="^Can't export tensors that require gradient, use tensor.detach"):
         torch.ones(1, requires_grad=True).__dlpack__()
+
+
+def test_numpys_functions_of_tensors_return_tensors():
+    x = torch.tensor([1.0, 4.0, 9.0])
+    root = np.sqrt(x)
+    assert isinstance(root, torch.Tensor) and root.dtype is torch.float32 and root.tolist() == [1, 2, 3]
+    assert np.add(np.ones(3), x).dtype is torch.float64 and np.maximum(2, x).tolist() == [2, 4, 9]
+    assert np.isnan(x).dtype is torch.uint8 and np.greater(x, 2).tolist() == [0, 1, 1]
+    assert np.sqrt(torch.tensor(4.0)).shape == () and np.sqrt(torch.tensor([4])).dtype is torch.float64
+    out = np.zeros(3, np.float32)
+    result = np.add(x, 1, out=out)
+    assert np.asarray(result).tolist() == out.tolist() == [2, 5, 10]
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        np.sqrt(x.clone().requires_grad_())

@@ -32,11 +32,17 @@ import torch
 FILE = Path(__file__).parents[2] / "torchlike" / "_alias" / "pytorch_modules.json.xz"
 # Of these only the names of modules are recorded: PyTorch's own tests, its compiler, and modules that no program imports from.
 CLOSED = (
-    "torch._decomp", "torch._dynamo.polyfills", "torch._dynamo.repro", "torch._dynamo.variables", "torch._export.db",
+    "torch._C._dynamo", "torch._decomp", "torch._dynamo.bytecode_transformation", "torch._dynamo.convert_frame", "torch._dynamo.guards",
+    "torch._dynamo.output_graph", "torch._dynamo.polyfills", "torch._dynamo.repro", "torch._dynamo.side_effects",
+    "torch._dynamo.symbolic_convert", "torch._dynamo.testing", "torch._dynamo.variables", "torch._export.db",
     "torch._export.passes", "torch._export.serde", "torch._functorch._aot_autograd", "torch._inductor",
-    "torch._native", "torch._numpy", "torch._refs", "torch._vendor", "torch.ao.ns", "torch.ao.pruning",
+    "torch._functorch.partitioners", "torch._meta_registrations", "torch._native", "torch._numpy", "torch._prims", "torch._refs",
+    "torch._subclasses.complex_tensor", "torch._vendor", "torch.ao.ns", "torch.ao.pruning",
     "torch.ao.quantization.fx", "torch.ao.quantization.pt2e", "torch.distributed.benchmarks",
-    "torch.distributed.flight_recorder", "torch.distributed.tensor._ops", "torch.onnx._internal",
+    "torch.distributed._local_tensor", "torch.distributed._tools", "torch.distributed.flight_recorder",
+    "torch.distributed.tensor._ops", "torch.export._trace", "torch.fx.experimental.graph_gradual_typechecker",
+    "torch.fx.experimental.migrate_gradual_types", "torch.fx.experimental.unification", "torch.jit._shape_functions",
+    "torch.onnx._internal",
     "torch.testing._internal", "torch.utils.hipify", "torch.utils.benchmark.examples",
     "torch.utils.benchmark.utils.valgrind_wrapper",
 )  # fmt: skip

@@ -82,7 +82,7 @@ def signatures() -> list[str]:
 
 if __name__ == "__main__":
     text = "\n".join(signatures()) + "\n"
-    SIGNATURES.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+    SIGNATURES.write_bytes(lzma.compress(text.encode("utf-8"), preset=9 | lzma.PRESET_EXTREME))
     operators = {
         schema.name.partition("::")[2] for schema in torch._C._jit_get_all_schemas() if schema.name.startswith("aten::")
     }

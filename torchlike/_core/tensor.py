@@ -581,6 +581,10 @@ class Tensor(TensorMethods):
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    def __array_wrap__(self, array: np.ndarray, context: object = None, return_scalar: bool = False) -> Tensor:
+        """What NumPy's functions of tensors return, as a tensor: ``numpy.sqrt(x)``. Truth values become integers, as in PyTorch."""
+        return from_host(np.array(array, np.uint8 if array.dtype == np.bool_ else array.dtype, order="C"))
+
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
         """A dlpack capsule: of the memory that NumPy would share where NumPy has the dtype, else of JAX's array.
 

@@ -36,7 +36,7 @@ class Signature(NamedTuple):
 def _lines() -> dict[str, list[str]]:
     lines: dict[str, list[str]] = defaultdict(list)
     packed = Path(__file__).with_name("aten_signatures.txt.xz").read_bytes()
-    for line in lzma.decompress(packed).decode().splitlines():
+    for line in lzma.decompress(packed).decode("utf-8").splitlines():
         lines[line.lstrip("*").partition("(")[0].partition(".")[0]].append(line)
     return dict(lines)
 

@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 has_half = True
-default_generators: tuple[Any, ...] = ()
+default_generators: tuple[()] = ()
 
 
 def _ask_nvml(name: str) -> NoReturn:
@@ -77,7 +77,7 @@ def get_gencode_flags() -> str:
     return ""
 
 
-def memory_stats_as_nested_dict(device: DeviceLike | None = None) -> dict[str, Any]:
+def memory_stats_as_nested_dict(device: DeviceLike | None = None) -> dict[str, object]:
     """``memory_stats`` with a dictionary for each part of its names; empty where there is no GPU."""
     nested: dict[str, Any] = {}
     for name, value in memory_stats(device).items():
@@ -89,12 +89,12 @@ def memory_stats_as_nested_dict(device: DeviceLike | None = None) -> dict[str, A
     return nested
 
 
-def host_memory_stats() -> dict[str, Any]:
+def host_memory_stats() -> dict[str, object]:
     """Nothing: JAX keeps no pinned memory that it counts."""
     return {}
 
 
-def host_memory_stats_as_nested_dict() -> dict[str, Any]:
+def host_memory_stats_as_nested_dict() -> dict[str, object]:
     """Nothing, as ``host_memory_stats``."""
     return {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from .. import _torch_ops
@@ -32,7 +33,7 @@ def save(
     ep: ExportedProgram,
     f: Any,
     *,
-    extra_files: dict[str, Any] | None = None,
+    extra_files: dict[str, str | bytes] | None = None,
     opset_version: dict[str, int] | None = None,
     pickle_protocol: int = 2,
 ) -> None:
@@ -82,7 +83,7 @@ def save(
 
 
 def load(
-    f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: dict[str, int] | None = None
+    f: Any, *, extra_files: dict[str, str | bytes] | None = None, expected_opset_version: dict[str, int] | None = None
 ) -> ExportedProgram:
     """Reads a program that ``torch.export.save`` has written.
 
@@ -133,7 +134,7 @@ def _written_target(node: Node) -> str:
     return "getitem" if node.target is operator.getitem else str(node.target)
 
 
-def _operator(name: str) -> Any:
+def _operator(name: str) -> Callable[..., object]:
     if name == "getitem":
         return operator.getitem
     found: Any = _torch_ops
@@ -142,7 +143,7 @@ def _operator(name: str) -> Any:
     return found
 
 
-def _written(value: Any) -> Any:
+def _written(value: Any) -> tuple[str, object]:
     """What a file holds for an argument: each container is a pair of its kind and what is in it."""
     if isinstance(value, Node):
         return "node", value.name

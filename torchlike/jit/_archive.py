@@ -56,7 +56,7 @@ class ScriptFunction(metaclass=_OfFunctions):
     """The type of scripted functions. ``script`` gives back the function itself; ``isinstance`` says yes to it."""
 
 
-def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+def save(m: object, f: Any, _extra_files: dict[str, str | bytes] | None = None) -> None:
     """Writes a scripted or traced module or function to a file.
 
     The file holds the module as ``torch.save`` writes it, and its class by name. So whoever loads it needs the class; PyTorch's archives,
@@ -86,7 +86,7 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
 
 
 def load(
-    f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False
+    f: Any, map_location: Any = None, _extra_files: dict[str, str | bytes] | None = None, _restore_shapes: bool = False
 ) -> Any:
     """Reads what ``torch.jit.save`` of torchlike has written. As with any pickle, load only files that you trust.
 
@@ -116,7 +116,7 @@ def load(
     return as_script(content["script"])
 
 
-def _save_to_buffer(m: Any, _extra_files: dict[str, Any] | None = None) -> bytes:
+def _save_to_buffer(m: object, _extra_files: dict[str, str | bytes] | None = None) -> bytes:
     buffer = io.BytesIO()
     save(m, buffer, _extra_files)
     return buffer.getvalue()

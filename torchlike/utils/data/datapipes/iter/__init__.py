@@ -146,7 +146,7 @@ class FileOpener(IterDataPipe):
         return self.length
 
 
-def _columns(sample: Any, columns: Any) -> tuple[Any, ...]:
+def _columns(sample: Any, columns: object) -> tuple[object, ...]:
     """The columns of a sample that a function gets."""
     if columns is None:
         return (sample,)
@@ -175,7 +175,7 @@ class Mapper(IterDataPipe):
             output_col = output_col[0]  # pyright: ignore[reportGeneralTypeIssues]
         self.datapipe, self.fn, self.input_col, self.output_col = datapipe, fn, input_col, output_col
 
-    def _applied(self, sample: Any) -> Any:
+    def _applied(self, sample: Any) -> object:
         result = self.fn(*_columns(sample, self.input_col))
         if self.input_col is None:
             return result
@@ -192,7 +192,7 @@ class Mapper(IterDataPipe):
                     del changed[each]
         return tuple(changed) if isinstance(sample, tuple) else changed
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return map(self._applied, self.datapipe)
 
     def __len__(self) -> int:

@@ -24,7 +24,7 @@ class Shuffler(IterDataPipe):
         unbatch_level: how many levels of lists are unpacked first.
     """
 
-    def __init__(self, datapipe: Iterable[Any], *, buffer_size: int = 10000, unbatch_level: int = 0) -> None:
+    def __init__(self, datapipe: Iterable[object], *, buffer_size: int = 10000, unbatch_level: int = 0) -> None:
         if buffer_size <= 0:
             raise AssertionError("buffer_size should be larger than 0")
         self.datapipe = datapipe if unbatch_level == 0 else UnBatcher(datapipe, unbatch_level=unbatch_level)
@@ -41,7 +41,7 @@ class Shuffler(IterDataPipe):
         self._seed = seed
         return self
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         if not self._enabled:
             yield from self.datapipe
             return
@@ -67,7 +67,7 @@ class Shuffler(IterDataPipe):
 class ShardingFilter(IterDataPipe):
     """Every n-th sample, where there are n workers: ``apply_sharding`` says how many, and which this is."""
 
-    def __init__(self, source_datapipe: Iterable[Any], sharding_group_filter: object = None) -> None:
+    def __init__(self, source_datapipe: Iterable[object], sharding_group_filter: object = None) -> None:
         self.source_datapipe = source_datapipe
         self.num_of_instances, self.instance_id = 1, 0
 
@@ -77,7 +77,7 @@ class ShardingFilter(IterDataPipe):
             raise ValueError(f"instance_id({instance_id}) should be smaller than num_of_instances({num_of_instances})")
         self.num_of_instances, self.instance_id = num_of_instances, instance_id
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         for number, sample in enumerate(self.source_datapipe):
             if number % self.num_of_instances == self.instance_id:
                 yield sample
@@ -96,16 +96,16 @@ class UnBatcher(IterDataPipe):
         unbatch_level: how many levels of lists are unpacked; -1 for all.
     """
 
-    def __init__(self, datapipe: Iterable[Any], unbatch_level: int = 1) -> None:
+    def __init__(self, datapipe: Iterable[object], unbatch_level: int = 1) -> None:
         self.datapipe, self.unbatch_level = datapipe, unbatch_level
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         if self.unbatch_level < -1:
             raise ValueError("unbatch_level must be -1 or >= 0")
         for sample in self.datapipe:
             yield from self._unpacked(sample, self.unbatch_level)
 
-    def _unpacked(self, sample: Any, level: int) -> Iterator[Any]:
+    def _unpacked(self, sample: object, level: int) -> Iterator[object]:
         if level == -1:
             if not isinstance(sample, list):
                 yield sample
@@ -133,7 +133,7 @@ class Grouper(IterDataPipe):
     """
 
     def __init__(
-        self, datapipe: Iterable[Any], group_key_fn: Callable[[Any], Any], *, keep_key: bool = False,
+        self, datapipe: Iterable[object], group_key_fn: Callable[[Any], object], *, keep_key: bool = False,
         buffer_size: int = 10000, group_size: int | None = None, guaranteed_group_size: int | None = None,
         drop_remaining: bool = False,
     ) -> None:  # fmt: skip
@@ -141,10 +141,10 @@ class Grouper(IterDataPipe):
         self.buffer_size, self.group_size, self.drop_remaining = buffer_size, group_size, drop_remaining
         self.guaranteed_group_size = group_size if guaranteed_group_size is None else guaranteed_group_size
 
-    def _given(self, key: Any, group: list[Any]) -> Any:
+    def _given(self, key: object, group: list[object]) -> object:
         return (key, group) if self.keep_key else group
 
-    def _make_room(self, groups: dict[Any, list[Any]]) -> Any:
+    def _make_room(self, groups: dict[object, list[object]]) -> object:
         """The key of the longest group, which has to leave, or None where it is dropped."""
         key = max(groups, key=lambda each: len(groups[each]))
         if self.guaranteed_group_size is not None and len(groups[key]) < self.guaranteed_group_size:
@@ -154,8 +154,8 @@ class Grouper(IterDataPipe):
             return None
         return key
 
-    def __iter__(self) -> Iterator[Any]:
-        groups: dict[Any, list[Any]] = {}
+    def __iter__(self) -> Iterator[object]:
+        groups: dict[object, list[object]] = {}
         for sample in self.datapipe:
             key = self.group_key_fn(sample)
             groups.setdefault(key, []).append(sample)
@@ -176,7 +176,7 @@ class Sampler(IterDataPipe):
         self.datapipe = datapipe
         self.sampler = sampler(data_source=datapipe, *(sampler_args or ()), **(sampler_kwargs or {}))  # noqa: B026
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return iter(self.sampler)
 
     def __len__(self) -> int:

@@ -20,7 +20,7 @@ class Concater(IterDataPipe):
             raise ValueError("Expected at least one DataPipe, but got nothing")
         self.datapipes = datapipes
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         for pipe in self.datapipes:
             yield from pipe
 
@@ -35,7 +35,7 @@ class Multiplexer(IterDataPipe):
     def __init__(self, *datapipes: Any) -> None:
         self.datapipes = datapipes
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         for samples in zip(*self.datapipes, strict=False):
             yield from samples
 
@@ -49,7 +49,7 @@ class _Child(IterDataPipe):
     def __init__(self, source: _Source, number: int) -> None:
         self.source, self.number = source, number
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         self.source.begin(self.number)
         waiting = self.source.waiting[self.number]
         while waiting or self.source.read():
@@ -61,12 +61,12 @@ class _Source:
     """Reads a pipe for several children."""
 
     def __init__(
-        self, datapipe: Iterable[Any], count: int, place: Callable[[Any], Iterable[int]], buffer_size: int
+        self, datapipe: Iterable[object], count: int, place: Callable[[Any], Iterable[int]], buffer_size: int
     ) -> None:
         self.datapipe, self.place, self.buffer_size = datapipe, place, buffer_size
-        self.waiting: list[collections.deque[Any]] = [collections.deque() for _ in range(count)]
+        self.waiting: list[collections.deque[object]] = [collections.deque() for _ in range(count)]
         self.begun: set[int] = set(range(count))
-        self.samples: Iterator[Any] = iter(())
+        self.samples: Iterator[object] = iter(())
 
     def begin(self, number: int) -> None:
         """A child begins. Once it begins a second time, all begin anew."""
@@ -109,7 +109,7 @@ class Forker(IterDataPipe):
     """
 
     def __new__(
-        cls, datapipe: Iterable[Any], num_instances: int, buffer_size: int = 1000, copy: str | None = None
+        cls, datapipe: Iterable[object], num_instances: int, buffer_size: int = 1000, copy: str | None = None
     ) -> Any:
         _check(num_instances, buffer_size)
         if copy not in (None, "shallow", "deep"):
@@ -137,12 +137,12 @@ class Demultiplexer(IterDataPipe):
     """
 
     def __new__(
-        cls, datapipe: Iterable[Any], num_instances: int, classifier_fn: Callable[[Any], int | None],
+        cls, datapipe: Iterable[object], num_instances: int, classifier_fn: Callable[[Any], int | None],
         drop_none: bool = False, buffer_size: int = 1000,
     ) -> Any:  # fmt: skip
         _check(num_instances, buffer_size)
 
-        def place(sample: Any) -> tuple[int, ...]:
+        def place(sample: object) -> tuple[int, ...]:
             number = classifier_fn(sample)
             if number is None and drop_none:
                 return ()
