@@ -1,6 +1,7 @@
 """torch.compile and torch.jit: the returned functions compute the same as before, and unsupported calls raise errors."""
 
 import io
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_scripts_are_saved_and_loaded(tmp_path):
     assert torch.equal(loaded(x), model(x)) and torch.equal(loaded(-x), x) and not loaded.training
     assert isinstance(loaded, torch.jit.ScriptModule) and isinstance(model.linear, torch.jit.ScriptModule)
     assert model.original_name == "Branching" and "self.linear(x)" in model.code
-    found = {"notes": ""}
+    found: dict[str, Any] = {"notes": ""}
     buffer = torch.jit.trace(nn.ReLU(), x).save_to_buffer({"notes": "two"})
     assert torch.jit.load(io.BytesIO(buffer), _extra_files=found)(-x).tolist() == [[0, 0]] and found == {
         "notes": b"two"

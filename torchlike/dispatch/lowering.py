@@ -127,6 +127,7 @@ def lower(
         sized = Sized.of_call(traces, key, sizes, args, roles, avals, computation)
         traced, fn.kind = sized.trace()
     kernel = Lowered(op, args, fn, avals, placement, make_error, traced=traced, sized=sized)
+    kernel.checked_at_once = checks and check is not None and check.at_once and placement.platform == "cpu"
     kind = fn.kind
     # The class of the result is known only after the computation has been traced.
     if op.several or issubclass(kind, (tuple, list)):

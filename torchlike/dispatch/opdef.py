@@ -236,6 +236,8 @@ class ValueCheck:
     find: Callable[..., Any]  # (arrays...) -> (bad, value)
     make_error: Callable[..., Exception]  # (value, *args, avals) -> the exception for a failed check
     needed: Callable[..., bool] | None = None  # (dtype, *args) -> whether this call needs the check; None: always
+    # On CPUs what is recorded runs up to here, and the call raises by itself: programs catch the error to go on in another way.
+    at_once: bool = False
 
 
 class Reading(enum.Enum):

@@ -67,6 +67,7 @@ class Kernel:
     ``convolutions``: how many it contains. ``spent``: seconds that its runs by NumPy have cost, see ``tiers.py``.
     ``runs_begun``: how many runs of known ops have begun with it in a path that was new up to there, see ``Recorder._ends_before``.
     ``recorded``: what the recorder has found out of calls with it, see ``recorder.Call``.
+    ``checked_at_once``: whether what is recorded runs up to it at once, so that the call itself raises for a failed check.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
     ``on_mesh``: whether it runs on several devices of this process.
     ``group``: of a collective, the processes that run it together; ``call`` says in words what it is.
@@ -78,6 +79,7 @@ class Kernel:
         "in_avals",
         "out_avals",
         "make_error",
+        "checked_at_once",
         "replaces",
         "convolutions",
         "spent",
@@ -109,6 +111,7 @@ class Kernel:
         self.fn = fn
         self.in_avals = tuple(in_avals)
         self.make_error = make_error
+        self.checked_at_once = False
         self.replaces: tuple[int, ...] = ()
         self._executable: Any = None
         self._on_tracers: Callable[..., Sequence[Any]] | None = None

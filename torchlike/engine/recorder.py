@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import threads
+from . import checks, threads
 from .aval import META, Aval, Meshed, Placement
 from .collective import Group
 from .jax_settings import tracing
@@ -335,9 +335,12 @@ class Recorder:
             return segment.ran.depth < node.depth
 
     def _at_full_node(self, node: TraceNode, segment: Segment) -> None:
-        """Runs what is pending if there is too much of it, or if every op is to run by itself."""
+        """Runs what is pending if there is too much of it, if every op is to run by itself, or if the op's check is read at once."""
         if self.op_by_op:
             self.flush("op by op")
+        elif node.kernel is not None and node.kernel.checked_at_once:
+            self.flush("the check of an operation is read at once")
+            checks.raise_failed()
         elif node.depth >= MAX_OPS:
             self.flush(f"{MAX_OPS} ops were pending")
         elif not node.ends_step:
@@ -401,7 +404,7 @@ class Recorder:
                 # A value was read, or an op recorded, while the kernel was made: this segment was run, or left as it was.
                 return self.record(op, static, values, args)
         kernel.recorded = call
-        node = TraceNode(cursor, kernel, positions, leaves, placement, full=self.op_by_op)
+        node = TraceNode(cursor, kernel, positions, leaves, placement, full=self.op_by_op or kernel.checked_at_once)
         node.ends_step = op.ends_step
         node.in_run = cursor.in_run or (not cursor.depth and kernel.runs_begun >= DISTINCT_SIZES)
         node.dynamic = cursor.dynamic or call.dynamic

@@ -32,8 +32,41 @@ FAILURES = [
 @pytest.mark.parametrize(("call", "message"), FAILURES)
 def test_a_matrix_that_fails_is_named(call, message):
     with pytest.raises(torch.linalg.LinAlgError) as caught:
-        call().tolist()
+        call()  # at its line, before a value is read
     assert str(caught.value) == message
+
+
+def test_a_program_may_catch_the_error_and_try_another_matrix():
+    def factor(K):
+        K = K * 1.0  # computed, and not yet known, when it is factored
+        for jitter in (1e-3, 1e-1, 10.0):
+            try:
+                return torch.linalg.cholesky(K + jitter * torch.eye(3)), jitter
+            except torch.linalg.LinAlgError:
+                pass
+        raise AssertionError("no factor")
+
+    for round in range(8):  # the later rounds run what was compiled
+        bad = round % 2 == 1
+        L, jitter = factor(torch.ones(3, 3) - 5.0 * bad * torch.eye(3))
+        assert jitter == (10.0 if bad else 1e-3)
+        assert torch.allclose(L @ L.T, torch.ones(3, 3) + (jitter - 5.0 * bad) * torch.eye(3), atol=1e-5)
+
+
+def test_a_factor_in_a_training_loop_compiles_nothing_after_its_first_steps():
+    torch.manual_seed(0)
+    root = torch.randn(4, 4, requires_grad=True)
+    optimizer, losses = torch.optim.SGD([root], lr=0.01), []
+    for step in range(8):
+        loss = torch.linalg.cholesky(root @ root.T + torch.eye(4)).diagonal().log().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if step == 4:
+            compiled = torch.explain().compiles
+    assert torch.explain().compiles == compiled
+    assert losses == sorted(losses, reverse=True)
 
 
 def test_the_ex_forms_tell_instead_of_raising():

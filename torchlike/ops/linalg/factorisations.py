@@ -89,7 +89,9 @@ _NOT_POSITIVE = (
     saves=Saves.RESULT,
     backward="LinalgCholeskyExBackward0",
     check=ValueCheck(
-        lambda input, **keywords: first_bad(minor_that_fails(input, keywords["upper"])), failed(_NOT_POSITIVE, 0)
+        lambda input, **keywords: first_bad(minor_that_fails(input, keywords["upper"])),
+        failed(_NOT_POSITIVE, 0),
+        at_once=True,
     ),
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
@@ -112,6 +114,7 @@ def linalg_cholesky(input: Array, *, upper: bool = False) -> Array:
         lambda input, **keywords: first_bad(minor_that_fails(input, keywords["upper"])),
         failed(_NOT_POSITIVE, 0),
         needed=lambda dtype, input, upper, check_errors: check_errors,
+        at_once=True,
     ),
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
@@ -128,7 +131,9 @@ def linalg_cholesky_ex(input: Array, *, upper: bool = False, check_errors: bool 
     forms=Form.NONE,
     backward="CholeskyBackward0",
     check=ValueCheck(
-        lambda input, upper: first_bad(minor_that_fails(input, upper)), failed(_NOT_POSITIVE.removeprefix("linalg."), 0)
+        lambda input, upper: first_bad(minor_that_fails(input, upper)),
+        failed(_NOT_POSITIVE.removeprefix("linalg."), 0),
+        at_once=True,
     ),
     samples=[],
 )
@@ -178,7 +183,7 @@ def _singular_lu(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
     forms=Form.OUT,
     saves=Saves.RESULT,
     backward="LinalgLuFactorExBackward0",
-    check=ValueCheck(_lu_info("linalg.lu_factor"), _singular_lu),
+    check=ValueCheck(_lu_info("linalg.lu_factor"), _singular_lu, at_once=True),
     samples=[SQUARE, TALL, WIDE],
 )
 def linalg_lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, ...]:
@@ -194,7 +199,10 @@ def linalg_lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, ...]:
     forms=Form.OUT,
     saves=Saves.RESULT,
     check=ValueCheck(
-        _lu_info("linalg.lu_factor"), _singular_lu, needed=lambda dtype, A, pivot, check_errors: check_errors
+        _lu_info("linalg.lu_factor"),
+        _singular_lu,
+        needed=lambda dtype, A, pivot, check_errors: check_errors,
+        at_once=True,
     ),
     samples=[SQUARE, TALL, WIDE],
 )
@@ -441,6 +449,7 @@ _eig.defvjp(_eig_forward, _eig_backward)
     check=ValueCheck(
         lambda input: ((~jnp.isfinite(input)).any(), 0),
         lambda value, *args, avals: RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs."),
+        at_once=True,
     ),
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
@@ -459,6 +468,7 @@ def linalg_eig(input: Array) -> tuple[Array, ...]:
     check=ValueCheck(
         lambda input: ((~jnp.isfinite(input)).any(), 0),
         lambda value, *args, avals: RuntimeError("torch.linalg.eigvals: input tensor should not contain infs or NaNs."),
+        at_once=True,
     ),
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},

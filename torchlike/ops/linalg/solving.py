@@ -98,7 +98,7 @@ def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, A
     forms=Form.OUT,
     saves=Saves.RESULT,
     backward="LinalgInvExBackward0",
-    check=ValueCheck(is_singular, failed(f"linalg.inv: {_ZERO}", 0)),
+    check=ValueCheck(is_singular, failed(f"linalg.inv: {_ZERO}", 0), at_once=True),
     samples=[SQUARE],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -117,7 +117,7 @@ def linalg_inv(A: Array) -> Array:
     forms=Form.OUT,
     saves=Saves.RESULT,
     check=ValueCheck(
-        is_singular, failed(f"linalg.inv: {_ZERO}", 0), needed=lambda dtype, A, check_errors: check_errors
+        is_singular, failed(f"linalg.inv: {_ZERO}", 0), needed=lambda dtype, A, check_errors: check_errors, at_once=True
     ),
     samples=[SQUARE],
     autocast={"cpu": Autocast.FLOAT32},
@@ -318,7 +318,7 @@ def _unsolvable(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
     forms=Form.OUT,
     saves=Saves.INPUTS,
     backward="LinalgSolveExBackward0",
-    check=ValueCheck(is_singular, _unsolvable),
+    check=ValueCheck(is_singular, _unsolvable, at_once=True),
     samples=[SYSTEM],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -338,7 +338,9 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Array:
     **FIELDS,
     forms=Form.OUT,
     saves=Saves.INPUTS,
-    check=ValueCheck(is_singular, _unsolvable, needed=lambda dtype, A, B, left, check_errors: check_errors),
+    check=ValueCheck(
+        is_singular, _unsolvable, needed=lambda dtype, A, B, left, check_errors: check_errors, at_once=True
+    ),
     samples=[SYSTEM],
 )
 def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, ...]:
@@ -418,7 +420,9 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     **FIELDS,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     saves=Saves.INPUTS,
-    check=ValueCheck(lambda L, upper: first_bad(zero_on_diagonal(L)), failed(f"cholesky_inverse: {_ZERO}", 0)),
+    check=ValueCheck(
+        lambda L, upper: first_bad(zero_on_diagonal(L)), failed(f"cholesky_inverse: {_ZERO}", 0), at_once=True
+    ),
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
 )
