@@ -48,7 +48,7 @@ def plain(input: Array, dim: int = 0) -> Array:
         ({"view": "yes"}, TypeError, "op '_never': view must be bool, not 'yes'"),
         ({"several": 1}, TypeError, "op '_never': several must be bool, not 1"),
         ({"used_once": None}, TypeError, "op '_never': used_once must be bool, not None"),
-        ({"differentiable": 3}, TypeError, "op '_never': differentiable must be bool or str, not 3"),
+        ({"differentiable": 3}, TypeError, "op '_never': differentiable must be bool or str or a function, not 3"),
         ({"backward": 3}, TypeError, "op '_never': backward must be str or None or a function, not 3"),
         ({"refuse": 3}, TypeError, "op '_never': refuse must be str or None or a function, not 3"),
         ({"constant_results": 1}, TypeError, "op '_never': constant_results must be tuple, not 1"),

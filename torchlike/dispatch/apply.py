@@ -132,7 +132,7 @@ def internal_dispatcher(
     accepts: Category = Category.ALL,
     saves: Saves = Saves.NOTHING,
     several: bool = False,
-    differentiable: bool | str = True,
+    differentiable: bool | str | Callable[..., str] = True,
     backward: str | None = None,
 ) -> Dispatcher:
     """The dispatcher of an operation that no user calls by name: it has no public form, and its inputs keep their dtypes.

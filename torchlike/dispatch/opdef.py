@@ -275,8 +275,9 @@ class Op:
     # Parameters for which PyTorch has no derivative: their tensors are no inputs of its node.
     constant: tuple[str, ...] = ()
     used_once: bool = False  # a second backward through PyTorch's node fails, although nothing is saved here
-    # A string: PyTorch has no derivative under this name, and its backward pass says so ("aten::heaviside").
-    differentiable: bool | str = True
+    # A string: PyTorch has no derivative under this name, and its backward pass says so ("aten::heaviside"). A function of (*args, avals)
+    # returns what the backward pass says of such a call, which is empty where there is a derivative.
+    differentiable: bool | str | Callable[..., str] = True
     # The parameters without a derivative, where ``differentiable`` is such a string; (): all.
     missing_for: tuple[str, ...] = ()
     constant_results: tuple[int, ...] = ()  # the numbers of results that never require a gradient
@@ -323,7 +324,7 @@ class Op:
             for sample in self.samples:
                 _check_one_of("each of samples", sample, Sample)
             _check_one_of("backward", self.backward, str, type(None), function=True)
-            _check_one_of("differentiable", self.differentiable, bool, str)
+            _check_one_of("differentiable", self.differentiable, bool, str, function=True)
             for what, flag in (("used_once", self.used_once), ("view", self.view), ("several", self.several)):
                 _check_one_of(what, flag, bool)
             _check_one_of("constant_results", self.constant_results, tuple)

@@ -82,10 +82,13 @@ class Rule:
     def missing(self) -> str:
         """What PyTorch calls the derivative where it has none; empty where it has one."""
         op = self.kernel.op
-        if not isinstance(op.differentiable, str):
+        differentiable: Any = op.differentiable
+        if callable(differentiable):
+            return differentiable(*self.kernel.args, avals=self.kernel.in_avals)
+        if not isinstance(differentiable, str):
             return ""
         lacking = _named_inputs(self.kernel, op.missing_for) if op.missing_for else self.grad_inputs
-        return op.differentiable if set(lacking).intersection(self.grad_inputs) else ""
+        return differentiable if set(lacking).intersection(self.grad_inputs) else ""
 
     def spread(self, entries: Iterable[object], nothing: object) -> tuple[Any, ...]:
         """Entries for the inputs to differentiate, spread over all inputs of PyTorch's node, with ``nothing`` for the others."""
@@ -161,7 +164,7 @@ class MissingRule:
     """Stands where PyTorch has no derivative: the result requires a gradient, and the backward pass raises.
 
     Args:
-        missing: what PyTorch calls the derivative.
+        missing: what PyTorch calls the derivative, or a whole sentence that it says instead.
         name: of the node; empty where ``missing`` is an operator, whose node has no name of its own ("aten::heaviside").
     """
 
@@ -187,6 +190,8 @@ class MissingRule:
         Raises:
             RuntimeError: always; NotImplementedError where PyTorch knows the node and lacks the formula.
         """
+        if " " in self.missing:
+            raise RuntimeError(self.missing)
         if self.is_operator:
             raise RuntimeError(f"derivative for {self.missing} is not implemented")
         raise NotImplementedError(f"the derivative for '{self.missing}' is not implemented.")

@@ -86,6 +86,38 @@ def test_factors_multiply_to_the_matrix(shape):
         assert torch.allclose(product, A)
 
 
+@pytest.mark.parametrize(
+    ("mode", "shape", "message"),
+    [
+        (
+            "r",
+            (3, 3),
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you "
+            "are going to differentiate through linalg.qr.",
+        ),
+        ("complete", (4, 3), "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."),
+    ],
+)
+def test_qr_without_a_derivative_says_so_in_the_backward_pass(mode, shape, message):
+    R = torch.linalg.qr(torch.randn(shape, requires_grad=True), mode=mode).R
+    assert R.requires_grad and type(R.grad_fn).__name__ == "LinalgQrBackward0"
+    with pytest.raises(RuntimeError) as caught:
+        R.sum().backward()
+    assert str(caught.value) == message
+
+
+def test_a_complete_qr_of_a_wide_matrix_has_the_derivative_of_the_reduced_one():
+    torch.manual_seed(0)
+    A = torch.randn(3, 4, dtype=torch.float64)
+
+    def gradient(mode):
+        leaf = A.clone().requires_grad_()
+        torch.linalg.qr(leaf, mode).R.sum().backward()
+        return leaf.grad
+
+    assert torch.allclose(gradient("complete"), gradient("reduced"))
+
+
 def test_the_gradient_of_a_cholesky_factor_is_symmetric():
     A = torch.tensor([[4.0, 2.0], [2.0, 5.0]], requires_grad=True)
     torch.linalg.cholesky(A).sum().backward()

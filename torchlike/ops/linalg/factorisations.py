@@ -286,10 +286,23 @@ def qr_of(x: Array, mode: str) -> tuple[Array, Array]:
     return tuple(lax.linalg.qr(x, full_matrices=mode == "complete"))  # pyright: ignore[reportReturnType]
 
 
+def _no_derivative(A: object, mode: str, *, avals: Sequence[Aval]) -> str:
+    rows, columns = avals[0].shape[-2:]
+    if mode == "r":
+        return (
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if "
+            "you are going to differentiate through linalg.qr."
+        )
+    if mode == "complete" and rows > columns:
+        return "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
+    return ""
+
+
 @op(
     **FIELDS,
     forms=Form.OUT,
     saves=Saves.RESULT,
+    differentiable=_no_derivative,
     samples=[TALL, WIDE],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -303,7 +316,6 @@ def linalg_qr(A: Array, mode: str = "reduced") -> tuple[Array, ...]:
     q, r = qr_of(A, mode)
     if mode == "r":
         q = jnp.zeros((0,), A.dtype)
-        r = lax.stop_gradient(r)
     return return_types.linalg_qr(q, r)
 
 
