@@ -82,9 +82,10 @@ class Rule:
     def missing(self) -> str:
         """What PyTorch calls the derivative where it has none; empty where it has one."""
         op = self.kernel.op
-        differentiable: Any = op.differentiable
+        differentiable = op.differentiable
         if callable(differentiable):
-            return differentiable(*self.kernel.args, avals=self.kernel.in_avals)
+            describe: Callable[..., str] = differentiable  # pyright: ignore[reportAssignmentType]
+            return describe(*self.kernel.args, avals=self.kernel.in_avals)
         if not isinstance(differentiable, str):
             return ""
         lacking = _named_inputs(self.kernel, op.missing_for) if op.missing_for else self.grad_inputs

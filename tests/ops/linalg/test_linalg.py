@@ -113,6 +113,7 @@ def test_a_complete_qr_of_a_wide_matrix_has_the_derivative_of_the_reduced_one():
     def gradient(mode):
         leaf = A.clone().requires_grad_()
         torch.linalg.qr(leaf, mode).R.sum().backward()
+        assert leaf.grad is not None
         return leaf.grad
 
     assert torch.allclose(gradient("complete"), gradient("reduced"))
