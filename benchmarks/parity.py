@@ -9,7 +9,6 @@ epoch agree to 4 significant digits and the accuracies to 0.1 points.
 from __future__ import annotations
 
 import argparse
-import gzip
 import importlib
 import sys
 import time
@@ -18,18 +17,13 @@ from typing import Any
 
 import numpy as np
 
-
-def read_idx(path: Path) -> np.ndarray:
-    with gzip.open(path, "rb") as file:
-        raw = file.read()
-    shape = np.frombuffer(raw, ">i4", raw[3], 4)
-    return np.frombuffer(raw, np.uint8, offset=4 + 4 * raw[3]).reshape(shape)
+from torchlike.vision.datasets.idx import find_idx, read_idx
 
 
 def arrays(root: Path, part: str, limit: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Pictures as float32 in [0, 1], (N, 1, 28, 28), and labels as int64, (N,)."""
-    images = read_idx(root / f"FashionMNIST/raw/{part}-images-idx3-ubyte.gz")[:limit]
-    labels = read_idx(root / f"FashionMNIST/raw/{part}-labels-idx1-ubyte.gz")[:limit]
+    paths = (find_idx(root / "FashionMNIST/raw", f"{part}-{kind}-ubyte") for kind in ("images-idx3", "labels-idx1"))
+    images, labels = (read_idx(path)[:limit] for path in paths if path is not None)
     return images[:, None].astype(np.float32) / np.float32(255), labels.astype(np.int64)
 
 

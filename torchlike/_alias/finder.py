@@ -15,6 +15,8 @@ from .stand_ins import spec_of_stand_in
 
 __all__ = ["Finder", "Itself"]
 
+FUNCTORCH = f"{__name__.partition('.')[0]}.func._functorch"
+
 
 class Counterpart:
     """Loads ``torch.utils.tensorboard`` as the module of torchlike's that it is: the same object."""
@@ -46,7 +48,7 @@ class Itself:
 
 
 class Finder:
-    """Finds ``torch``, ``torchvision`` where it is not installed, and the distribution ``torch``."""
+    """Finds ``torch``, ``functorch``, ``torchvision`` where it is not installed, and the distribution ``torch``."""
 
     def __init__(self, torch: Torch) -> None:
         self._torch = torch
@@ -55,6 +57,8 @@ class Finder:
         package = name.partition(".")[0]
         if package == "torchvision":
             return None if self._is_installed(package) else _spec_below(name, counterpart(name))
+        if name == "functorch":
+            return ModuleSpec(name, Counterpart(FUNCTORCH))  # pyright: ignore[reportArgumentType]
         if package != "torch":
             return None
         if name == package:

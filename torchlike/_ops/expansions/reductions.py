@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..._core import dtypes
 from ..._core.modes import undispatched
 from ..._core.tensor import Tensor
 from ...dispatch.bindings import FUNCTIONS
+from ...ops.shape.inspecting import result_type
 from .table import expands, op
 
 __all__ = ["full_tensor"]
@@ -75,8 +78,15 @@ def bitwise_not(input: Tensor) -> Tensor:
 
 
 def full_tensor(value: Any, dtype: dtypes.dtype) -> Tensor:
-    """A number as ``scalar_tensor``; a tensor as it is."""
-    return value if isinstance(value, Tensor) else op("scalar_tensor")(value, dtype=dtype)
+    """A number as ``scalar_tensor``; a tensor in this dtype."""
+    if not isinstance(value, Tensor):
+        return op("scalar_tensor")(value, dtype=dtype)
+    return value if value.dtype is dtype else op("_to_copy")(value, dtype=dtype)
+
+
+def _pythons(value: Any) -> Any:
+    """A number of NumPy's as Python's. As an operand NumPy's True is 1.0, and not Python's True."""
+    return (float(value) if isinstance(value, np.bool_) else value.item()) if isinstance(value, np.generic) else value
 
 
 @expands("torch.where")
@@ -84,9 +94,11 @@ def where(condition: Tensor, input: Any, other: Any) -> Any:
     """``where`` of two tensors, or ``nonzero`` and ``unbind`` for a condition alone."""
     if input is None and other is None:
         return op("unbind", "int")(op("nonzero")(condition), 1)
-    tensors = [value for value in (input, other) if isinstance(value, Tensor)]
-    dtype = tensors[0].dtype if tensors else dtypes.get_default_dtype()
-    return op("where", "self")(condition, full_tensor(input, dtype), full_tensor(other, dtype))
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+        input, other = _pythons(input), _pythons(other)
+        dtype = result_type(input, other)
+        other, input = full_tensor(other, dtype), full_tensor(input, dtype)  # in this order, as in PyTorch
+    return op("where", "self")(condition, input, other)
 
 
 @expands("Tensor.where")

@@ -305,6 +305,7 @@ def setitem(self: Tensor, index: object, value: object) -> None:
     if index is False or write_on_host(self, index, value):
         return
     if on_meta(self) and isinstance(index, Tensor) and index.dtype is dtypes.bool_:
+        _check_unpacks(value)
         check_mask(tuple(index.shape), tuple(self.shape), 0)
         write(self, self.clone())  # pyright: ignore[reportAttributeAccessIssue]  # where the mask is true need not be known
         return
