@@ -186,6 +186,8 @@ def layer(torch: ModuleType, line: str) -> list[str]:
         warnings.simplefilter("ignore")
         ao = import_module(f"{torch.__name__}.ao.quantization")
         names = space(torch)
+        # PyTorch's default engine hands transposed convolutions to oneDNN, which gives something else on processors with AVX-512 VNNI.
+        vars(import_module(f"{torch.__name__}.backends"))["quantized"].engine = "fbgemm"
         torch.manual_seed(1)
         model = ao.QuantWrapper(torch.nn.Sequential(eval(words, names))).eval()
         config = ao.default_qconfig if "Transpose" in words else ao.get_default_qconfig("fbgemm")

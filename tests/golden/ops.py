@@ -51,7 +51,7 @@ def record(call: Call, arrays: dict[str, np.ndarray], words: dict[str, Any], dif
     given, kwargs, roles = arguments(call)
     made: list[Any] = []
     inputs: list[torch.Tensor] = []
-    wants = differentiate and CATEGORY_OF[call.dtype] in ("float", "complex") and call.op.differentiable is True
+    wants = differentiate and CATEGORY_OF[call.dtype] in ("float", "complex") and call.op.has_derivative
     for value, role in zip(given, roles, strict=True):
         if role == "l":
             made.append([tensor(v, call.dtype).requires_grad_(wants) for v in value])

@@ -218,7 +218,7 @@ def test_dtypes_that_pytorch_takes_are_declared(call):
 
 SMOOTH = [
     c for c in CALLS
-    if (c.number == 0 or c.key not in WORDS) and c.op.differentiable is True and c.sample.gradient and not is_random(c)
+    if (c.number == 0 or c.key not in WORDS) and c.op.has_derivative and c.sample.gradient and not is_random(c)
     and Category.FLOAT in c.op.dtype_rule.accepts
     and c.dtype == ("float32" if c.sample.dtypes is None or "float32" in c.sample.dtypes else c.dtype)
     and CATEGORY_OF[c.dtype] == "float" and (c.sample.shapes or c.sample.values)

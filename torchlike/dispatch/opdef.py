@@ -293,6 +293,11 @@ class Op:
     parameters: Parameters = field(init=False)  # of ``compute``
     roles: tuple[int, ...] = field(init=False)  # of the parameters
 
+    @property
+    def has_derivative(self) -> bool:
+        """Whether PyTorch has a derivative, of some calls at least."""
+        return self.differentiable is True or callable(self.differentiable)
+
     def __post_init__(self) -> None:
         """Raises for unknown words and annotations, which would otherwise be ignored, or mistaken for others, without an error."""
         parameters, rule = Parameters(self.compute), self.dtype_rule

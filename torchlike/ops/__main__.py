@@ -55,7 +55,7 @@ def _fields(op: Op) -> list[tuple[str, str]]:
     promote = op.dtype_rule.promote
     dtypes = f"{promote.name}: {promote.value}" if isinstance(promote, Promote) else "depends on the arguments"
     name = op.backward_name
-    if op.differentiable is not True:
+    if not op.has_derivative:
         gradient = "none"
     elif callable(name):
         gradient = "depends on the arguments"
