@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +13,7 @@ from jax import Array
 
 from .._core import dtypes
 from ..engine.aval import META, Aval, Placement
-from ..engine.interpreter import Make, Shaped, ShapedDtype, Traced, Traces
+from ..engine.interpreter import Shaped, ShapedDtype, Traced, Traces
 from ..engine.recorder import DynamicNumber
 from ..numerics.exact_math import computed_on
 from ..numerics.half_precision import HALF
@@ -187,31 +186,16 @@ def with_every_size(
 Function = Callable[..., Sequence[Any]]
 
 
-def _call_with_sizes(
-    args: Sequence[object],
-    roles: Sequence[int],
-    avals: Sequence[Aval],
-    build: Callable[[list[Any]], Function],
-    sizes: Sequence[Any],
-) -> tuple[Function, Sequence[ShapedDtype]]:
-    own_args, inputs = with_sizes(args, roles, avals, sizes)
-    return build(own_args), inputs
+class Sized:
+    """A function among those that differ from it in sizes alone: ``build(args)``.
 
-
-class Sized(NamedTuple):
-    """A function among those that differ from it in sizes alone.
-
-    ``traces``: of all of them; ``key``: everything on which it depends besides its sizes; ``make``: makes the function for other sizes.
+    ``traces``: of all of them; ``key``, ``sizes``: everything on which it depends, as ``without_sizes`` divides it.
     """
 
-    traces: Traces
-    key: tuple[object, ...]
-    sizes: tuple[int, ...]
-    make: Make
+    __slots__ = ("traces", "key", "sizes", "_args", "_roles", "_avals", "_build")
 
-    @classmethod
-    def of_call(
-        cls,
+    def __init__(
+        self,
         traces: Traces,
         key: tuple[object, ...],
         sizes: tuple[int, ...],
@@ -219,17 +203,26 @@ class Sized(NamedTuple):
         roles: Sequence[int],
         avals: Sequence[Aval],
         build: Callable[[list[Any]], Function],
-    ) -> Sized:
-        """The function ``build(args)``. ``key``, ``sizes``: everything on which it depends, as ``without_sizes`` divides it."""
-        return cls(traces, traces.same(key), sizes, partial(_call_with_sizes, args, roles, avals, build))
+    ) -> None:
+        self.traces, self.key, self.sizes = traces, traces.same(key), sizes
+        self._args, self._roles, self._avals, self._build = args, roles, avals, build
 
-    def derived(
+    def make(self, sizes: Sequence[Any]) -> tuple[Function, Sequence[ShapedDtype]]:
+        """The function for other sizes, and its inputs."""
+        own_args, inputs = with_sizes(self._args, self._roles, self._avals, sizes)
+        return self._build(own_args), inputs
+
+    def trace(self) -> tuple[Traced, type]:
+        """The function's trace, and the type of its result."""
+        return self.traces.trace(self.key, self.sizes, self.make)
+
+    def trace_derived(
         self,
         key: tuple[object, ...],
         avals: Sequence[Aval],
         build: Callable[[Function, Sequence[ShapedDtype], Sequence[ShapedDtype]], Function],
-    ) -> Sized:
-        """The function ``build(this function, its inputs, further inputs)`` of its inputs and the further inputs."""
+    ) -> Traced:
+        """The trace of ``build(this function, its inputs, further inputs)``, of its inputs and the further inputs."""
         count = len(self.sizes)
 
         def make(values: Sequence[Any]) -> tuple[Function, Sequence[ShapedDtype]]:
@@ -240,8 +233,4 @@ class Sized(NamedTuple):
 
         shapes = tuple([(len(aval.shape), aval.dtype) for aval in avals])
         sizes = (*self.sizes, *[n for aval in avals for n in aval.shape])
-        return Sized(self.traces, (self.key, key, shapes), sizes, make)
-
-    def trace(self) -> tuple[Traced, type]:
-        """The function's trace, and the type of its result."""
-        return self.traces.trace(self.key, self.sizes, self.make)
+        return self.traces.trace((self.key, key, shapes), sizes, make)[0]

@@ -57,12 +57,16 @@ class Lowered(Kernel):
 
 
 class Typing(NamedTuple):
-    """The dtypes and the placement of a call: see ``Computation``. ``promote`` is the rule by which the dtypes were found."""
+    """The dtypes and the placement of a call: see ``Computation``. ``promote`` is the rule by which the dtypes were found.
+
+    ``computations``: what makes the function of a call from its arguments, without and with the op's check.
+    """
 
     promote: Promote
     compute_dtype: np.dtype | None
     result_dtype: np.dtype | None
     placement: Placement
+    computations: tuple[Callable[[Sequence[object]], Computation], ...]
 
 
 # How many of them are kept for one operation. Calls with ever new numbers among their arguments each have one.
@@ -96,7 +100,7 @@ def lower(
     if op.validation.shapes is not None:
         op.validation.shapes(*_described(args, avals, lambda aval: aval))
     if typing is not None:
-        promote, compute_dtype, result_dtype, placement = typing
+        promote, compute_dtype, result_dtype, placement, computations = typing
     else:
         promote = rule.promote(*sizeless[0]) if callable(rule.promote) else rule.promote
         compute_dtype, result_dtype = _promoted(op, promote, *sizeless)
@@ -111,7 +115,12 @@ def lower(
         placement = _placement(sizeless[0], roles, sizeless[1])
         if len(typings) >= MAX_TYPINGS:
             typings.clear()
-        typings[others] = Typing(promote, compute_dtype, result_dtype, placement)
+        # Partial functions, which are smaller than closures.
+        make_plain, make_checked = [
+            partial(Computation, op, compute_dtype, result_dtype, placement, checks) for checks in (False, True)
+        ]
+        computations = make_plain, make_checked
+        typings[others] = Typing(promote, compute_dtype, result_dtype, placement, computations)
     make_error: Callable[[int], Exception] | None = None
     if check is not None and (check.needed is None or check.needed(compute_dtype, *args)):
         build = check.make_error
@@ -119,12 +128,11 @@ def lower(
 
     checks = make_error is not None
 
-    # What follows is kept for each combination of sizes, so it holds partial functions, which are smaller than closures.
-    computation = partial(Computation, op, compute_dtype, result_dtype, placement, checks)
+    computation = computations[checks]
     fn, sized, traced = computation(args), None, None
     if placement is CPU:
         key = compute_dtype, result_dtype, checks, others
-        sized = Sized.of_call(traces, key, sizes, args, roles, avals, computation)
+        sized = Sized(traces, key, sizes, args, roles, avals, computation)
         traced, fn.kind = sized.trace()
     kernel = Lowered(op, args, fn, avals, placement, make_error, traced=traced, sized=sized)
     kernel.checked_at_once = checks and check is not None and check.at_once and placement.platform == "cpu"

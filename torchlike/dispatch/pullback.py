@@ -158,7 +158,7 @@ class Rule:
 
         if kernel.sized is None:
             return trace(whole(kernel.fn, kernel.in_avals, arriving), [*kernel.in_avals, *arriving])
-        return kernel.sized.derived((self.grad_inputs, self.outputs), arriving, whole).trace()[0]
+        return kernel.sized.trace_derived((self.grad_inputs, self.outputs), arriving, whole)
 
 
 class MissingRule:

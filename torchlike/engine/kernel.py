@@ -66,7 +66,7 @@ class Kernel:
     ``(bad, value)`` of an index check, and ``make_error(value)`` builds the exception to raise if ``bad`` is not 0.
     ``convolutions``: how many it contains. ``spent``: seconds that its runs by NumPy have cost, see ``tiers.py``.
     ``runs_begun``: how many runs of known ops have begun with it in a path that was new up to there, see ``Recorder._ends_before``.
-    ``recorded``: what the recorder has found out of calls with it, see ``recorder.Call``.
+    ``recorded``: what the recorder has found out of calls with it, see ``recorder.Call``. ``static``: the static arguments of these.
     ``checked_at_once``: whether what is recorded runs up to it at once, so that the call itself raises for a failed check.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
     ``on_mesh``: whether it runs on several devices of this process.
@@ -85,6 +85,7 @@ class Kernel:
         "spent",
         "runs_begun",
         "recorded",
+        "static",
         "group",
         "call",
         "on_mesh",
@@ -145,6 +146,7 @@ class Kernel:
         self.spent = 0.0
         self.runs_begun = 0
         self.recorded: Any = None
+        self.static: tuple[Any, ...] | None = None
         if self.make_error is not None:
             outs = outs[:-1]
         placements = [placement] * len(outs) if isinstance(placement, Placement) else placement

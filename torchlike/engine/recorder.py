@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 import weakref
@@ -85,10 +86,15 @@ class Call(NamedTuple):
         where = op.numbers(args)
         dynamic = any(arg.__class__ is DynamicNumber for arg in args)
         if not where:
-            return cls(placement, (), "", dynamic)
+            return _call_without_numbers(placement, dynamic)
         return cls(
             placement, (op, op.static(_without_numbers(args, where)), avals), repr([args[i] for i in where]), dynamic
         )
+
+
+@functools.lru_cache(64)
+def _call_without_numbers(placement: Placement, dynamic: bool) -> Call:
+    return Call(placement, (), "", dynamic)
 
 
 def _with(value: object, values: tuple[object, ...], enough: int) -> tuple[object, ...]:
@@ -404,6 +410,10 @@ class Recorder:
                 # A value was read, or an op recorded, while the kernel was made: this segment was run, or left as it was.
                 return self.record(op, static, values, args)
         kernel.recorded = call
+        if kernel.static is None:
+            kernel.static = static
+        elif kernel.static is not static and kernel.static == static:
+            key = (op, kernel.static, *key[2:])  # one tuple for all places where the kernel is called
         node = TraceNode(cursor, kernel, positions, leaves, placement, full=self.op_by_op or kernel.checked_at_once)
         node.ends_step = op.ends_step
         node.in_run = cursor.in_run or (not cursor.depth and kernel.runs_begun >= DISTINCT_SIZES)
@@ -436,7 +446,7 @@ class Recorder:
                 return True
         elif segment.unseen and segment.known_run is None:
             segment.known_run = kernel, cursor.depth
-        if cursor.depth >= MIN_KNOWN_OPS:
+        if cursor.depth >= MIN_KNOWN_OPS and len(cursor.children) >= DISTINCT_SIZES:
             others = sum(1 for child in list(cursor.children) if child[0] is key[0] and child[1] == key[1])
             if others >= DISTINCT_SIZES:
                 return True

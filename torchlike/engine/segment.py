@@ -304,6 +304,8 @@ class Segment:
                 report.spend(OP_BY_OP, time.perf_counter() - start)
                 if node.depth == 1 and first_time and runs_by_itself(node):
                     history.remember(state, OneOp(path, live))
+                if history.runs == 1:
+                    node.forget_path()
                 return
             targets = values
             if program.live != live:  # it has more outputs than somebody holds now

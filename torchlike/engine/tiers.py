@@ -123,10 +123,13 @@ def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool)
     if choice.mode == NOW or node.group is not None or isinstance(node.placement, Meshed):
         return Due.SWITCH if history.programs or history.runs >= 2 or ends_step else Due.NOTHING
     if history.run_seconds == 0.0:
-        path = node.path()
-        history.run_seconds, history.compile_seconds = run_seconds(path), compile_seconds(path)
+        history.run_seconds = run_seconds(node.path())
     if len(history.spent) > MAX_STATES:
         history.spent.clear()
     spent = history.spent[state] = history.spent.get(state, 0.0) + history.run_seconds
+    if spent <= BEGIN_AT * COMPILE_SECONDS:
+        return Due.NOTHING  # it would not pay for any path
+    if history.compile_seconds == 0.0:
+        history.compile_seconds = compile_seconds(node.path())
     price = history.compile_seconds
     return Due.SWITCH if spent > SWITCH_AT * price else Due.BEGIN if spent > BEGIN_AT * price else Due.NOTHING

@@ -76,7 +76,7 @@ ScheduledStep: TypeAlias = tuple[int, Step, tuple[int, ...]]
 class Path:
     """All steps from the root of the trace tree to a node, and the table of values they refer to."""
 
-    __slots__ = ("steps", "leaves", "outputs", "avals", "replaced", "step_of", "_live", "_schedule")
+    __slots__ = ("steps", "leaves", "outputs", "avals", "_replaced", "_step_of", "_live", "_schedule")
 
     def __init__(self, steps: tuple[Step, ...], leaves: tuple[int, ...], avals: tuple[Aval, ...]) -> None:
         self._live: tuple[int, ...] | None = None  # what ``schedule`` was asked for last
@@ -85,14 +85,26 @@ class Path:
         self.leaves = leaves  # positions of the inputs, in order of first use
         self.avals = avals  # by position
         self.outputs = tuple([i for step in steps for i in step.outputs])  # positions of what the steps compute
-        # By the position of an output: the position of the input that it replaces, in the tensor that held this.
-        self.replaced: dict[int, int] = {}
-        self.step_of: dict[int, int] = {}  # the number of the step that computes a position
-        for number, step in enumerate(steps):
-            for position, old in zip(step.outputs, step.kernel.replaces, strict=False):
-                self.replaced[position] = step.inputs[old]
-            for position in step.outputs:
-                self.step_of[position] = number
+        self._replaced: dict[int, int] | None = None
+        self._step_of: dict[int, int] | None = None
+
+    @property
+    def replaced(self) -> dict[int, int]:
+        """By the position of an output: the position of the input that it replaces, in the tensor that held this."""
+        if self._replaced is None:
+            self._replaced = {
+                position: step.inputs[old]
+                for step in self.steps
+                for position, old in zip(step.outputs, step.kernel.replaces, strict=False)
+            }
+        return self._replaced
+
+    @property
+    def step_of(self) -> dict[int, int]:
+        """The number of the step that computes a position."""
+        if self._step_of is None:
+            self._step_of = {position: n for n, step in enumerate(self.steps) for position in step.outputs}
+        return self._step_of
 
     def schedule(self, live: tuple[int, ...]) -> list[ScheduledStep]:
         """The steps to run one by one for the live outputs: each with its number, and the positions that no later step reads.
@@ -256,6 +268,7 @@ class TraceNode:
         return self.history
 
     def path(self) -> Path:
+        """The path from the root to here, which is kept: see ``forget_path``."""
         if self.path_ is None:
             nodes: list[TraceNode] = []
             node: TraceNode | None = self
@@ -274,6 +287,10 @@ class TraceNode:
                 steps.append(Step(node.kernel, node.inputs, outputs))
             self.path_ = Path(tuple(steps), tuple(leaves), tuple(avals))
         return self.path_
+
+    def forget_path(self) -> None:
+        """Drops what ``path`` has made. A program whose sizes vary has thousands of paths that run once."""
+        self.path_ = None
 
 
 def what_is_new(node: TraceNode) -> str:

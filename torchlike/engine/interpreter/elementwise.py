@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from operator import methodcaller
 from typing import Any
 
 import ml_dtypes
@@ -226,6 +227,14 @@ def _blend(which: np.ndarray, no: np.ndarray, yes: np.ndarray) -> np.ndarray:
     return bits.view(no.dtype)
 
 
+def _where(which: np.ndarray, no: np.ndarray, yes: np.ndarray) -> np.ndarray:
+    return np.where(which, yes, no)
+
+
+def _itself(x: np.ndarray) -> np.ndarray:
+    return x
+
+
 @rule("select_n")
 def _select(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if len(ins) == 2:
@@ -233,7 +242,7 @@ def _select(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shape
     if len(ins) == 3 and ins[0].dtype == bool:
         if ins[0].shape and prod(ins[0].shape) >= MIN_BLENDED and outs[0].dtype.itemsize in _BITS:
             return _blend
-        return lambda which, no, yes: np.where(which, yes, no)
+        return _where
     return lambda which, *cases: np.choose(np.broadcast_to(which, cases[0].shape), cases)
 
 
@@ -243,7 +252,7 @@ def _convert(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
     if not isinstance(source, np.dtype) or not isinstance(target, np.dtype):
         raise Unsupported("conversions of keys")
     if source == target:
-        return lambda x: x
+        return _itself
     if source.kind == "c" and target.kind != "c":
         if target.kind != "f":
             raise Unsupported("complex numbers to integers")
@@ -264,7 +273,7 @@ def _convert(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
             return np.where(x <= low, target.type(limits.min), clipped)
 
         return to_integer
-    return lambda x: x.astype(target)
+    return methodcaller("astype", target)
 
 
 @rule("bitcast_convert_type")
@@ -305,7 +314,7 @@ def _population_count(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequ
 
 @rule("copy", "copy_p", "stop_gradient", "name", "pvary", "reshard")
 def _identity(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
-    return lambda x: x
+    return _itself
 
 
 @rule("optimization_barrier")

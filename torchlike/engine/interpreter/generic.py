@@ -14,6 +14,7 @@ from jax.extend.core import Primitive
 
 from ..jax_settings import tracing as in_jax
 from . import tracing
+from .plan import CALLS
 from .rules import Parameters, Reference, ShapedDtype
 from .sizes import Size, Sizes
 
@@ -139,8 +140,40 @@ class _Filled(NamedTuple):
         ])  # fmt: skip
 
 
+class FromSize(NamedTuple):
+    """A constant of the function that is computed from sizes: the number of its expression."""
+
+    number: int
+    dtype: np.dtype
+
+
+def filled(template: Any, numbers: Sequence[int]) -> Any:
+    """What a template stands for, for these values of the expressions."""
+    return numbers[template.number] if template.__class__ is _Place else template.fill(numbers)
+
+
+class _GenericAval(NamedTuple):
+    """Shape and dtype of an array, some of whose sizes are filled in."""
+
+    shape: Any
+    dtype: np.dtype
+
+
 class Generic:
-    """What a function computes, for all sizes for which ``holds`` is true."""
+    """What a function computes, for all sizes for which ``holds`` is true.
+
+    Attributes:
+        kind: the type of the function's result.
+        inputs, temporaries: how many there are, as in ``Recorded``.
+        equations: each with its parameters that depend on sizes, as templates, and the numbers of its avals.
+        avals: each kind of array that occurs once, since most occur in several equations.
+        constants: arrays, or what is computed from sizes.
+        outputs, outs: references to the results, and the numbers of their avals.
+        numbers: computes all expressions of sizes that occur.
+        flat: whether no equation contains a function of its own.
+        needed: the numbers of the equations that the results depend on.
+        constant_equations: the numbers of those among them that depend on nothing but constants.
+    """
 
     def __init__(self, make: Make, values: Sequence[int], variable: Sequence[int]) -> None:
         """``values``: sizes for which the function was called; ``variable``: which of them stand for any number."""
@@ -153,11 +186,11 @@ class Generic:
         finally:
             sizes.traced = True  # tables of JAX's may keep them
         self.holds = sizes.same_answers()
-        self.inputs = recorded.inputs
+        self.inputs, self.temporaries = recorded.inputs, recorded.temporaries
         self._expressions: dict[str, int] = {}
-        self._avals: list[Any] = []  # each kind of array that occurs once, since most occur in several equations
+        self.avals: list[Shaped | _GenericAval] = []
         self._numbers_of_avals: dict[object, int] = {}
-        self._equations = [
+        self.equations = [
             (
                 equation,
                 [(name, t) for name, value in equation.params.items() if (t := self._template(value)) is not value],
@@ -166,14 +199,18 @@ class Generic:
             )
             for equation in recorded.equations
         ]
-        self._outputs, self._outs = recorded.outputs, [*map(self._number, recorded.outs)]
-        self._constants = [
-            (self._template(constant.size), constant.dtype) if isinstance(constant, _SizeConstant) else constant
+        self.outputs, self.outs = recorded.outputs, [*map(self._number, recorded.outs)]
+        self.constants: list[Any] = [
+            FromSize(self._template(constant.size).number, constant.dtype)
+            if isinstance(constant, _SizeConstant)
+            else constant
             for constant in recorded.constants
         ]
-        self._numbers: Callable[[Sequence[int]], tuple[int, ...]] = eval(
+        self.numbers: Callable[[Sequence[int]], tuple[int, ...]] = eval(
             f"lambda s: ({''.join(f'{expression},' for expression in self._expressions)})"
         )
+        self.flat = all(e.primitive is None or e.primitive.name not in CALLS for e in recorded.equations)
+        self.needed, self.constant_equations = _dependences(recorded)
 
     def _template(self, entry: Any) -> Any:
         """The entry itself, or where sizes are in it, something that is filled in with them."""
@@ -190,33 +227,52 @@ class Generic:
     def _number(self, aval: Shaped) -> int:
         """The number of this shape and dtype among those that occur."""
         key = (aval.dtype, *[n.expression if isinstance(n, Size) else n for n in aval.shape])
-        number = self._numbers_of_avals.setdefault(key, len(self._avals))
-        if number == len(self._avals):
+        number = self._numbers_of_avals.setdefault(key, len(self.avals))
+        if number == len(self.avals):
             shape = self._template(aval.shape)
-            self._avals.append(aval if shape is aval.shape else (shape, aval.dtype))
+            self.avals.append(aval if shape is aval.shape else _GenericAval(shape, aval.dtype))
         return number
+
+    def aval(self, number: int, numbers: Sequence[int]) -> Shaped:
+        """The aval with this number, for these values of the expressions."""
+        aval: Any = self.avals[number]
+        return aval if aval.__class__ is Shaped else Shaped(aval.shape.fill(numbers), aval.dtype)
 
     def append(self, values: Sequence[int], builder: Any) -> tuple[list[Reference], list[Shaped]]:
         """Appends what the function applies for these sizes (of those that are variable); returns references to its results."""
-        numbers = self._numbers(values)
-        avals = [a if a.__class__ is Shaped else Shaped(a[0].fill(numbers), a[1]) for a in self._avals]
+        numbers = self.numbers(values)
+        avals = [self.aval(n, numbers) for n in range(len(self.avals))]
         builder.constants = [
-            np.asarray(numbers[constant[0].number], constant[1]) if constant.__class__ is tuple else constant
-            for constant in self._constants
+            np.asarray(numbers[constant.number], constant.dtype) if constant.__class__ is FromSize else constant
+            for constant in self.constants
         ]
         references: dict[Reference, Reference] = {}  # of those that the builder has given another number
-        for (primitive, params, inputs, _, outputs, _), templates, ins, outs in self._equations:
+        for (primitive, params, inputs, _, outputs, _), templates, ins, outs in self.equations:
             if references:
                 inputs = [references.get(reference, reference) for reference in inputs]
             if primitive is None:
                 builder.tie([references.get(reference, reference) for reference in outputs], inputs)
                 continue
             if templates:
-                filled = {
-                    name: numbers[t.number] if t.__class__ is _Place else t.fill(numbers) for name, t in templates
-                }
-                params = {**params, **filled}
+                params = {**params, **{name: filled(template, numbers) for name, template in templates}}
             results = builder.equation(primitive, params, inputs, [avals[n] for n in ins], [avals[n] for n in outs])
             if results != outputs:
                 references.update(zip(outputs, results, strict=True))
-        return [references.get(reference, reference) for reference in self._outputs], [avals[n] for n in self._outs]
+        return [references.get(reference, reference) for reference in self.outputs], [avals[n] for n in self.outs]
+
+
+def _dependences(recorded: Recorded) -> tuple[list[int], list[int]]:
+    """The numbers of the equations on which the results depend, and of those among them that depend on constants alone."""
+    references, needed = set(recorded.outputs), []
+    for number, equation in reversed([*enumerate(recorded.equations)]):
+        if equation.primitive is not None and not references.isdisjoint(equation.outputs):
+            references.update(equation.inputs)
+            needed.append(number)
+    needed.reverse()
+    constant, known = [], {("c", number) for number in range(len(recorded.constants))}
+    for number in needed:
+        equation = recorded.equations[number]
+        if known.issuperset(equation.inputs):
+            known.update(equation.outputs)
+            constant.append(number)
+    return needed, constant

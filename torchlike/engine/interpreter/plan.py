@@ -14,7 +14,7 @@ from ..places import at_places
 from .rules import RULES, Compute, Parameters, Reference, ShapedDtype, Unsupported
 
 # Primitives that only call the jaxpr in one of their parameters. The jaxpr is inlined.
-_CALLS = {
+CALLS = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
     "closed_call": "call_jaxpr",
@@ -44,7 +44,10 @@ class Plan:
 
     __slots__ = ("_slots", "_first_input", "_calls", "_outputs", "cost")
 
-    def __init__(self, slots: list[Any], first_input: int, calls: list[_Call], outputs: list[int], cost: float) -> None:
+    def __init__(
+        self, slots: tuple[Any, ...], first_input: int, calls: tuple[_Call, ...], outputs: tuple[int, ...], cost: float
+    ) -> None:
+        # Tuples, which the garbage collector need not look through again where they hold arrays and numbers.
         self._slots = slots
         self._first_input = first_input
         self._calls = calls
@@ -62,7 +65,7 @@ class Plan:
         return len(self._outputs)
 
     def __call__(self, *arrays: np.ndarray) -> list[np.ndarray]:
-        slots = self._slots.copy()
+        slots = [*self._slots]
         first = self._first_input
         slots[first : first + len(arrays)] = arrays
         for function, inputs, output in self._calls:
@@ -145,9 +148,9 @@ class Builder:
         """Appends one primitive, or inlines it if it only calls a jaxpr. Returns references to its outputs."""
         name = primitive.name
         # Primitives that only call a jaxpr are not calls of NumPy, and the equations inside them may be left out one by one.
-        if name not in _CALLS:
+        if name not in CALLS:
             return self.call(name, params, inputs, in_avals, out_avals, primitive.multiple_results)
-        inner = params[_CALLS[name]]
+        inner = params[CALLS[name]]
         if not hasattr(inner, "jaxpr"):
             return self.add(inner, (), inputs)
         return self.add(inner.jaxpr, [self.constant(np.asarray(c)) for c in inner.consts], inputs)
@@ -286,7 +289,7 @@ class Builder:
         references = {*outputs, *[reference for _, inputs, *_ in needed for reference in inputs]}
         constants = [value if ("c", number) in references else None for number, value in enumerate(self.constants)]
         slots = [*constants, *[None] * (len(places) + self.temporaries)]
-        return Plan(slots, first, calls, [slot(o) for o in outputs], cost)
+        return Plan(tuple(slots), first, tuple(calls), tuple(map(slot, outputs)), cost)
 
 
 def _nbytes(*avals: ShapedDtype) -> int:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from operator import itemgetter, methodcaller
 
 import numpy as np
 
 from .rules import Compute, Parameters, ShapedDtype, rule
 
 
+# Functions of C, which are called faster than Python's, and are one object each: a program whose sizes vary has thousands of them.
 # Several places of a plan share these, and plans of the same sizes.
 @functools.lru_cache(1024)
 def _reshaped(shape: tuple[int, ...]) -> Compute:
-    return lambda x: x.reshape(shape)
+    return methodcaller("reshape", shape)
 
 
 @functools.lru_cache(1024)
@@ -56,15 +58,15 @@ def _squeeze(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
 
 @rule("transpose")
 def _transpose(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
-    permutation = params["permutation"]
-    return lambda x: x.transpose(permutation)
+    return methodcaller("transpose", params["permutation"])
 
 
 @rule("rev")
 def _rev(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     dimensions = set(params["dimensions"])
-    index = tuple(slice(None, None, -1) if d in dimensions else slice(None) for d in range(len(ins[0].shape)))
-    return lambda x: x[index]
+    return itemgetter(
+        tuple(slice(None, None, -1) if d in dimensions else slice(None) for d in range(len(ins[0].shape)))
+    )
 
 
 @rule("concatenate")
@@ -111,8 +113,7 @@ def _split(params: Parameters, ins: object, outs: object) -> Compute:
 @rule("slice")
 def _slice(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     strides = params["strides"] or (1,) * len(ins[0].shape)
-    index = tuple(map(slice, params["start_indices"], params["limit_indices"], strides))
-    return lambda x: x[index]
+    return itemgetter(tuple(map(slice, params["start_indices"], params["limit_indices"], strides)))
 
 
 @rule("pad")

@@ -15,7 +15,7 @@ from typing import TypeVar, cast
 from ..report import TRACING, report
 from . import tracing
 from .generic import Generic, Make, Recorded, record
-from .plan import Builder
+from .instances import Instances
 from .tracing import Traced
 
 K = TypeVar("K")
@@ -34,13 +34,14 @@ MAX_VARIANTS = 8
 class _Variant:
     """A trace of a function in which some sizes are variable and the others fixed."""
 
-    __slots__ = ("places", "fixed", "generic", "confirmations")
+    __slots__ = ("places", "fixed", "generic", "confirmations", "_instances")
 
     def __init__(self, places: tuple[int, ...], values: Sequence[int]) -> None:
         self.places = places
         self.fixed = self._without_places(values)
         # None also if tracing failed, or if the comparison showed that the trace is wrong.
         self.generic: Generic | None = None
+        self._instances: Instances | None = None
         self.confirmations = 0
 
     def _without_places(self, values: Sequence[int]) -> list[int | None]:
@@ -74,8 +75,9 @@ class _Variant:
             if kind is not generic.kind or not single.equals(recorded):
                 raise TypeError("what it does depends on more than sizes")
             self.confirmations += 1
-        builder = Builder(generic.inputs)
-        return Traced(builder, *generic.append(variable, builder)), generic.kind
+        if self._instances is None:
+            self._instances = Instances(generic)
+        return self._instances(variable), generic.kind
 
 
 class _Calls:

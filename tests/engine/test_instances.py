@@ -1,0 +1,89 @@
+"""Plans that are filled in for sizes equal those that a builder makes anew: in results, calls and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from torchlike.engine.interpreter import Shaped, as_constant, generic, instances
+from torchlike.engine.interpreter.instances import Instances
+from torchlike.engine.interpreter.rules import Unsupported
+
+Function = Callable[[Any, Any, Any], Any]
+
+
+def mask(size: Any, x: Any, y: Any) -> Any:
+    """Its constants are computed with the plan for small sizes, and in each run for large ones."""
+    below = lax.broadcasted_iota(np.int32, (size, size), 0) >= lax.broadcasted_iota(np.int32, (size, size), 1)
+    return lax.select(below, x[:, None] * y, jnp.zeros((size, size), np.float32)), below
+
+
+def halves(size: Any, x: Any, y: Any) -> Any:
+    start = as_constant(size - 1, np.int64)
+    last = lax.dynamic_slice(x, [start], [1], allow_negative_indices=False)
+    return *lax.split(jnp.concatenate([x, y]), [size, size]), last
+
+
+def product(size: Any, x: Any, y: Any) -> Any:
+    return (jnp.exp(lax.broadcast_in_dim(x, (3, size), (1,)) @ y.reshape(size, 1)) * 2 + 1,)
+
+
+def only_the_second(size: Any, x: Any, y: Any) -> Any:
+    return lax.sort(y), y.sum()
+
+
+def large(size: Any, x: Any, y: Any) -> Any:
+    """From 128 on, results take the memory of inputs that nobody reads any more."""
+    outer = x[:, None] + y
+    return ((outer * 3 + 1) * outer - 2,)
+
+
+FUNCTIONS = [mask, halves, product, only_the_second, large]
+SIZES = [5, 9, 31, 32, 33, 64, 130, 7]
+
+
+def make(function: Function, sizes: Sequence[Any]) -> tuple[Callable[..., Any], list[Shaped]]:
+    (size,) = sizes
+    shapes = [Shaped((size,), np.dtype(np.float32))] * 2
+    return lambda x, y: tuple(function(size, x, y)), shapes
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_a_plan_that_is_filled_in_is_the_one_that_is_made_anew(function: Function) -> None:
+    traced = Instances(generic.Generic(lambda sizes: make(function, sizes), [6], [0]))
+    random = np.random.default_rng(0)
+    for size in SIZES:
+        instance, whole = traced([size]), traced.whole([size])
+        assert [(out.shape, out.dtype) for out in instance.outs] == [(out.shape, out.dtype) for out in whole.outs]
+        assert (instance.reads(), instance.convolutions) == (whole.reads(), whole.convolutions)
+        arrays = random.standard_normal((2, size)).astype(np.float32)
+        plan, anew = instance.plan(), whole.plan()
+        assert (plan.calls, plan.outputs, plan.cost) == (anew.calls, anew.outputs, anew.cost)
+        for _ in range(2):  # a run leaves nothing behind
+            for result, expected in zip(plan(*arrays), anew(*arrays), strict=True):
+                np.testing.assert_array_equal(result, expected, strict=True)
+        read = sorted(instance.reads())
+        for result, expected in zip(instance.taking(read).plan()(*arrays[read]), anew(*arrays), strict=True):
+            np.testing.assert_array_equal(result, expected, strict=True)
+
+
+def test_what_a_constant_is_depends_on_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Breaks the invariant on purpose: a template serves only sizes that make the same constants."""
+    traced = Instances(generic.Generic(lambda sizes: make(mask, sizes), [6], [0]))
+    small, large_size = traced([5]).plan(), traced([64]).plan()
+    assert small.calls < large_size.calls
+    monkeypatch.setattr(instances, "MAX_CONSTANT_BYTES", 2**30)
+    assert traced([64]).plan().calls == small.calls
+
+
+def test_a_primitive_without_a_rule_is_named() -> None:
+    # fmt: off
+    traced = Instances(generic.Generic(lambda sizes: make(lambda size, x, y: [lax.lgamma(x), lax.igamma(x, y)], sizes), [6], [0]))
+    # fmt: on
+    with pytest.raises(Unsupported, match="igamma"):
+        traced([5]).plan()

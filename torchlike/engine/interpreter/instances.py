@@ -1,0 +1,209 @@
+"""The plans of a trace with variable sizes, one for each combination of sizes, made without building each of them anew.
+
+Plans for different sizes have the same calls on the same slots. Only what depends on sizes is filled in: some parameters, the shapes that
+the rules see, and constants. So all else is found out once, in a ``_Template``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..places import at_places
+from .generic import FromSize, Generic, Shaped, filled
+from .plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, SECONDS_PER_BYTE, SECONDS_PER_CALL, Builder, Plan
+from .rules import RULES, Compute, Reference, Rule, Unsupported
+from .tracing import Traced
+
+
+class _Step(NamedTuple):
+    """A primitive of the trace.
+
+    ``function``: what its rule returns, where that is the same for all sizes. ``params``: those that are the same, ``templates``: the
+    others. ``ins``, ``outs``: numbers of avals. ``inputs``, ``output``: slots, as in the calls of a plan. ``constant``: whether it is
+    computed when the plan is made.
+    """
+
+    rule: Rule
+    function: Compute | None
+    params: dict[str, Any]
+    templates: Sequence[tuple[str, Any]]
+    ins: Sequence[int]
+    outs: Sequence[int]
+    inputs: Any
+    output: int | tuple[int, ...]
+    constant: bool
+
+
+class _Template:
+    """What the plans of a trace have in common that compute the same results among their constants."""
+
+    def __init__(self, generic: Generic, inputs: Sequence[int] | None, small: Sequence[bool]) -> None:
+        """``inputs``: the numbers of the inputs that the plans take. ``small``: which of ``generic.constant_equations`` are constants."""
+        constants = generic.constants
+        places = range(generic.inputs) if inputs is None else {number: place for place, number in enumerate(inputs)}
+        self._first_input = len(constants)
+        first_result = self._first_input + len(places)
+
+        def slot(reference: Reference) -> int:
+            kind, number = reference
+            if kind == "c":
+                return number
+            return self._first_input + places[number] if kind == "i" else first_result + number
+
+        is_small = dict(zip(generic.constant_equations, small, strict=True))
+        known = {("c", number) for number in range(len(constants))}
+        needed = generic.needed
+        self._steps: list[_Step] = []
+        read = {*map(slot, generic.outputs)}
+        for number in needed:
+            equation, templates, ins, outs = generic.equations[number]
+            primitive = equation.primitive
+            assert primitive is not None
+            rule = RULES.get(primitive.name)
+            if rule is None:
+                raise Unsupported(primitive.name)
+            constant = is_small.get(number, False) and known.issuperset(equation.inputs)
+            if constant:
+                known.update(equation.outputs)
+            else:
+                read.update(map(slot, equation.inputs))
+            function = None
+            if not templates and all(generic.avals[n].__class__ is Shaped for n in (*ins, *outs)):
+                function = rule(equation.params, [generic.avals[n] for n in ins], [generic.avals[n] for n in outs])
+            inputs_at = [*map(slot, equation.inputs)]
+            picked = inputs_at[0] if len(inputs_at) == 1 else at_places(inputs_at)
+            output = tuple(map(slot, equation.outputs))
+            self._steps.append(
+                _Step(
+                    rule, function, equation.params, templates, ins, outs, picked,
+                    output if primitive.multiple_results else output[0], constant,
+                )
+            )  # fmt: skip
+        self._slots: list[Any] = [None] * (first_result + generic.temporaries)
+        self._from_sizes: list[tuple[int, FromSize]] = []
+        for place, constant in enumerate(constants):
+            if constant.__class__ is FromSize:
+                self._from_sizes.append((place, constant))
+            else:
+                self._slots[place] = constant
+        held = {*range(len(constants)), *[slot(reference) for reference in known]}
+        self._unread = sorted(held - read)  # nothing but constants depends on them
+        self._outputs = tuple(map(slot, generic.outputs))
+
+    def plan(self, numbers: Sequence[int], avals: Sequence[Shaped], nbytes: Sequence[int]) -> Plan:
+        """The plan for the sizes that gave these numbers, shapes, and bytes of arrays.
+
+        Raises:
+            Unsupported: a primitive has no rule for these sizes.
+        """
+        slots = [*self._slots]
+        for place, constant in self._from_sizes:
+            slots[place] = np.asarray(numbers[constant.number], constant.dtype)
+        calls, cost = [], 0.0
+        for rule, function, params, templates, ins, outs, inputs, output, constant in self._steps:
+            if function is None:
+                if templates:
+                    params = {**params, **{name: filled(template, numbers) for name, template in templates}}
+                function = rule(params, [avals[n] for n in ins], [avals[n] for n in outs])
+            if not constant:
+                calls.append((function, inputs, output))
+                size = sum([nbytes[n] for n in ins]) + sum([nbytes[n] for n in outs])
+                cost += SECONDS_PER_CALL + SECONDS_PER_BYTE * size + getattr(function, "extra_cost", 0.0)
+                continue
+            with np.errstate(all="ignore"):
+                results: Any = function(slots[inputs]) if inputs.__class__ is int else function(*inputs(slots))
+            if isinstance(output, int):
+                slots[output] = results
+            else:
+                for place, result in zip(output, results, strict=True):
+                    slots[place] = result
+        for place in self._unread:
+            slots[place] = None
+        return Plan(tuple(slots), self._first_input, tuple(calls), self._outputs, cost)
+
+
+class Instances:
+    """The traces of one function for each combination of sizes for which its ``Generic`` holds."""
+
+    __slots__ = ("_generic", "_templates", "_convolutions", "_reads")
+
+    def __init__(self, generic: Generic) -> None:
+        self._generic = generic
+        self._templates: dict[object, _Template] = {}
+        self._convolutions: int | None = None
+        self._reads: set[int] | None = None
+
+    def __call__(self, sizes: Sequence[int]) -> Instance:
+        """The trace for these sizes, of those that are variable."""
+        generic = self._generic
+        numbers = generic.numbers(sizes)
+        return Instance(self, sizes, [generic.aval(n, numbers) for n in generic.outs])
+
+    def whole(self, sizes: Sequence[int]) -> Traced:
+        """The same by way of a builder, which decides all anew."""
+        builder = Builder(self._generic.inputs)
+        return Traced(builder, *self._generic.append(sizes, builder))
+
+    def convolutions(self, sizes: Sequence[int]) -> int:
+        """How many convolutions the function has, for whatever sizes."""
+        if self._convolutions is None:
+            self._convolutions = self.whole(sizes).convolutions
+        return self._convolutions
+
+    def reads(self, sizes: Sequence[int]) -> set[int]:
+        """The numbers of the inputs on which the results depend, for whatever sizes."""
+        if self._reads is None:
+            self._reads = self.whole(sizes).reads()
+        return self._reads
+
+    def plan(self, sizes: Sequence[int], inputs: Sequence[int] | None) -> Plan:
+        """The plan for these sizes, which takes the inputs with these numbers (None: all).
+
+        Raises:
+            Unsupported: a primitive has no rule.
+        """
+        generic = self._generic
+        numbers = generic.numbers(sizes)
+        avals = [generic.aval(n, numbers) for n in range(len(generic.avals))]
+        nbytes = [aval.dtype.itemsize * prod(aval.shape) for aval in avals]
+        # A builder also lets large results reuse the memory of inputs. And it opens what primitives like ``jit`` contain.
+        if not generic.flat or max(nbytes, default=0) >= MIN_REUSED_BYTES:
+            traced = self.whole(sizes)
+            return (traced if inputs is None else traced.taking(inputs)).plan()
+        small = tuple([
+            sum([nbytes[n] for n in generic.equations[number][3]]) <= MAX_CONSTANT_BYTES
+            for number in generic.constant_equations
+        ])  # fmt: skip
+        key = inputs if inputs is None else tuple(inputs), small
+        template = self._templates.get(key)
+        if template is None:
+            template = self._templates[key] = _Template(generic, inputs, small)
+        return template.plan(numbers, avals, nbytes)
+
+
+class Instance(Traced):
+    """The trace for one combination of sizes. Its plan is made when it is asked for."""
+
+    __slots__ = ("_instances", "_sizes", "_taken")
+
+    def __init__(
+        self, instances: Instances, sizes: Sequence[int], outs: Sequence[Shaped], inputs: Sequence[int] | None = None
+    ) -> None:
+        self._instances, self._sizes, self._taken, self.outs = instances, sizes, inputs, outs
+
+    def taking(self, inputs: Sequence[int]) -> Instance:
+        return Instance(self._instances, self._sizes, self.outs, inputs)
+
+    @property
+    def convolutions(self) -> int:
+        return self._instances.convolutions(self._sizes)
+
+    def reads(self) -> set[int]:
+        return self._instances.reads(self._sizes)
+
+    def plan(self) -> Plan:
+        return self._instances.plan(self._sizes, self._taken)
