@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import torchlike as torch
 from torchlike import nn
-from torchlike.engine import background, compiling, forget, recorder, tiers
+from torchlike.engine import background, compiling, forget, program, recorder, tiers
 
 pytestmark = pytest.mark.recorded
 
@@ -89,6 +90,45 @@ def test_a_compilation_that_fails_in_the_background_leaves_the_loop_as_it_is(mon
         assert rounds(60) == (losses, hot)
     assert not any(hot)
     assert any("no compiler today" in reason for reason in torch.explain().reasons)
+
+
+def test_a_finalizer_on_the_compilers_thread_may_read_what_waits_for_the_compilation(monkeypatch):
+    """Python calls finalizers on any thread. One that reads a value of the main thread has to wait for that thread's run, and the run for
+    the compilation. The run goes on op by op then."""
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS", 0.001)
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS_PER_CALL", 0.0)
+    make, result = program.Program, background.Task.result
+    main_waits, pending, read = threading.Event(), [], []
+
+    def finalizing(*args):
+        if threading.current_thread().name == "torchlike-compiler":
+            main_waits.wait(20)
+            read.append(pending[-1].item())
+        return make(*args)
+
+    def waiting(task):
+        main_waits.set()
+        return result(task)
+
+    monkeypatch.setattr(program, "Program", finalizing)
+    monkeypatch.setattr(background.Task, "result", waiting)
+
+    def loop():
+        x = torch.arange(4.0)
+        for number in range(400):
+            pending.append((x * 2 + 1).exp().sum() * 0 + torch.tensor(float(number)))
+            assert pending[-1].item() == number
+            if main_waits.is_set() and len(read) and torch.explain().hot:
+                return
+
+    torch.explain(reset=True)
+    with compiling("auto"):
+        # The one that waits may be any thread; pytest's own must not be lost where the two wait for each other.
+        thread = threading.Thread(target=loop, daemon=True)
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive(), "the two threads wait for each other"
+    assert read and read[0] >= 0 and torch.explain().hot
 
 
 def test_the_environment_chooses():

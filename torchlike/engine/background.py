@@ -6,14 +6,18 @@ import atexit
 import queue
 import sys
 import threading
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 # How long the end of the process waits for a compilation that XLA has begun: it cannot be stopped, and must not outlive XLA.
 SECONDS_AT_EXIT = 60.0
 # How long the program waits for a compilation before a person at a terminal is told why.
 SECONDS_UNTIL_TOLD = 5.0
+# How often a thread that waits for a compilation looks whether that waits for it in turn.
+SECONDS_BETWEEN_LOOKS = 0.002
 # The most results to keep that have not been used yet. Each is a compiled program of about three megabytes.
 MAX_RESULTS_KEPT = 32
 
@@ -24,13 +28,49 @@ def tell(message: str) -> None:
         sys.stderr.write(message + "\n")
 
 
-class Task:
-    """A compilation that runs once: on the compiler's thread, or on the first thread that needs its result. ``reason`` says why."""
+class _Making(threading.local):
+    """``task``: the one that this thread makes."""
 
-    __slots__ = ("reason", "_make", "_lock", "_done", "_result", "_error")
+    task: Task | None = None
+
+
+making = _Making()
+
+
+class CompilerWaits(Exception):
+    """The thread that compiles waits for a lock that the caller may hold: the caller cannot wait for the program now."""
+
+
+@contextmanager
+def waiting_for(lock: AbstractContextManager[Any]) -> Iterator[None]:
+    """Holds the lock under which a thread runs what it has recorded, on a thread that is making a task.
+
+    Reading a value of another thread takes that lock. A finalizer of the user's may do so while the thread compiles, and the other
+    thread may hold the lock and wait for this very compilation. It is told that the compilation does not go on: see ``Task.run``.
+    """
+    task, making.task = making.task, None
+    assert task is not None
+    try:
+        task.waits = True
+        with lock:
+            task.waits = False
+            yield
+    finally:
+        task.waits = False
+        making.task = task
+
+
+class Task:
+    """A compilation that runs once: on the compiler's thread, or on the first thread that needs its result. ``reason`` says why.
+
+    ``waits``: whether the thread that makes it may be waiting for a lock.
+    """
+
+    __slots__ = ("reason", "waits", "_make", "_lock", "_done", "_result", "_error")
 
     def __init__(self, make: Callable[[], Any], reason: str) -> None:
         self.reason = reason
+        self.waits = False
         self._make = make
         self._lock = threading.Lock()  # held while it is made
         self._done = False
@@ -38,18 +78,33 @@ class Task:
         self._error: Exception | None = None
 
     def run(self) -> None:
-        """Compiles the program unless that has been done; waits if another thread is compiling it."""
+        """Compiles the program unless that has been done; waits if another thread is compiling it.
+
+        Raises:
+            CompilerWaits: that thread waits for a lock meanwhile.
+        """
+        while self._lock.locked():
+            if self.waits:
+                raise CompilerWaits
+            time.sleep(SECONDS_BETWEEN_LOOKS)
         with self._lock:
             if self._done:
                 return
+            outer, making.task = making.task, self
             try:
                 self._result = self._make()
             except Exception as error:
                 self._error = error
+            finally:
+                making.task = outer
             self._done = True
 
     def result(self) -> Any:
-        """The compiled program; raises the error of the compilation."""
+        """The compiled program; raises the error of the compilation.
+
+        Raises:
+            CompilerWaits: see ``run``.
+        """
         timer = threading.Timer(SECONDS_UNTIL_TOLD, tell, [f"torchlike is still compiling {self.reason}"])
         timer.daemon = True
         timer.start()

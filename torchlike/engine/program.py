@@ -15,7 +15,7 @@ import numpy as np
 
 from . import checks
 from .aval import Aval, Meshed
-from .background import Task, begin
+from .background import CompilerWaits, Task, begin
 from .collective import compile_for_group
 from .executable import RECOMPUTED, compile_ahead, out_of_memory
 from .kernel import Kernel
@@ -293,7 +293,10 @@ def choose(
             begin(task)
         return None
     task = task or _task(node, history, path, key, reason)
-    program = task.result()
+    try:
+        program = task.result()
+    except CompilerWaits:
+        return None  # until this run is over
     history.tasks.pop(key, None)
     report.compiles += 1
     report.reasons.append(task.reason)

@@ -26,6 +26,7 @@ import numpy as np
 
 from . import checks, threads
 from .aval import Aval, Meshed
+from .background import making, waiting_for
 from .collective import Disagreement
 from .collector import collector
 from .executable import out_of_memory
@@ -150,6 +151,10 @@ class Segment:
         """
         recorder = self.recorder
         if recorder is None:
+            return
+        if making.task is not None:
+            with waiting_for(recorder.lock):
+                self.finish(reason, hot)
             return
         with recorder.lock:
             if self.recorder is None:
