@@ -98,15 +98,17 @@ def test_a_finalizer_on_the_compilers_thread_may_read_what_waits_for_the_compila
     monkeypatch.setattr(tiers, "COMPILE_SECONDS", 0.001)
     monkeypatch.setattr(tiers, "COMPILE_SECONDS_PER_CALL", 0.0)
     make, result = program.Program, background.Task.result
-    main_waits, pending, read = threading.Event(), [], []
+    begun, main_waits, pending, read = threading.Event(), threading.Event(), [], []
 
     def finalizing(*args):
         if threading.current_thread().name == "torchlike-compiler":
+            begun.set()
             main_waits.wait(20)
             read.append(pending[-1].item())
         return make(*args)
 
     def waiting(task):
+        begun.wait(20)  # else this thread might compile it
         main_waits.set()
         return result(task)
 

@@ -116,6 +116,10 @@ class Task:
             raise self._error
         return self._result
 
+    def made(self) -> Any:
+        """What was compiled, if that is done; else None, also if it has failed."""
+        return self._result if self._done else None
+
     def drop_result(self) -> None:
         """Drops the result. It is compiled again when it is needed."""
         with self._lock:

@@ -18,7 +18,7 @@ from typing import Any
 import jax
 
 from .aval import Aval
-from .executable import COMPILER_OPTIONS, LASTING_BARRIERS, Executable, lower_once
+from .executable import COMPILER_OPTIONS, Executable, compiled_with, lower_once, options_for_cpu
 from .jax_settings import tracing
 from .report import user_position
 
@@ -152,8 +152,8 @@ def compile_for_group(
     everywhere = jax.sharding.NamedSharding(group.mesh, jax.sharding.PartitionSpec())
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=everywhere) for aval in in_avals]
     lowered = lower_once(group.each(fn), shapes, donate, everywhere)
-    options = COMPILER_OPTIONS | (LASTING_BARRIERS if recomputes and group.on_cpu else {})
-    compiled = lowered.compile(compiler_options=options)
+    options = options_for_cpu(convolves=False, recomputes=recomputes) if group.on_cpu else COMPILER_OPTIONS
+    compiled = compiled_with(lowered, options)
     if digest is None:
         digest = sha256("\n".join((lowered.as_text(), *calls)).encode()).hexdigest()
     # On CPUs it is the order of exchanges that counts, whatever programs they are part of; and one has an order. XLA may have dropped

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import functools
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, starmap
 from operator import methodcaller
@@ -17,23 +21,27 @@ except ImportError:  # the name is internal, so another version of JAX may lack 
 
 from . import disk
 from .aval import Aval
-from .jax_settings import tracing
+from .jax_settings import keep_on_no_disk, tracing
 from .report import report
 
 # XLA may keep a wider intermediate than the dtype says; PyTorch rounds after every op, and so do we.
 # (Without XLA's fusion emitters an op alone compiles in half the time, but its last bits are not those it has in a whole program.)
-COMPILER_OPTIONS: dict[str, str | bool] = {"xla_allow_excess_precision": False}
+Options = dict[str, str | bool | int]
+COMPILER_OPTIONS: Options = {"xla_allow_excess_precision": False}
+# Divides the memory of a large program into blocks that the process keeps, see ``large_programs.py``.
+REUSED_MEMORY: Options = {"xla_multiheap_size_constraint_per_heap": 8 * 2**20}
 # For programs with convolutions on a CPU. By default jaxlib 0.10 hands these to a library that takes two to five times as long as XLA's
 # own code for them; with this option it keeps matrix products and sums. (XLA's own sums over images take several times as long, and have
 # larger rounding errors.) Other versions may not know the option.
-FASTER_CONVOLUTIONS: dict[str, str | bool] = {
+FASTER_CONVOLUTIONS: Options = {
     "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 }
 # For programs that compute activations a second time, on a CPU. XLA takes its barriers away before it orders the operations, and then
 # it recomputes everything at the start, which needs as much memory as keeping it. Without that pass the barriers remain until the end.
-LASTING_BARRIERS: dict[str, str | bool] = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+LASTING_BARRIERS: Options = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 RECOMPUTED = "_recomputed"  # so ends the name of an operation that stands before what is computed a second time
-_options_known = [True]
+# Options that this version of XLA does not know: it has said so.
+_unknown: set[str] = set()
 # Programs that need more memory than this test before a run whether they get it. The test takes microseconds, the run far longer.
 RESERVED_BYTES = 16 * 2**20
 
@@ -85,18 +93,25 @@ class Executable:
         """Runs the program when the first output is asked for. No Python code runs from there to the last one."""
         return chain.from_iterable(map(self._collect, self._execute((arrays,))))
 
+    def ran(self, output: object) -> None:
+        """Notes that a run has begun, and one of its outputs."""
+        if self.bytes_needed >= RESERVED_BYTES and self._device.platform == "cpu":
+            _large_runs.last = output
+
     def __call__(self, arrays: Sequence[object]) -> list[Any]:
         return list(self.outputs(arrays))
 
     def reserve(self) -> None:
         """Raises the exception of ``out_of_memory`` if the program would not get the memory that it needs.
 
-        On CPUs XLA reports that there is no memory only when an output is read. By then the inputs may be gone.
+        On CPUs XLA reports that there is no memory only when an output is read. By then the inputs may be gone. And a run that needs
+        much memory begins when the one before has ended: XLA allocates at the beginning, so each run in line would hold as much.
         """
         nbytes = self.bytes_needed
         if nbytes < RESERVED_BYTES:
             return
         if self._device.platform == "cpu":
+            _large_runs.wait()
             try:
                 np.empty(nbytes, np.uint8)
             except MemoryError:
@@ -106,6 +121,36 @@ class Executable:
         limit = statistics.get("bytes_limit")
         if limit is not None and statistics.get("bytes_in_use", 0) + nbytes > limit:
             raise out_of_memory(self._device, nbytes)
+
+
+class _LargeRuns:
+    """An output of the last run on a CPU that needed much memory."""
+
+    def __init__(self) -> None:
+        self.last: Any = None
+
+    def wait(self) -> None:
+        """Waits until that run has ended."""
+        last, self.last = self.last, None
+        if last is not None and not last.is_deleted():
+            with contextlib.suppress(Exception):  # whoever reads a result of that run gets the error
+                last.block_until_ready()
+
+
+_large_runs = _LargeRuns()
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+
+
+@functools.cache
+def keep_blocks() -> None:
+    """Lets glibc keep blocks up to the largest size for which it can: it does so once one of that size has been freed."""
+    np.empty(32 * 2**20 - 65536, np.uint8)
+
+
+def give_back_memory() -> None:
+    """Gives memory that is not used back to the system, where the C library can: compiling leaves tens of megabytes."""
+    if _trim is not None:
+        _trim(0)
 
 
 def _map(execute: Any) -> Callable[[Any], Iterator[Any]]:
@@ -156,6 +201,26 @@ def lower_once(
     return lowered
 
 
+def options_for_cpu(convolves: bool, recomputes: bool, reuse_memory: bool = False) -> Options:
+    """What XLA is told for a program on a CPU, of what this version of it knows."""
+    wanted = COMPILER_OPTIONS | (REUSED_MEMORY if reuse_memory else {})
+    wanted |= (FASTER_CONVOLUTIONS if convolves else {}) | (LASTING_BARRIERS if recomputes else {})
+    return {name: value for name, value in wanted.items() if name not in _unknown}
+
+
+def compiled_with(lowered: Any, options: Options) -> Any:
+    """Compiles without the options that this version of XLA does not know, or does not know this value of."""
+    while True:
+        try:
+            return lowered.compile(compiler_options=options)
+        except jax.errors.JaxRuntimeError as error:
+            named = {name for name in options if name in str(error) and name not in COMPILER_OPTIONS}
+            if "option" not in str(error) or not named:
+                raise
+            _unknown.update(named)
+            options = {name: value for name, value in options.items() if name not in named}
+
+
 @tracing
 def compile_ahead(
     fn: Callable[..., Sequence[object]],
@@ -164,28 +229,31 @@ def compile_ahead(
     donate: tuple[int, ...] = (),
     convolves: bool = False,
     recomputes: bool = False,
+    reuse_memory: bool = False,
 ) -> Executable:
-    """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all."""
+    """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all.
+
+    ``reuse_memory``: see ``large_programs.py``. XLA cannot write such a program to the disk.
+    """
     placement = (out_avals or in_avals)[0].placement
     lowered = lower_once(fn, [a.abstract() for a in in_avals], donate, placement.sharding)
     options = COMPILER_OPTIONS
-    if (convolves or recomputes) and placement.platform == "cpu" and _options_known[0]:
-        options = (
-            COMPILER_OPTIONS | (FASTER_CONVOLUTIONS if convolves else {}) | (LASTING_BARRIERS if recomputes else {})
-        )
+    if placement.platform == "cpu":
+        options = options_for_cpu(convolves, recomputes, reuse_memory)
+    if reuse_memory:
+        keep_on_no_disk()
+        return Executable(compiled_with(lowered, options), placement.device)
     entry = disk.entry_of(lowered, options, placement.device)
     stored = disk.read(entry, placement.device) if entry is not None else None
     if stored is not None:
         report.loads += 1
+        if stored[1] >= RESERVED_BYTES:
+            keep_blocks()
         return Executable(stored[0], placement.device, stored[1])
-    try:
-        compiled = lowered.compile(compiler_options=options)
-    except jax.errors.JaxRuntimeError as error:
-        if options is COMPILER_OPTIONS or "option" not in str(error):
-            raise
-        _options_known[0] = False
-        compiled = lowered.compile(compiler_options=COMPILER_OPTIONS)
+    compiled = compiled_with(lowered, options)
     executable = Executable(compiled, placement.device)
+    if executable.bytes_needed >= RESERVED_BYTES and placement.platform == "cpu":
+        keep_blocks()
     if entry is not None and executable.plain:  # other executables call functions of this process
         disk.write(entry, compiled, executable.bytes_needed)
     return executable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 import weakref
@@ -17,12 +18,13 @@ from . import checks
 from .aval import Aval, Meshed
 from .background import CompilerWaits, Task, begin
 from .collective import compile_for_group
-from .executable import RECOMPUTED, compile_ahead, out_of_memory
+from .executable import RECOMPUTED, compile_ahead, give_back_memory, out_of_memory
 from .kernel import Kernel
+from .large_programs import LARGE_BYTES, SecondProgram
 from .meshes import compile_over_mesh
 from .places import at_places
 from .report import COMPILING, observers, report, user_line, user_position
-from .tiers import Due, due, plan_to_use
+from .tiers import Due, compile_seconds, due, plan_to_use
 from .trace import Path, PathHistory, TraceNode, what_is_new
 from .value import Value, put
 
@@ -94,7 +96,8 @@ class Program:
     """
 
     __slots__ = (
-        "live", "donated", "donated_bytes", "used", "_executable", "_make_errors", "_clean", "_path", "_checked", "_older", "__weakref__"
+        "live", "donated", "donated_bytes", "used", "_executable", "_make_errors", "_clean", "_path", "_checked", "_older",
+        "_smallest", "_second", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -104,6 +107,7 @@ class Program:
         self.donated = donated
         self.donated_bytes = sum(path.avals[path.leaves[i]].nbytes for i in donated)
         self.used = 0
+        self._second: SecondProgram | None = None
         checking_steps = [n for n, step in enumerate(path.steps) if step.kernel.make_error is not None]
         self._make_errors: list[Any] = [path.steps[n].kernel.make_error for n in checking_steps]
         older = {**path.replaced, **dict(replaced)} if checking_steps else {}
@@ -157,6 +161,8 @@ class Program:
                 outs.append(jnp.where(earlier[:, :1] != 0, earlier, jnp.stack(verdicts)))
             return outs
 
+        # Of the outputs, which of them takes the least memory: the verdicts, if there are any.
+        self._smallest = -1 if checking_steps else min(range(len(live)), key=lambda n: path.avals[live[n]].nbytes)
         home = path.avals[path.outputs[0]].placement.home
         if isinstance(home, Meshed):
             live_avals = [path.avals[i] for i in live]
@@ -168,7 +174,8 @@ class Program:
             group = next(step.kernel.group for step in path.steps if step.kernel.group is not None)
             self._executable = compile_for_group(program, avals, donated, group, calls, recomputes=recomputes)
             return
-        self._executable = compile_ahead(
+        compiled = functools.partial(
+            compile_ahead,
             program,
             avals,
             [path.avals[i] for i in live],
@@ -176,6 +183,9 @@ class Program:
             convolves=any(step.kernel.convolutions for step in path.steps),
             recomputes=recomputes,
         )
+        self._executable = compiled()
+        if self._executable.bytes_needed >= LARGE_BYTES and home.platform == "cpu":
+            self._second = SecondProgram(functools.partial(compiled, reuse_memory=True), compile_seconds(path))
 
     def made_after(self, number: int) -> list[int]:
         """The live positions computed after a check (by its number), without those that keep an older value if it fails."""
@@ -191,6 +201,8 @@ class Program:
         report.hot += 1
         report.donated_bytes += self.donated_bytes
         self.used = _next_use()
+        if self._second is not None and (better := self._second.made()) is not None:
+            self._executable, self._second = better, None
         executable = self._executable
         executable.reserve()
         if self._make_errors:
@@ -206,6 +218,7 @@ class Program:
             arrays = [*arrays, verdict.array]
             values = [*values, verdict]
         install(values, executable.outputs(arrays))
+        executable.ran(values[self._smallest].array)
 
 
 class Decision:
@@ -314,6 +327,7 @@ def _task(node: TraceNode, history: PathHistory, path: Path, key: tuple[Any, ...
     def make() -> Program:
         start = time.perf_counter()
         program = Program(path, *key)
+        give_back_memory()
         report.spend(COMPILING, time.perf_counter() - start, line)
         return program
 
