@@ -8,14 +8,14 @@ from typing import Any
 
 from ...random_streams.rng import Generator
 from . import _draw
-from .graph import traverse_dps
+from .graph import Graph, Pipe, traverse_dps
 
 __all__ = ["apply_random_seed", "apply_sharding", "apply_shuffle_settings", "get_all_graph_pipes"]
 
 
-def get_all_graph_pipes(graph: dict[int, tuple[Any, Any]]) -> list[Any]:
+def get_all_graph_pipes(graph: Graph) -> list[Pipe]:
     """The pipes of a graph, each once, a pipe before those from which it takes samples."""
-    found: dict[int, Any] = {}
+    found: dict[int, Pipe] = {}
     for number, (pipe, behind) in graph.items():
         found.setdefault(number, pipe)
         for each in get_all_graph_pipes(behind):
@@ -33,7 +33,7 @@ def apply_sharding(datapipe: Any, num_of_instances: int, instance_id: int, shard
     return datapipe
 
 
-def _share(graph: dict[int, tuple[Any, Any]], count: int, number: int, group: object, before: object) -> None:
+def _share(graph: Graph, count: int, number: int, group: object, before: object) -> None:
     for pipe, behind in graph.values():
         applied = before
         if inspect.ismethod(getattr(pipe, "apply_sharding", None)):

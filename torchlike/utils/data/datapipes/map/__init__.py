@@ -6,13 +6,21 @@ import copy
 import random
 import warnings
 from collections.abc import Callable, Iterator, Sequence, Sized
-from typing import Any
+from typing import Protocol, SupportsIndex
 
 from ....._core import dtypes
 from .....ops import empty
 from ..datapipe import IterDataPipe, MapDataPipe, functional_datapipe
 
 __all__ = ["Batcher", "Concater", "MapDataPipe", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]
+
+
+class _Samples(Protocol):
+    """What can be indexed."""
+
+    def __getitem__(self, index: SupportsIndex, /) -> object: ...
+
+    def __len__(self) -> int: ...
 
 
 class SequenceWrapper(MapDataPipe):
@@ -27,7 +35,7 @@ class SequenceWrapper(MapDataPipe):
     [1, 2, 3]
     """
 
-    def __init__(self, sequence: Any, deepcopy: bool = True) -> None:
+    def __init__(self, sequence: _Samples, deepcopy: bool = True) -> None:
         self.sequence = sequence
         if deepcopy:
             try:
@@ -38,14 +46,14 @@ class SequenceWrapper(MapDataPipe):
                     stacklevel=2,
                 )
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: SupportsIndex) -> object:
         return self.sequence[index]
 
     def __len__(self) -> int:
         return len(self.sequence)
 
 
-def _same(sample: Any) -> Any:
+def _same(sample: object) -> object:
     return sample
 
 
@@ -53,10 +61,10 @@ def _same(sample: Any) -> Any:
 class Mapper(MapDataPipe):
     """Applies a function to each sample that is asked for."""
 
-    def __init__(self, datapipe: Any, fn: Callable[[Any], object] = _same) -> None:
+    def __init__(self, datapipe: _Samples, fn: Callable[[object], object] = _same) -> None:
         self.datapipe, self.fn = datapipe, fn
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: SupportsIndex) -> object:
         return self.fn(self.datapipe[index])
 
     def __len__(self) -> int:
@@ -68,7 +76,11 @@ class Batcher(MapDataPipe):
     """Lists of ``batch_size`` samples. The last may be shorter, or is dropped."""
 
     def __init__(
-        self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: Callable[..., Any] = list
+        self,
+        datapipe: _Samples,
+        batch_size: int,
+        drop_last: bool = False,
+        wrapper_class: Callable[[list[object]], object] = list,
     ) -> None:
         if batch_size <= 0:
             raise AssertionError("Batch size is required to be larger than 0!")
@@ -79,7 +91,7 @@ class Batcher(MapDataPipe):
             wrapper_class,
         )
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> object:
         batch: list[object] = []
         try:
             batch.extend(self.datapipe[i] for i in range(index * self.batch_size, (index + 1) * self.batch_size))
@@ -95,24 +107,24 @@ class Batcher(MapDataPipe):
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
 
-def _checked(datapipes: tuple[object, ...]) -> tuple[Any, ...]:
+def _checked(datapipes: tuple[object, ...]) -> tuple[_Samples, ...]:
     if not datapipes:
         raise ValueError("Expected at least one DataPipe, but got nothing")
     if not all(isinstance(pipe, MapDataPipe) for pipe in datapipes):
         raise TypeError("Expected all inputs to be `MapDataPipe`")
     if not all(isinstance(pipe, Sized) for pipe in datapipes):
         raise TypeError("Expected all inputs to be `Sized`")
-    return datapipes
+    return datapipes  # pyright: ignore[reportReturnType]
 
 
 @functional_datapipe("concat")
 class Concater(MapDataPipe):
     """The samples of several pipes, one pipe after the other."""
 
-    def __init__(self, *datapipes: Any) -> None:
+    def __init__(self, *datapipes: MapDataPipe) -> None:
         self.datapipes = _checked(datapipes)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> object:
         place = index
         for pipe in self.datapipes:
             if place < len(pipe):
@@ -128,13 +140,13 @@ class Concater(MapDataPipe):
 class Zipper(MapDataPipe):
     """Tuples of the samples that all pipes have at an index."""
 
-    def __init__(self, *datapipes: Any) -> None:
+    def __init__(self, *datapipes: MapDataPipe) -> None:
         self.datapipes = _checked(datapipes)
 
-    def __getitem__(self, index: Any) -> tuple[Any, ...]:
+    def __getitem__(self, index: SupportsIndex) -> tuple[object, ...]:
         return tuple(self._sample(pipe, index) for pipe in self.datapipes)
 
-    def _sample(self, pipe: Any, index: Any) -> Any:
+    def _sample(self, pipe: _Samples, index: SupportsIndex) -> object:
         try:
             return pipe[index]
         except IndexError as error:
@@ -152,7 +164,7 @@ class Shuffler(IterDataPipe):
         indices: those that it has; 0, 1, ... by default.
     """
 
-    def __init__(self, datapipe: Any, *, indices: Sequence[Any] | None = None) -> None:
+    def __init__(self, datapipe: _Samples, *, indices: Sequence[SupportsIndex] | None = None) -> None:
         self.datapipe = datapipe
         self.indices = list(range(len(datapipe))) if indices is None else list(indices)
         self._enabled, self._seed = True, None
@@ -167,7 +179,7 @@ class Shuffler(IterDataPipe):
         self._seed = seed
         return self
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         order = self.indices
         if self._enabled:
             seed, self._seed = self._seed, None
