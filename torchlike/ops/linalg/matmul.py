@@ -333,6 +333,10 @@ def _linear_backward(input: Aval, weight: Aval, bias: Aval | None) -> str:
     accepts=Category.ALL,
     forms=Form.NONE,
     backward=_linear_backward,
+    reaches=lambda input, weight, bias: (
+        # The weight is transposed first, and an input that is no matrix viewed as one.
+        ("bias", "input", "weight") if len(input.shape) == 2 else ("bias", "weight", "input")
+    ),
     samples=[
         Sample(shapes=((3, 4), (5, 4), (5,))),
         Sample(shapes=((2, 3, 4), (5, 4), (5,))),

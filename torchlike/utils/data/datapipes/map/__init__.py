@@ -6,7 +6,7 @@ import copy
 import random
 import warnings
 from collections.abc import Callable, Iterator, Sequence, Sized
-from typing import Protocol, SupportsIndex
+from typing import Any, Protocol, SupportsIndex
 
 from ....._core import dtypes
 from .....ops import empty
@@ -18,7 +18,7 @@ __all__ = ["Batcher", "Concater", "MapDataPipe", "Mapper", "SequenceWrapper", "S
 class _Samples(Protocol):
     """What can be indexed."""
 
-    def __getitem__(self, index: SupportsIndex, /) -> object: ...
+    def __getitem__(self, index: Any, /) -> object: ...
 
     def __len__(self) -> int: ...
 
@@ -46,7 +46,7 @@ class SequenceWrapper(MapDataPipe):
                     stacklevel=2,
                 )
 
-    def __getitem__(self, index: SupportsIndex) -> object:
+    def __getitem__(self, index: Any) -> object:
         return self.sequence[index]
 
     def __len__(self) -> int:
@@ -64,7 +64,7 @@ class Mapper(MapDataPipe):
     def __init__(self, datapipe: _Samples, fn: Callable[[object], object] = _same) -> None:
         self.datapipe, self.fn = datapipe, fn
 
-    def __getitem__(self, index: SupportsIndex) -> object:
+    def __getitem__(self, index: Any) -> object:
         return self.fn(self.datapipe[index])
 
     def __len__(self) -> int:
