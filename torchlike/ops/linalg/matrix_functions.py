@@ -235,9 +235,7 @@ def linalg_matrix_rank(
     """
     name = "torch.linalg.matrix_rank"
     if A.dim() < 2:
-        raise RuntimeError(
-            f"{name}: Expected as input a matrix or a batch of matrices, but got a tensor of size: {list(A.shape)}"
-        )
+        raise RuntimeError(f"{name}: The input tensor input must have at least 2 dimensions.")
     if isinstance(tol, bool) and hermitian is False:
         tol, hermitian = None, tol
     check_flags("linalg_matrix_rank", hermitian=(None, hermitian))
