@@ -23,7 +23,7 @@ def never_a_script(x):
 
 def test_what_is_compiled_is_what_was_given():
     model = nn.Linear(2, 2)
-    assert torch.compile(model) is model and torch.compile(double, mode="max-autotune") is double
+    assert torch.compile(model)._orig_mod is model and torch.compile(double, mode="max-autotune") is double
     assert torch.compile(fullgraph=True)(double) is double
     with pytest.raises(RuntimeError, match="Either mode or options"):
         torch.compile(double, mode="default", options={})

@@ -35,7 +35,7 @@ def stand_in_by(find: Callable[[str, str], object]) -> None:
 # Modules that ``import torch`` loads and few programs use: they are imported on first access.
 _MODULES = [
     "_C", "ao", "quantization", "_VF", "__future__", "_dynamo", "_inductor", "_logging", "classes", "cpu", "export",
-    "futures", "fx", "library", "mps", "mtia", "nested", "onnx", "functional", "overrides", "storage", "types", "xpu",
+    "futures", "fx", "monitor", "library", "mps", "mtia", "nested", "onnx", "functional", "overrides", "storage", "types", "xpu",
 ]  # fmt: skip
 LATER: dict[str, frozenset[str]] = {
     "torchlike.distributed": frozenset({"checkpoint", "constants", "fsdp", "rpc", "tensor"}),
@@ -48,7 +48,7 @@ LATER: dict[str, frozenset[str]] = {
     "torchlike.ao.nn.intrinsic": frozenset({"qat", "quantized"}),
     "torchlike.ao.nn.quantized": frozenset({"dynamic"}),
     "torchlike.cuda": frozenset({"graphs", "nccl", "nvtx", "profiler"}),
-    "torchlike.utils": frozenset({"_foreach_utils", "_triton", "_python_dispatch", "collect_env", "dlpack"}),
+    "torchlike.utils": frozenset({"weak", "_foreach_utils", "_triton", "_python_dispatch", "collect_env", "dlpack"}),
     "torchlike.utils.data": frozenset({"_utils", "datapipes"}),
 }
 
@@ -78,6 +78,7 @@ _BY_MODULE = {
         autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache is_autocast_cache_enabled set_autocast_cache_enabled
         set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype""",
     "jit": "fork wait",
+    "ops.creation.sampled": "_standard_gamma",
     "storage": " ".join(f"{name}Storage" for name in ("", *_STORAGES)),
 }
 _FULLY_SHARDED = """

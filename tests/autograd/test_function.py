@@ -652,3 +652,18 @@ def test_a_function_cannot_be_called_as_functions_once_were():
         old = Cube()
     with pytest.raises(RuntimeError, match="^Legacy autograd function with non-static forward method is deprecated."):
         old(leaf(1.0))
+
+
+def test_a_gradient_for_an_input_that_needs_none_may_have_any_shape():
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, times):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * 2, torch.ones(4, 4, 1)
+
+    x = torch.ones(2, requires_grad=True)
+    Scaled.apply(x, torch.ones(4)).sum().backward()
+    assert x.grad.tolist() == [2, 2]

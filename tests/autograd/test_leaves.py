@@ -319,3 +319,18 @@ def test_roots_that_lead_to_no_input():
     torch.autograd.grad((y, z), w, allow_unused=True)
     assert log == [("y", 1.0), ("z", 1.0)]
     Raises.apply(x).backward(inputs=[w])  # but it does not run
+
+
+def test_a_linear_layers_bias_comes_before_its_weight():
+    seen = []
+    layer = torch.nn.Linear(2, 2)
+    for name, parameter in layer.named_parameters():
+        parameter.register_hook(lambda _, name=name: seen.append(name))
+    layer(torch.ones(1, 2)).sum().backward()
+    x = torch.ones(2, 1, 2, requires_grad=True)
+    x.register_hook(lambda _: seen.append("input"))
+    layer(x).sum().backward()
+    matrix = torch.ones(2, 2, requires_grad=True)
+    matrix.register_hook(lambda _: seen.append("input"))
+    layer(matrix).sum().backward()
+    assert seen == ["bias", "weight", "bias", "weight", "input", "bias", "input", "weight"]

@@ -1,5 +1,7 @@
 """Function transforms: results, gradients through them, and PyTorch's messages for wrong arguments."""
 
+import re
+
 import pytest
 
 import torchlike as torch
@@ -351,9 +353,14 @@ def test_errors(case):
 
 
 def test_what_depends_on_values_is_refused_while_mapped():
-    for f in (lambda x: x.sum().item(), lambda x: x if x.sum() > 0 else -x, lambda x: x.nonzero()):
-        with pytest.raises(
-            RuntimeError,
-            match=r"please rewrite it with operations whose result has a fixed shape, such as torch\.where",
-        ):
+    for f, words in (
+        (lambda x: x.sum().item(), "We don't support vmap over calling .item() on a Tensor, please try to rewrite"),
+        (lambda x: float(x.sum()), "It looks like you're calling .item() on a Tensor."),
+        (lambda x: x if x.sum() > 0 else -x, "attempting to use a Tensor in some data-dependent control flow."),
+        (lambda x: x.nonzero(), "operators that can output dynamic shape. Attempted to vmap over aten::nonzero."),
+        (lambda x: x.unique(), "Attempted to vmap over aten::_unique2."),
+        (lambda x: x[x > 0], "Attempting to batch over indexing with a boolean mask."),
+        (lambda x: torch.masked_select(x, x > 0), "Attempted to vmap over `mask` in torch.masked_select(self, mask)"),
+    ):
+        with pytest.raises(RuntimeError, match=re.escape(words)):
             vmap(f)(X)

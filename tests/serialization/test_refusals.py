@@ -191,11 +191,10 @@ def test_tensors_that_cannot_be(pickled, records, message):
 
 def test_a_storage_by_itself():
     storage = b"(" + text("storage") + named("torch", "FloatStorage") + text("0") + text("cpu") + b"K\x04tQ"
-    for pickled in (storage, b"}" + text("a") + b"]" + storage + b"as"):
-        with pytest.raises(
-            NotImplementedError, match="the file holds a storage that is no tensor's: torchlike has no storages"
-        ):
-            torch.load(archive(HEAD + pickled + b".", **FOUR))
+    loaded = torch.load(archive(HEAD + storage + b".", **FOUR))
+    assert isinstance(loaded, torch.TypedStorage) and loaded.dtype is torch.float32 and len(loaded) == 4
+    (within,) = torch.load(archive(HEAD + b"}" + text("a") + b"]" + storage + b"as.", **FOUR))["a"]
+    assert within.tolist() == loaded.tolist()
 
 
 def test_a_kind_of_storage_that_is_none():
@@ -307,17 +306,14 @@ def test_an_archive_that_is_cut_off(tmp_path, count):
     for options in ({}, {"mmap": True}, {"weights_only": False}):
         with pytest.raises(RuntimeError) as caught:
             torch.load(path, **options)
-        assert (
-            str(caught.value)
-            == f"PytorchStreamReader failed reading zip archive: failed finding central directory. {ADVICE}"
-        )
+        why = "not a ZIP archive" if count in (4, 10) else "failed finding central directory"
+        why = f"{why}. This is an internal miniz error"
+        assert str(caught.value) == f"PytorchStreamReader failed reading zip archive: {why}. {ADVICE}"
 
 
 @pytest.mark.parametrize(
     ("count", "error", "message"),
     [
-        (0, EOFError, "Ran out of input: the file is empty"),
-        (1, RuntimeError, r"Invalid magic number; corrupt file\?"),
         (100, EOFError, "Ran out of input: the file ends in the middle of a pickle and might be corrupted"),
         (1000, RuntimeError, r"unexpected EOF, expected \d+ more bytes. The file might be corrupted."),
         (-1, RuntimeError, "unexpected EOF, expected 1 more bytes. The file might be corrupted."),
@@ -330,8 +326,23 @@ def test_a_legacy_file_that_is_cut_off(count, error, message, options):
         torch.load(io.BytesIO(data[:count]), **options)
 
 
-@pytest.mark.parametrize("data", [b"hello, this is text", pickle.dumps({"a": 1}, 2), b"\x00" * 100, pickle.dumps(5)])
-def test_what_is_no_checkpoint(data):
+@pytest.mark.parametrize(
+    ("count", "safe", "error", "message"),
+    [
+        (0, True, EOFError, ""),
+        (0, False, EOFError, "Ran out of input"),
+        (1, True, EOFError, "Ran out of input: the file ends in the middle of a pickle and might be corrupted"),
+        (1, False, pickle.UnpicklingError, "pickle data was truncated"),
+    ],
+)
+def test_a_legacy_file_that_has_hardly_begun(count, safe, error, message):
+    data = saved(torch.arange(1000.0), _use_new_zipfile_serialization=False)
+    with pytest.raises(error, match=f"^{message}$"):
+        torch.load(io.BytesIO(data[:count]), weights_only=safe)
+
+
+@pytest.mark.parametrize("data", [pickle.dumps({"a": 1}, 2), pickle.dumps(5, 2)])
+def test_a_pickle_of_something_else(data):
     with pytest.raises(RuntimeError, match=r"^Invalid magic number; corrupt file\?$"):
         torch.load(io.BytesIO(data))
 
@@ -418,3 +429,44 @@ def test_whatever_is_changed_there_is_an_error_of_ours_or_a_result(data):
     else:
         message = "a result"
     assert message
+
+
+@pytest.mark.parametrize(
+    ("content", "safe", "unsafe"),
+    [
+        (b"garbage", "Unsupported operand 103", "pickle data was truncated"),
+        (b"\x00" * 100, "Unsupported operand 0", "invalid load key, '\\x00'"),
+        (b"<html>404</html>", "Unsupported operand 60", "invalid load key, '<'"),
+        (pickle.dumps({"a": 1}), "Unsupported operand 149", None),
+    ],
+)
+def test_what_is_no_checkpoint(content, safe, unsafe):
+    with pytest.raises(pickle.UnpicklingError, match=safe):
+        torch.load(io.BytesIO(content))
+    error, words = (pickle.UnpicklingError, unsafe) if unsafe else (RuntimeError, "Invalid magic number; corrupt file?")
+    with pytest.raises(error, match=re.escape(words)):
+        torch.load(io.BytesIO(content), weights_only=False)
+
+
+def test_what_is_no_archive():
+    with pytest.raises(RuntimeError, match="not a ZIP archive. This is an internal miniz error. If you are seeing"):
+        torch.load(io.BytesIO(b"PK\x03\x04xxx"))
+    with pytest.raises(RuntimeError, match="failed finding central directory. This is an internal miniz error."):
+        torch.load(io.BytesIO(b"PK\x03\x04" + bytes(100)))
+    with pytest.raises(EOFError, match="Ran out of input"):
+        torch.load(io.BytesIO(), weights_only=False)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_storages_are_saved_and_share_their_memory():
+    x = torch.arange(4.0)
+    file = io.BytesIO()
+    torch.save({"x": x, "typed": x.storage(), "other": torch.FloatStorage([5.0, 6.0])}, file)
+    loaded = torch.load(io.BytesIO(file.getvalue()), weights_only=False)
+    loaded["typed"][1] = 9.0
+    assert loaded["x"].tolist() == [0, 9, 2, 3] and loaded["other"].tolist() == [5, 6]
+    torch.save(x.untyped_storage(), file := io.BytesIO())
+    found = torch.load(io.BytesIO(file.getvalue()))
+    assert type(found).__name__ == "TypedStorage" and found.dtype is torch.uint8 and found.nbytes() == 16
+    with pytest.raises(RuntimeError, match="view the same data as different types"):
+        torch.save([x, x.untyped_storage()], io.BytesIO())

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from .. import func
 from .._missing import pytorch_names
 from ..func import _deprecated as functorch
+from ..nn.modules._optimized import OptimizedModule
 from ..serialization._plain_pickles import PLAIN_PICKLES
 from .dispatch_keys import DispatchKeySet
 from .names import exports, is_module, kinds
@@ -39,6 +40,7 @@ OWN: dict[tuple[str, str], object] = {
         for name in functorch.__all__
     },
     ("torch._vmap_internals", "vmap"): func.vmap,
+    ("torch._dynamo.eval_frame", "OptimizedModule"): OptimizedModule,
 }
 
 

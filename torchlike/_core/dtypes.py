@@ -134,6 +134,11 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     >>> torch.promote_types(torch.int32, torch.float16), torch.promote_types(torch.uint8, torch.int8)
     (torch.float16, torch.int16)
     """
+    for position, given in enumerate((type1, type2), 1):
+        if not isinstance(given, dtype):
+            raise TypeError(
+                f"promote_types(): argument 'type{position}' (position {position}) must be torch.dtype, not {type(given).__name__}"
+            )
     if type1 is type2:
         return type1
     low, high = sorted((type1, type2), key=lambda d: d.category)
@@ -156,6 +161,11 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether PyTorch casts a result of one dtype into an output of the other: never to a lower category."""
+    for name, position, given in (("from_", 1, from_), ("to", 2, to)):
+        if not isinstance(given, dtype):
+            raise TypeError(
+                f"can_cast(): argument '{name}' (position {position}) must be torch.dtype, not {type(given).__name__}"
+            )
     if from_.category == INTEGER and to.category == BOOL:
         return False
     return from_.category <= to.category

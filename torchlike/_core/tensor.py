@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine.aval import META, Aval, Meshed, TracedAval
-from ..engine.value import Value
+from ..engine.value import Unreadable, Value
 from . import devices, dtypes
 from .attributes import Instance, UsersAttributes
 from .layouts import sparse_coo, sparse_csr
@@ -32,6 +32,15 @@ else:
     TensorMethods = Instance
 
 __all__ = ["Tensor"]
+
+_NO_ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite "
+    "what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report."
+)
+_NO_BRANCH = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please file an "
+    "issue at https://github.com/pytorch/pytorch/issues ."
+)
 
 _new = object.__new__
 
@@ -515,7 +524,10 @@ class Tensor(TensorMethods):
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
         refuse_item(self)
-        array = value.numpy()
+        try:
+            array = value.numpy()
+        except Unreadable:
+            raise RuntimeError(_NO_ITEM) from None
         item = array.item()
         return item if array.dtype.kind != "V" else float(item)
 
@@ -624,7 +636,10 @@ class Tensor(TensorMethods):
         count = self.numel()
         if count == 1:
             refuse_item(self)
-            return bool(self._array().reshape(())[()])
+            try:
+                return bool(self._array().reshape(())[()])
+            except Unreadable:
+                raise RuntimeError(_NO_BRANCH) from None
         if count == 0:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")

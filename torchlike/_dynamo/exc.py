@@ -1,4 +1,4 @@
-"""The exceptions of PyTorch's tracer, for programs that catch them. torchlike raises none but InvalidBackend."""
+"""The exceptions of PyTorch's tracer, for programs that catch them. torchlike raises InvalidBackend and UserError."""
 
 from __future__ import annotations
 

@@ -400,7 +400,7 @@ class _Pass:
             else:
                 self.visit(node, cotangents)
             if complete:
-                self.visit_leaves(node.edges)
+                self.visit_leaves(node.edges, getattr(node.rule, "order", None))
 
     def deliver(self, node: Node, number: int, cotangent: Any) -> None:
         """Delivers a gradient to an output of a node. None means that there is none, and also counts as delivered."""
@@ -443,10 +443,18 @@ class _Pass:
         pairs = zip(node.edges, grads, strict=True)
         return [gradient if edge is not None and edge[0] in self.required_nodes else None for edge, gradient in pairs]
 
-    def visit_leaves(self, edges: Sequence[Edge | None]) -> None:
-        """Visits the leaves that are complete. ``edges``: of the node that ran before."""
+    def visit_leaves(self, edges: Sequence[Edge | None], order: Sequence[int] | None = None) -> None:
+        """Visits the leaves that are complete.
+
+        Args:
+            edges: of the node that ran before.
+            order: the numbers of the edges in the order in which PyTorch follows them, where it is another.
+        """
         complete = self.complete
-        if len(complete) > 2:  # of two, the first one is at the top of PyTorch's queue at once
+        if order is not None and len(complete) > 1:
+            rank = {edge[0]: place for place, edge in enumerate(edges[i] for i in order) if edge is not None}
+            complete = sorted(complete, key=lambda leaf: rank.get(leaf[0], -1))
+        elif len(complete) > 2:  # of two, the first one is at the top of PyTorch's queue at once
             complete = in_order(complete, edges, self.arrived)
         for node, cotangents in complete:
             leaf = node.leaf()

@@ -119,6 +119,9 @@ class _FunctionRule:
             if gradient is not None:
                 if not isinstance(gradient, Tensor):
                     raise RuntimeError(f"expected Variable or None (got {type(gradient).__name__})")
+                if not node.needs_input_grad[position]:  # nobody gets it, so that PyTorch does not look at it
+                    grads.append(None)
+                    continue
                 gradient = _fit(gradient, edge_aval, self.name, position)
             # Without a graph only the value goes on: what the user's code may have recorded in ``backward`` has no part in the pass.
             grads.append(gradient if create or gradient is None else gradient._value())

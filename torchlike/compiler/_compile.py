@@ -1,11 +1,14 @@
-"""torch.compile: returns its argument unchanged, because the engine compiles whatever runs a second time."""
+"""torch.compile: changes nothing about how a function runs, because the engine compiles whatever runs a second time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["BACKENDS", "InvalidBackend", "compile", "given_back"]
+__all__ = ["BACKENDS", "MODULES", "InvalidBackend", "compile", "given_back"]
+
+# The class of modules, and that of the modules around them. Modules are in a layer above, which enters them.
+MODULES: dict[type, Callable[[object], object]] = {}
 
 # Names that PyTorch takes for ``backend``. Here all mean XLA.
 BACKENDS = ("cudagraphs", "inductor", "openxla", "tvm")
@@ -42,7 +45,7 @@ def compile(
     isolate_recompiles: bool = False,
     shapes_spec: object = None,
 ) -> Any:
-    """The function or module itself, or a decorator: steps are compiled whole without being told.
+    """The function itself, a module around the module, or a decorator: steps are compiled whole without being told.
 
     Args:
         model: what to compile.
@@ -69,4 +72,13 @@ def compile(
         raise InvalidBackend(backend)
     if model is not None and not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
-    return given_back(model)
+    if disable:
+        return given_back(model)
+    return _around if model is None else _around(model)
+
+
+def _around(model: object) -> object:
+    for kind, around in MODULES.items():
+        if isinstance(model, kind):
+            return around(model)
+    return model

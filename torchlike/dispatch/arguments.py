@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._core.tensor import Tensor
-from .overloads import invalid_combination
+from .overloads import OF_FUNCTIONS, SEVERAL, invalid_combination
+from .signature_lists import LISTED, invalid_arguments
 from .type_names import type_name
 
 # NumPy's names for parameters, which PyTorch accepts too.
@@ -72,14 +73,13 @@ class Parameters:
             arguments[i] = value
         for value in arguments:
             if value is inspect.Parameter.empty:
-                if (
-                    len(args) + len(kwargs)
-                    and self.annotations[0] in ("Array", "Operand")
-                    and isinstance(args[0] if args else None, Tensor)
-                ):
+                if name in SEVERAL and args and self.annotations[0] in ("Array", "Operand"):
                     types = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
+                    expected = (
+                        f"({self.expected()})" if name not in OF_FUNCTIONS else f"one of:\n * ({self.expected()})\n"
+                    )
                     raise TypeError(
-                        f"{name}() received an invalid combination of arguments - got ({types}), but expected ({self.expected()})"
+                        f"{name}() received an invalid combination of arguments - got ({types}), but expected {expected}"
                     )
                 raise missing(
                     name, [n for n, v in zip(self.names, arguments, strict=True) if v is inspect.Parameter.empty]
@@ -126,6 +126,8 @@ def check_call(
     described = list(enumerate(zip(names, parameters.defaults, parameters.annotations, strict=False)))
     absent = [p for _, (p, default, _) in described if default is inspect.Parameter.empty and p not in arguments]
     if absent:
+        if name in LISTED:
+            raise TypeError(invalid_arguments(name, method or names[0] == "self", args, kwargs)) from None
         raise missing(name, absent) from None
     for i, (parameter, default, annotation) in described:
         value = arguments.get(parameter, default)

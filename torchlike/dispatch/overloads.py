@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from .signature_lists import LISTED, invalid_arguments
 from .type_names import type_name
 
-__all__ = ["OF_FUNCTIONS", "OF_METHODS", "invalid_combination"]
+__all__ = ["OF_FUNCTIONS", "OF_METHODS", "SEVERAL", "invalid_combination"]
 
 
 def _signatures(text: str) -> dict[str, list[range]]:
@@ -74,7 +75,11 @@ OF_METHODS = _signatures(
     xlogy:1-1,1-1 xlogy_:1-1,1-1
     """
 )
+# Functions for which a missing argument is no error by itself, since another signature may do without it. The last have older signatures,
+# which PyTorch does not list.
+SEVERAL = frozenset((*OF_FUNCTIONS, *["add", "addbmm", "addcdiv", "addcmul", "addmv", "addr", "sub"]))
 _REFUSED = re.compile(r"^(?P<name>\w+)\(\): argument '\w+'( \(position \d+\))? must be ")
+_LACKING = re.compile(r"^(?P<name>\w+)\(\) missing \d+ required")
 
 
 def invalid_combination(
@@ -87,6 +92,9 @@ def invalid_combination(
         method: whether the first of the arguments is the tensor whose method it is.
         expected: the signature, for the end of the message.
     """
+    lacking = _LACKING.match(message)
+    if lacking and lacking["name"] in LISTED:
+        return invalid_arguments(lacking["name"], method, args[1:] if method else args, kwargs)
     refused = _REFUSED.match(message)
     counts = refused and (OF_METHODS if method else OF_FUNCTIONS).get(refused["name"])
     if not refused or not counts:
@@ -94,6 +102,8 @@ def invalid_combination(
     positional = args[1:] if method else args
     if sum(len(positional) + len(kwargs) in count for count in counts) == 1:
         return message
+    if refused["name"] in LISTED:
+        return invalid_arguments(refused["name"], method, positional, kwargs)
     types = ", ".join([*map(type_name, positional), *(f"{name}={type_name(value)}" for name, value in kwargs.items())])
     if kwargs and not positional:
         types += ", "  # as PyTorch has it

@@ -36,12 +36,13 @@ class Rule:
         places: which of those those inputs are.
         used_once: whether a second backward pass must fail because PyTorch's node saves something, although this one saves nothing.
         node_class: the class of the nodes.
+        order: the numbers of the edges in the order in which PyTorch follows them, where it is another; else None.
     """
 
     __slots__ = (
         "kernel", "name", "grad_inputs", "outputs", "saved", "take", "watched", "watches_result", "pullbacks",
         "count", "places", "used_once",
-        "traced", "node_class",
+        "traced", "node_class", "order",
     )  # fmt: skip
 
     def __init__(self, kernel: Lowered, mask: int) -> None:
@@ -73,6 +74,7 @@ class Rule:
             self.watched = _named_inputs(kernel, op.saves)
         else:
             self.watched = self.saved if op.saves is Saves.INPUTS else ()
+        self.order = _order(kernel, op, self.grad_inputs) if isinstance(op, Op) and op.reaches else None
         self.used_once = not self.saved and bool(self.watched or (numbers and op.saves is Saves.INPUTS) or op.used_once)
 
     def __bool__(self) -> bool:
@@ -317,6 +319,12 @@ def _named_inputs(kernel: Lowered, names: tuple[str, ...]) -> tuple[int, ...]:
         ]
         inputs += tensors if name in names else ()
     return tuple(inputs)
+
+
+def _order(kernel: Lowered, op: Op, inputs: tuple[int, ...]) -> tuple[int, ...]:
+    assert op.reaches is not None
+    names = op.reaches(*_arguments_with_avals(kernel))
+    return tuple(inputs.index(n) for name in names for n in _named_inputs(kernel, (name,)) if n in inputs)
 
 
 def _differentiable(aval: Aval) -> bool:

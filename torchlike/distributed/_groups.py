@@ -396,7 +396,7 @@ def get_world_size(group: object = None) -> int:
 
 
 # The module of the samplers is in a lower layer and cannot import this one.
-sampler_world.size, sampler_world.rank = get_world_size, get_rank
+sampler_world.size, sampler_world.rank, sampler_world.joined = get_world_size, get_rank, is_initialized
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:

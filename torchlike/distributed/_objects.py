@@ -10,7 +10,8 @@ from typing import Any
 
 from .._core.annotations import DeviceLike
 from ..engine.recorder import flush
-from ._groups import ProcessGroup, group_of
+from ..utils.data.distributed import world as sampler_world
+from ._groups import ProcessGroup, group_of, is_initialized
 from .errors import DistBackendError, DistStoreError
 
 __all__ = [
@@ -108,6 +109,17 @@ def broadcast_object_list(
         return
     for place, received in enumerate(_take(process_group, key, process_group.size() - 1)):
         object_list[place] = received
+
+
+def _agreed(number: int) -> int:
+    """The first process's number, for the seeds of pipes: each process has its part of one order."""
+    numbers = [number]
+    if is_initialized():
+        broadcast_object_list(numbers)
+    return numbers[0]
+
+
+sampler_world.agreed = _agreed
 
 
 def scatter_object_list(

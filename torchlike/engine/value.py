@@ -180,11 +180,18 @@ def no_data() -> NotImplementedError:
     return NotImplementedError("Cannot copy out of meta tensor; no data!")
 
 
+class Unreadable(RuntimeError):
+    """A value has no elements while its function is mapped or compiled."""
+
+
+Unreadable.__name__ = "RuntimeError"  # what a program sees, which knows no other
+
+
 def _concrete(tracer: Any) -> np.ndarray:
     """The array behind a tracer, if there is one: there is while it is differentiated, not while it is mapped or compiled."""
     array = tracer.to_concrete_value()
     if array is None:
-        raise RuntimeError(
+        raise Unreadable(
             "vmap: It looks like you're calling .item() on a Tensor, or attempting to use a Tensor in some data-dependent control flow "
             "or operation. Its elements have no value while the function is mapped or compiled: please rewrite it with operations whose "
             "result has a fixed shape, such as torch.where, or do this outside."

@@ -1,8 +1,7 @@
-"""torch.export: a module and example arguments become a graph of operators. Sizes are those of the arguments."""
+"""torch.export: a module and example arguments become a graph of operators. Sizes that vary are named by ``Dim``."""
 
 from __future__ import annotations
 
-import enum
 from typing import NoReturn
 
 from ._archive import load as load, save as save
@@ -17,11 +16,13 @@ from ._program import (
     draft_export as draft_export,
     export as export,
 )
+from .dynamic_shapes import Dim as Dim, dims as dims
 
 __all__ = [
     "Dim",
     "ExportGraphSignature",
     "ExportedProgram",
+    "dims",
     "draft_export",
     "export",
     "load",
@@ -29,30 +30,6 @@ __all__ = [
     "save",
     "unflatten",
 ]
-
-
-class _Hint(enum.Enum):
-    AUTO = enum.auto()
-    STATIC = enum.auto()
-    DYNAMIC = enum.auto()
-
-
-class Dim:
-    """A dimension whose length is not known beforehand. It may be written down; ``export`` refuses.
-
-    >>> torch.export.Dim("batch", min=1)
-    Dim('batch', min=1, max=None)
-    """
-
-    AUTO, STATIC, DYNAMIC = _Hint.AUTO, _Hint.STATIC, _Hint.DYNAMIC
-
-    def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
-        if not name.isidentifier():
-            raise AssertionError(f"Dim name must be a valid identifier, got {name}")
-        self.__name__, self.min, self.max = name, min, max
-
-    def __repr__(self) -> str:
-        return f"Dim({self.__name__!r}, min={self.min}, max={self.max})"
 
 
 def _refuse(name: str) -> NoReturn:
@@ -66,11 +43,6 @@ def unflatten(module: object, flat_args_adapter: object = None) -> NoReturn:
 
 def register_dataclass(cls: object, *, serialized_type_name: str | None = None) -> None:
     """Does nothing: dataclasses need not be known beforehand where nothing is exported."""
-
-
-def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
-    """Several dimensions."""
-    return tuple(Dim(name, min=min, max=max) for name in names)
 
 
 for _public in (

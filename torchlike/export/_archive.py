@@ -49,7 +49,7 @@ def save(
 
     Raises:
         TypeError: ``ep`` is no exported program.
-        NotImplementedError: the program takes or returns objects that a file cannot hold without their class.
+        NotImplementedError: the program takes or returns objects that a file cannot hold without their class, or has sizes that vary.
 
     >>> import io
     >>> program, file = torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), io.BytesIO()
@@ -62,6 +62,10 @@ def save(
     if not isinstance(ep, ExportedProgram):
         raise TypeError(
             f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}' instead."
+        )
+    if ep.range_constraints:
+        raise NotImplementedError(
+            "torchlike does not support torch.export.save of a program with sizes that vary: its graphs are made from the module"
         )
     signature = ep.graph_signature
     content = {

@@ -15,6 +15,7 @@ from ..fx import Graph, GraphModule, Node
 from ..nn.modules.module import Module
 from ..utils._python_dispatch import TorchDispatchMode
 from ..utils._pytree import tree_flatten, tree_map
+from ._sizes import Range, Sizes, snapshot, varying
 
 __all__ = [
     "ArgumentSpec",
@@ -176,6 +177,7 @@ class ExportedProgram:
         graph_signature: what the inputs and outputs of the graph are.
         state_dict: the parameters and the buffers.
         example_inputs: the arguments that it was made with.
+        range_constraints: the bounds of the sizes that vary.
     """
 
     def __init__(
@@ -187,7 +189,10 @@ class ExportedProgram:
         state_dict: dict[str, Any],
         buffers: dict[str, Tensor],
         constants: dict[str, Tensor],
+        sizes: Sizes | None = None,
+        source: Module | None = None,
     ) -> None:
+        self._sizes, self._source = sizes, source
         self.graph, self.graph_signature, self.example_inputs = graph, graph_signature, example_inputs
         self.state_dict, self.constants = state_dict, constants
         self._result, self._buffers = result, buffers
@@ -196,6 +201,11 @@ class ExportedProgram:
     def graph_module(self) -> GraphModule:
         """The graph as a module that takes parameters and buffers as arguments."""
         return GraphModule(dict(self.constants), self.graph)  # pyright: ignore[reportArgumentType]
+
+    @property
+    def range_constraints(self) -> dict[str, Range]:
+        """The bounds of the sizes that vary, by names of torchlike's own."""
+        return {} if self._sizes is None else dict(self._sizes.ranges())
 
     def named_parameters(self) -> Iterator[tuple[str, Any]]:
         """The parameters by name."""
@@ -227,6 +237,7 @@ class _Exported(Module):
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__()
         object.__setattr__(self, "_program", program)
+        object.__setattr__(self, "_by_sizes", {})
         self.graph = program.graph
         for name, parameter in program.named_parameters():
             _place(self, name, parameter, Module.register_parameter)
@@ -236,30 +247,53 @@ class _Exported(Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         program: ExportedProgram = self._program  # pyright: ignore[reportAssignmentType]
         own = dict(self.named_parameters(remove_duplicate=False)) | dict(self.named_buffers(remove_duplicate=False))
+        program = self._for_sizes(program, args, kwargs)
         tensors = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, Tensor)]
-        expected = [each for each in tree_flatten(program.example_inputs)[0] if isinstance(each, Tensor)]
-        names = program.graph_signature.user_inputs
-        for name, each, example in zip(names, tensors, expected, strict=True):
-            for dim, (size, expected_size) in enumerate(zip(each.shape, example.shape, strict=True)):
-                if size != expected_size:
-                    raise AssertionError(f"Guard failed: {name}.size()[{dim}] == {expected_size}")
         values: dict[Node, Any] = {}
         arguments = iter(tensors)
         for node, spec in zip(
-            [n for n in self.graph.nodes if n.op == "placeholder"], program.graph_signature.input_specs, strict=True
+            [n for n in program.graph.nodes if n.op == "placeholder"], program.graph_signature.input_specs, strict=True
         ):
             values[node] = own[spec.target] if spec.target is not None else next(arguments)
 
         def value(leaf: Any) -> Any:
             return values[leaf] if isinstance(leaf, Node) else leaf
 
-        for node in self.graph.nodes:
+        for node in program.graph.nodes:
             if node.op == "get_attr":
                 values[node] = program.constants[str(node.target)]
             elif node.op == "call_function":
                 function: Callable[..., Any] = node.target  # pyright: ignore[reportAssignmentType]
                 values[node] = function(*tree_map(value, node.args), **tree_map(value, node.kwargs))
         return tree_map(value, program._result)
+
+    def _for_sizes(
+        self, program: ExportedProgram, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> ExportedProgram:
+        """The program for the sizes of these arguments: the graph names sizes by number, so others need a graph of their own."""
+        tensors = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, Tensor)]
+        examples = [each for each in tree_flatten(program.example_inputs)[0] if isinstance(each, Tensor)]
+        if len(tensors) != len(examples):
+            given, taken = (tree_flatten(each)[1] for each in ((args, kwargs), program.example_inputs))
+            raise ValueError(
+                f"Trying to flatten user inputs with exported input tree spec: \n{taken}\nbut actually got inputs with tree spec of: "
+                f"\n{given}.\nPlease check that the inputs have the same number and type of args and kwargs as the ones you used when "
+                "tracing."
+            )
+        if program._sizes is None:  # read from a file
+            names = program.graph_signature.user_inputs
+            for name, each, example in zip(names, tensors, examples, strict=True):
+                for dim, (size, expected_size) in enumerate(zip(each.shape, example.shape, strict=True)):
+                    if size != expected_size:
+                        raise AssertionError(f"Guard failed: {name}.size()[{dim}] == {expected_size}")
+            return program
+        program._sizes.check(tensors)
+        shapes = tuple(each.shape for each in tensors)
+        if shapes == tuple(each.shape for each in examples) or program._source is None:
+            return program
+        if shapes not in self._by_sizes:
+            self._by_sizes[shapes] = _recorded(program._source, args, kwargs)
+        return self._by_sizes[shapes]
 
 
 def _place(module: Module, name: str, tensor: Any, register: Callable[..., None]) -> None:
@@ -272,7 +306,7 @@ def _place(module: Module, name: str, tensor: Any, register: Callable[..., None]
 
 
 def export(
-    mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, dynamic_shapes: object = None, strict: bool = False,
+    mod: Module, args: tuple[object, ...], kwargs: dict[str, object] | None = None, *, dynamic_shapes: object = None, strict: bool = False,
     preserve_module_call_signature: tuple[str, ...] = (), prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:  # fmt: skip
     """The graph of operators that a module calls for these arguments.
@@ -282,11 +316,12 @@ def export(
     Args:
         mod: the module.
         args, kwargs: example arguments. The sizes of the graph are theirs.
-        dynamic_shapes: not supported: raises.
+        dynamic_shapes: for each argument, by name or in order, which of its sizes may vary: a dictionary from dimensions, or a list, of
+            ``Dim`` s, hints (``Dim.AUTO``), numbers or None. The program then has a graph for each combination of sizes that comes.
         strict: taken and without a meaning, as are the two others: the module runs once.
 
     Raises:
-        NotImplementedError: ``dynamic_shapes`` is given.
+        UserError: the module needs a size that is said to vary to be what it is.
         RuntimeError: what the module does depends on an element of a tensor.
 
     >>> program = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
@@ -297,10 +332,17 @@ def export(
     """
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
-    if dynamic_shapes is not None:
-        raise NotImplementedError(
-            "torchlike does not support torch.export.export(dynamic_shapes=...): sizes are numbers"
-        )
+    bound = inspect.signature(mod.forward).bind(*args, **(kwargs or {}))
+    sizes = varying(mod, bound, dynamic_shapes)
+    program = _recorded(mod, args, kwargs or {})
+    program._sizes = sizes
+    if sizes.symbols:
+        program._source = snapshot(mod)
+    return program
+
+
+def _recorded(mod: Module, args: tuple[object, ...], kwargs: dict[str, object]) -> ExportedProgram:
+    """The program for the sizes of these arguments."""
     graph, signature = Graph(), ExportGraphSignature()
     recorded = _Recording(graph)
 
@@ -313,20 +355,20 @@ def export(
         enter(f"p_{name.replace('.', '_')}", parameter, InputKind.PARAMETER, name)
     for name, buffer in mod.named_buffers():
         enter(f"b_{name.replace('.', '_')}", buffer, InputKind.BUFFER, name)
-    bound = inspect.signature(mod.forward).bind(*args, **(kwargs or {}))
+    bound = inspect.signature(mod.forward).bind(*args, **kwargs)
     for name, value in bound.arguments.items():
         tensors = [each for each in tree_flatten(value)[0] if isinstance(each, Tensor)]
         for number, each in enumerate(tensors):
             enter(name if tensors == [value] else f"{name}_{number}", each, InputKind.USER_INPUT, None)
     with no_grad(), recorded:
-        result = mod(*args, **(kwargs or {}))
+        result = mod(*args, **kwargs)
     outputs = tree_map(recorded.node_of, result)
     flat = [each for each in tree_flatten(outputs)[0] if isinstance(each, Node)]
     graph.output(tuple(flat))
     signature.output_specs = [OutputSpec(OutputKind.USER_OUTPUT, ArgumentSpec(node.name), None) for node in flat]
     state = dict(mod.state_dict(keep_vars=True))
     return ExportedProgram(
-        graph, signature, outputs, (args, kwargs or {}), state, dict(mod.named_buffers()), recorded.constants
+        graph, signature, outputs, (args, kwargs), state, dict(mod.named_buffers()), recorded.constants
     )
 
 

@@ -20,6 +20,9 @@ _ADVICE = (
 )
 
 
+_END = 22  # bytes of the shortest archive
+
+
 def damaged(doing: str, why: object) -> RuntimeError:
     """The error for an archive that cannot be read, with PyTorch's text."""
     return RuntimeError(f"PytorchStreamReader failed {doing}: {why}. {_ADVICE}")
@@ -38,7 +41,11 @@ class Reader:
             self._zip = zipfile.ZipFile(file)
             records = self._zip.infolist()
         except Exception as error:  # the exceptions that the zip module raises for files that are no archives
-            why = "failed finding central directory" if isinstance(error, zipfile.BadZipFile) else error
+            why: object = error
+            if isinstance(error, zipfile.BadZipFile):
+                size = file.seek(0, 2)
+                why = "not a ZIP archive" if size < _END else "failed finding central directory"
+                why = f"{why}. This is an internal miniz error"
             raise damaged("reading zip archive", why) from error
         if not records:
             raise damaged("reading zip archive", "the archive is empty")

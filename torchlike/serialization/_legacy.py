@@ -38,15 +38,19 @@ def write_legacy(obj: object, file: Any, protocol: int) -> None:
 
 
 def read_legacy(
-    file: Any, unpickle: Callable[[object, Callable[[tuple[object, ...]], object]], object], restore: Any
+    file: Any,
+    unpickle: Callable[[object, Callable[[tuple[object, ...]], object]], object],
+    restore: Any,
+    safe: bool = True,
 ) -> Any:
     """Reads an object in this format.
 
     Args:
         unpickle: reads one pickle from the file; its argument converts a reference to a storage.
+        safe: whether what is no such file is not unpickled either.
         restore: makes memory from raw data, its location and the dtype in the file.
     """
-    _check_head(file)
+    _check_head(file, safe)
     start = file.tell()
     # The memory comes after the pickle that needs it. A first pass, which calls nothing, finds the size of each storage.
     memories_named: dict[str, tuple[Any, ...]] = {}
@@ -67,18 +71,16 @@ def read_legacy(
             return mention[1]
         if mention[2] not in memories:
             raise RuntimeError(f"the file does not hold the storage {mention[2]!r} that a tensor lies in")
-        return memories[mention[2]]._replace(part=_storage_part(mention))
+        return memories[mention[2]].piece(_storage_part(mention))
 
     result = unpickle(file, persistent)
     file.seek(end)
     return result
 
 
-def _check_head(file: object) -> None:
-    try:
-        magic = _plain(file)
-    except (pickle.UnpicklingError, EOFError) as error:
-        raise RuntimeError("Invalid magic number; corrupt file?") from error
+def _check_head(file: object, safe: bool) -> None:
+    # What is no pickle at all is found here. The words are those of the unpickler.
+    magic = _plain(file) if safe else pickle.load(file)  # pyright: ignore[reportArgumentType]
     if magic != MAGIC:
         raise RuntimeError("Invalid magic number; corrupt file?")
     protocol = _plain(file)

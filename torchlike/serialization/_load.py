@@ -77,20 +77,18 @@ def load(
         raise ValueError("f must be a file path in order to use the mmap argument")
     with _opened(f) as file:
         if _is_zip(file):
-            return _require_tensors(
-                _from_archive(Reader(file, os.fspath(f) if mmap else None), unpickle, restore, safe)
-            )
+            return _from_archive(Reader(file, os.fspath(f) if mmap else None), unpickle, restore, safe)
         if mmap:
             raise RuntimeError(
                 f"mmap can only be used with files saved with `torch.save({f}, _use_new_zipfile_serialization=True), please torch.save "
                 "your checkpoint with this option in order to use mmap."
             )
-        _check_not_empty(file)
+        _check_not_empty(file, safe)
 
         def placed(data: np.ndarray, mention: tuple[Any, ...]) -> Stored:
             return Stored(restore(Memory(data, devices.device("cpu")), mention[3]), storage_dtype(mention[1]))
 
-        return _require_tensors(read_legacy(file, unpickle, placed))
+        return read_legacy(file, unpickle, placed, safe)
 
 
 _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
@@ -132,21 +130,6 @@ def load_memory(b: bytes) -> Any:
     return load(file, weights_only=False) if _is_zip(file) else read_legacy(file, _unpickler(pickle, options), placed)
 
 
-def _require_tensors(loaded: object) -> Any:
-    """The loaded object. Raises if it contains a storage without a tensor."""
-    pending, visited = [loaded], set()
-    while pending:
-        obj = pending.pop()
-        if isinstance(obj, Stored):
-            raise NotImplementedError(
-                "the file holds a storage that is no tensor's: torchlike has no storages of their own, save tensors instead"
-            )
-        if isinstance(obj, (dict, list, tuple)) and id(obj) not in visited:
-            visited.add(id(obj))
-            pending += obj.values() if isinstance(obj, dict) else obj
-    return loaded
-
-
 @contextlib.contextmanager
 def _opened(f: object) -> Iterator[object]:
     if isinstance(f, (str, os.PathLike)):
@@ -169,10 +152,10 @@ def _is_zip(file: Any) -> bool:
     return head == b"PK\x03\x04"
 
 
-def _check_not_empty(file: Any) -> None:
+def _check_not_empty(file: Any, safe: bool) -> None:
     start = file.tell()
     if not file.read(1):
-        raise EOFError("Ran out of input: the file is empty")
+        raise EOFError(*(() if safe else ("Ran out of input",)))
     file.seek(start)
 
 

@@ -19,6 +19,7 @@ from .._core.storage import Storage
 from .._core.tensor import Tensor
 from ..nn.parameter import Parameter
 from ..ops.creation.quantized import QuantizedTensor
+from ..ops.shape.storages import TypedStorage, UntypedStorage
 from ._memory import memory_of
 from ._names import UNTYPED, Global, outward, pytorchs, storage_class
 
@@ -57,6 +58,8 @@ class Pickler(pickle._Pickler):
             sys.setrecursionlimit(limit)
 
     def persistent_id(self, obj: object) -> Any:
+        if isinstance(obj, (TypedStorage, UntypedStorage)):
+            obj = self._by_itself(obj)
         if type(obj) is not _Saved:
             return None
         end = (None,) if self._legacy else ()  # a place for the description of a view of a storage
@@ -109,6 +112,21 @@ class Pickler(pickle._Pickler):
     dispatch: Any = {**pickle._Pickler.dispatch, FunctionType: save_global}
 
     # ---- tensors
+
+    def _by_itself(self, storage: TypedStorage | UntypedStorage) -> _Saved:
+        """A storage that is saved for itself. As bytes it has no dtype."""
+        untyped = storage.untyped()
+        if untyped._end is not None:  # a slice has no memory of its own
+            untyped = untyped.clone()
+        bytes_only = isinstance(storage, UntypedStorage)
+        dtype = dtypes.uint8 if bytes_only else storage.dtype
+        root, elements = untyped._root, untyped._bytes().view(dtype.numpy)
+        typed = None if bytes_only else dtype
+        key, first = self._keys.setdefault(root, (str(len(self._keys)), typed))
+        if first is not typed:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        elements = self.memory.setdefault(key, elements)
+        return _Saved(UNTYPED if bytes_only else storage_class(dtype), key, str(untyped.device), elements.size)
 
     def _tensor(self, tensor: Tensor) -> Any:
         _warn_of_hooks(tensor)

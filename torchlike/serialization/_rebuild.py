@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._core import devices, dtypes, layouts
 from .._core.annotations import Dtype, IntOrInts, Layout
-from .._core.fields import leaf_alias, requires_grad_flag
+from .._core.fields import leaf_alias, requires_grad_flag, storage_of
 from .._core.size import Size
 from .._core.strided import Strided
 from .._core.tensor import Tensor, alias, from_value
@@ -14,25 +14,45 @@ from ..engine.aval import META
 from ..engine.value import Value
 from ..nn.parameter import Parameter
 from ..ops.creation.quantized import RANGES, quantized
+from ..ops.shape.storages import TypedStorage, UntypedStorage
 from ..sparse._construction import sparse_coo_tensor, sparse_csr_tensor
 from ._bounds import described
 from ._memory import Memory
 
 
-class Stored(NamedTuple):
-    """A storage to which a file refers.
+class Stored(TypedStorage):
+    """A storage to which a file refers. Where it is no tensor's, it is what the program gets, as elements of its dtype.
 
-    ``dtype``: of its elements, None where the tensors over it say theirs; ``part``: where it is only a piece of the memory, at which
-    element that begins and how many there are.
+    Args:
+        memory: the bytes.
+        of: the dtype of its elements, None where the tensors over it say theirs.
+        part: where it is only a piece of the memory, at which element that begins and how many there are.
     """
 
-    memory: Memory
-    dtype: dtypes.dtype | None
-    part: tuple[int, int] | None = None
+    def __init__(self, memory: Memory, of: dtypes.dtype | None, part: tuple[int, int] | None = None) -> None:
+        self.memory, self.of, self.part = memory, of, part
+        self.dtype = dtypes.uint8 if of is None else of
+
+    @property
+    def _untyped_storage(self) -> UntypedStorage:  # pyright: ignore[reportIncompatibleVariableOverride]
+        # Made when it is asked for: most storages are those of tensors, which say how the memory is seen.
+        count = self.memory.size() // self.dtype.itemsize if self.part is None else self.part[1]
+        whole = UntypedStorage(storage_of(self.memory.tensor(self.dtype, 0, (count,), (1,), self.part)))
+        if self.part is None:
+            return whole
+        begin = self.part[0] * self.dtype.itemsize
+        return whole[begin : begin + count * self.dtype.itemsize]
+
+    def piece(self, part: tuple[int, int] | None) -> Stored:
+        """A storage over some elements of the same memory."""
+        return Stored(self.memory, self.of, part)
+
+
+Stored.__name__ = Stored.__qualname__ = "TypedStorage"  # as a program sees it
 
 
 def _tensor(stored: Stored, storage_offset: int, size: Any, stride: Any, dtype: dtypes.dtype | None = None) -> Tensor:
-    dtype = dtype or stored.dtype
+    dtype = dtype or stored.of
     if dtype is None:
         raise RuntimeError("a tensor in the file does not say its dtype: the file might be corrupted")
     return stored.memory.tensor(dtype, storage_offset, tuple(size), tuple(stride), stored.part)

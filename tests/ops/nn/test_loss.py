@@ -214,3 +214,14 @@ def test_hard_gumbel_samples_are_one_hot_with_soft_gradients():
     assert (sample.sum(1) - 1).abs().max().item() < 1e-6
     sample[:, 0].sum().backward()
     assert logits.grad.abs().sum().item() > 0
+
+
+@pytest.mark.parametrize("name", ["weight", "pos_weight"])
+def test_weights_of_a_binary_cross_entropy_need_no_gradient(name):
+    factor: dict[str, Any] = {name: torch.ones(2, requires_grad=True)}
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2)
+    words = f"The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '{name}'"
+    with pytest.raises(RuntimeError, match=words):
+        torch.nn.functional.binary_cross_entropy_with_logits(x, y, **factor)
+    with torch.no_grad():
+        torch.nn.functional.binary_cross_entropy_with_logits(x, y, **factor)

@@ -3,7 +3,11 @@
 import pytest
 
 import torchlike as torch
+from torchlike.utils.data import DataLoader
 from torchlike.utils.data.datapipes.iter import IterableWrapper as Pipe, Sampler
+from torchlike.utils.data.datapipes.map import SequenceWrapper as Sequence
+from torchlike.utils.data.graph import traverse_dps
+from torchlike.utils.data.graph_settings import get_all_graph_pipes
 
 
 def test_shuffle_draws_pytorchs_order():
@@ -59,3 +63,53 @@ def test_columns_and_workers():
     shard.apply_sharding(2, 1)
     assert list(shard) == [1, 3] and len(shard) == 2
     assert list(Sampler(range(3))) == [0, 1, 2]
+
+
+def test_indexed_pipes():
+    pipe = Sequence(range(7)).map(lambda x: x + 1)
+    assert pipe[2] == 3 and len(pipe) == 7 and repr(pipe) == "MapperMapDataPipe"
+    batches = pipe.batch(3)
+    assert [batches[i] for i in range(len(batches))] == [[1, 2, 3], [4, 5, 6], [7]]
+    assert list(pipe.batch(3, drop_last=True)) == [[1, 2, 3], [4, 5, 6]]
+    assert list(pipe.zip(Sequence("ab"))) == [(1, "a"), (2, "b")]
+    assert list(Sequence("ab").concat(Sequence([3]))) == ["a", "b", 3]
+    assert list(pipe.shuffle().set_seed(1)) == [4, 7, 6, 3, 1, 5, 2]
+    assert Sequence({"a": 1})["a"] == 1
+    with pytest.raises(IndexError, match="Index 9 is out of bound"):
+        batches[9]
+    with pytest.raises(TypeError, match="Expected all inputs to be `MapDataPipe`"):
+        pipe.concat([1])
+
+
+@pytest.mark.filterwarnings("ignore:`shuffle=True` was set")
+def test_a_loader_shuffles_pipes_in_pytorchs_order():
+    torch.manual_seed(3)
+    pipe = Pipe(range(10)).shuffle().sharding_filter()
+    loader = DataLoader(pipe, 5, num_workers=2, persistent_workers=True)
+    assert _read(loader) == [[1, 9, 0, 6, 3], [2, 7, 8, 5, 4]]
+    assert _read(loader) == [[1, 7, 4, 2, 6], [3, 5, 9, 8, 0]]
+    assert _read(DataLoader(pipe, 10, shuffle=False)) == [list(range(10))]
+    assert _read(DataLoader(pipe, 5, shuffle=True)) != [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    assert sorted(_read(DataLoader(Pipe(range(10)), 10, shuffle=True))[0]) == list(range(10))
+
+
+def test_workers_share_the_samples_of_a_pipe():
+    pipe = Pipe(range(6)).sharding_filter()
+    assert _read(DataLoader(pipe, 3, num_workers=2)) == [[0, 2, 4], [1, 3, 5]]
+    assert list(pipe) == list(range(6))
+    with pytest.raises(RuntimeError, match="Sharding twice on a single pipeline"):
+        iter(DataLoader(pipe.sharding_filter(), 2))
+
+
+def test_the_pipes_behind_a_pipe():
+    source = Pipe(range(4))
+    first, second = source.fork(2)
+    joined = first.zip(second)
+    pipes = get_all_graph_pipes(traverse_dps(joined))
+    assert pipes[0] is joined and [sum(each is pipe for each in pipes) for pipe in (first, second, source)] == [1, 1, 1]
+    with pytest.raises(RuntimeError, match="Expected `IterDataPipe` or `MapDataPipe`"):
+        traverse_dps([1])
+
+
+def _read(loader):
+    return [batch.tolist() for batch in loader]

@@ -121,7 +121,7 @@ class CorrCholeskyTransform(Transform):
         d = round((0.25 + 2 * n) ** 0.5 + 0.5)
         if d * (d - 1) // 2 != n:
             raise ValueError("Input is not a flattened lower-diagonal number")
-        return (*shape[:-1], d, d)
+        return Size((*shape[:-1], d, d))
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of the argument for a result of this shape."""
@@ -130,7 +130,7 @@ class CorrCholeskyTransform(Transform):
         if shape[-2] != shape[-1]:
             raise ValueError("Input is not square")
         d = shape[-1]
-        return (*shape[:-2], d * (d - 1) // 2)
+        return Size((*shape[:-2], d * (d - 1) // 2))
 
 
 class SoftmaxTransform(ParameterlessTransform):
@@ -187,13 +187,13 @@ class StickBreakingTransform(ParameterlessTransform):
         """One coordinate more."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
-        return (*shape[:-1], shape[-1] + 1)
+        return Size((*shape[:-1], shape[-1] + 1))
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """One coordinate less."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
-        return (*shape[:-1], shape[-1] - 1)
+        return Size((*shape[:-1], shape[-1] - 1))
 
 
 class LowerCholeskyTransform(ParameterlessTransform):

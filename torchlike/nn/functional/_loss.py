@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from ..._core import dtypes
+from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...dispatch.arguments import check_call, check_flags, check_value
 from ...dispatch.autocast import under_autocast
@@ -225,6 +226,12 @@ def binary_cross_entropy_with_logits(
     reduction = _loss.legacy_reduction(size_average, reduce, reduction)
     if tuple(input.shape) != tuple(target.shape):
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    for name, factor in (("weight", weight), ("pos_weight", pos_weight)):
+        if factor is not None and factor.requires_grad and modes.grad_enabled:
+            raise RuntimeError(
+                f"The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '{name}'. This input "
+                "cannot have requires_grad True."
+            )
     return _loss.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 

@@ -1,5 +1,6 @@
 """Module and all layers, a file for each family."""
 
+from . import _optimized as _optimized  # torch.compile finds it
 from .activation import *
 from .adaptive import *
 from .batchnorm import *

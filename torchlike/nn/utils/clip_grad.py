@@ -111,7 +111,7 @@ def clip_grad_norm(
 ) -> Tensor:
     """The old name of ``clip_grad_norm_``, deprecated."""
     warnings.warn(
-        "torch.nn.utils.clip_grad_norm is now deprecated in favor of torch.nn.utils.clip_grad_norm_.",
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
         FutureWarning,
         stacklevel=2,
     )

@@ -650,10 +650,10 @@ def _ends(name: str, start: TensorOrNumber, end: TensorOrNumber) -> tuple[comple
     if isinstance(start, Tensor) or isinstance(end, Tensor):
         ranks = [n.dim() if isinstance(n, Tensor) else 0 for n in (start, end)]
         if any(ranks):
-            raise RuntimeError(
-                f"{name} only supports 0-dimensional start and end tensors, but got start with {ranks[0]} dimension(s) and end "
-                f"with {ranks[1]} dimension(s)."
-            )
+            given = f"start with {ranks[0]} dimension(s)" if isinstance(start, Tensor) else ""
+            if isinstance(end, Tensor):
+                given += f"{' and ' if given else ''}end with {ranks[1]} dimension(s)"
+            raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {given}.")
     return _number(name, "start", 1, start), _number(name, "end", 2, end)
 
 

@@ -167,3 +167,6 @@ def dirichlet_slope(x: Array, alpha: Array, total: Array) -> Array:
     density = jnp.exp(exponent * grown - _NODES)
     integral = (_WEIGHTS * (log_t - mean_log[..., None]) * density).sum(-1) * scale * near
     return (jnp.where(left, -integral, integral) / (1 - x)).astype(kind)
+
+
+_standard_gamma = standard_gamma  # PyTorch's name

@@ -317,6 +317,8 @@ def threshold(input: Array, threshold: Number, value: Number) -> Array:
     >>> torch.nn.functional.threshold(torch.tensor([-1.0, 0.0, 2.0]), 0.5, 9.0)
     tensor([9., 9., 2.])
     """
+    if input.dtype.kind == "u" and isinstance(threshold, int) and threshold < 0:
+        threshold = threshold % (jnp.iinfo(input.dtype).max + 1)  # as PyTorch: negative integers wrap
     return jnp.where(input <= jnp.asarray(threshold, input.dtype), jnp.asarray(value, input.dtype), input)
 
 

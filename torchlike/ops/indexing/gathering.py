@@ -27,6 +27,7 @@ from ...dispatch.register import (
     composite,
     op,
 )
+from ...dispatch.signature_lists import invalid_arguments
 from ...engine.aval import Aval
 from ...numerics.numbers import number_for
 from ...numerics.scatter import add_at, set_at
@@ -196,8 +197,16 @@ def scatter(
     tensor([6., 0., 5.])
     """
     values = src if value is None else value
-    if values is None:
-        raise TypeError("scatter() received an invalid combination of arguments: src or value is missing")
+    if not isinstance(values, (Tensor, int, float, complex, np.number, np.bool_)) or (
+        src is not None and value is not None
+    ):
+        given = {"src": src, "value": value, "reduce": reduce}
+        named = {key: each for key, each in given.items() if each is not None and (key != "src" or each is not values)}
+        raise TypeError(
+            invalid_arguments(
+                "scatter", True, (dim, index, *([] if values is None or value is not None else [values])), named
+            )
+        )
     if reduce is None:
         if isinstance(values, Tensor):
             return scatter_source(input, dim, index, values)

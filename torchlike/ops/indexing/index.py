@@ -21,6 +21,7 @@ from ...dispatch.on_host import is_basic, read_on_host, write_on_host
 from ...dispatch.overlap import Reading, refuse_overlap
 from ...dispatch.register import Category, Form, Indices, Number, Promote, Sample, Saves, ValueCheck, composite, op
 from ...engine.aval import Aval
+from ...engine.value import Unreadable
 from ...numerics.numbers import number_for
 from ...numerics.scatter import add_at, set_at
 from ...numerics.windows import FULL, TAKE
@@ -91,6 +92,10 @@ def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
             advanced_items.append(from_host(np.asarray(item)))
             advanced = True
         elif isinstance(item, slice):
+            if dim >= rank:
+                raise IndexError(
+                    f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})"
+                )
             entry, start = slice_entry(item, shape[dim])
             entries.append(entry)
             if entry != FULL:
@@ -98,6 +103,8 @@ def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
             advanced_items.append(None)
             dim += 1
         else:
+            if dim >= rank:  # after a second ellipsis
+                raise IndexError(f"index {_integer(item)} is out of bounds for dimension {position} with size 0")
             entries.append(TAKE)
             starts.append(wrap_index(_integer(item), position, shape[dim]))  # PyTorch names the place in the index
             dim += 1
@@ -187,7 +194,13 @@ def expand_masks(shape: Sequence[int], items: list[Any]) -> list[Tensor | None]:
             dim += 1
             continue
         refuse_meta(item, "nonzero")
-        array = item._array().astype(np.bool_)
+        try:
+            array = item._array().astype(np.bool_)
+        except Unreadable:
+            raise RuntimeError(
+                "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a "
+                "boolean mask."
+            ) from None
         check_mask(array.shape, shape, dim)
         if array.ndim == 0:
             tensors.append(from_host(np.zeros(int(array), np.int64)))

@@ -16,7 +16,7 @@ from ...dispatch.apply import without_derivative
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
 from ...dispatch.unsigned import refuse_wide_unsigned
-from ...engine.value import Value
+from ...engine.value import Unreadable, Value
 from ...numerics.denormals import order
 from ...numerics.exact_math import exact_quotient
 from ...numerics.numbers import check_width
@@ -57,7 +57,14 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = common_shape([input.shape, mask.shape])
     refuse_meta(mask if on_meta(mask) else input, "masked_select")
-    mask_array = np.broadcast_to(mask._array().astype(np.bool_), shape)
+    try:
+        mask_array = np.broadcast_to(mask._array().astype(np.bool_), shape)
+    except Unreadable:
+        raise RuntimeError(
+            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this "
+            "would return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
+            "this feature."
+        ) from None
     return pick(broadcast_to(input, shape), _host(np.flatnonzero(mask_array), input))
 
 
@@ -99,6 +106,17 @@ def masked_scatter(input: Array, mask: Indices, source: Array) -> Array:
     return jnp.where(mask, values.reshape(shape), input)
 
 
+def _read(input: Tensor, operator: str) -> np.ndarray:
+    """The elements of a tensor on which the size of a result depends."""
+    try:
+        return input._array()
+    except Unreadable:
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+            f"aten::{operator}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+        ) from None
+
+
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Where the elements are not zero: one row of indices each, or a tuple with a vector of indices for each dimension.
@@ -111,7 +129,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """
     refuse_meta(input, "nonzero")
     refuse_wide_unsigned("nonzero_count_cpu", input.dtype)
-    array = input._array()
+    array = _read(input, "nonzero")
     if as_tuple:
         return tuple(_host(column, input) for column in np.nonzero(np.atleast_1d(array)))
     if array.ndim == 0:
@@ -146,7 +164,7 @@ def unique(
     tensor([1, 3])
     """
     refuse_meta(input, "_unique2" if dim is None else "unique_dim")
-    array = input._array()
+    array = _read(input, "_unique2" if dim is None else "unique_dim")
     axis = None if dim is None else wrap_dim(dim, input.dim())
     values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     inverse = inverse.reshape(array.shape if axis is None else -1)

@@ -121,7 +121,8 @@ def _check_bmm(a: tuple[int, ...], b: tuple[int, ...]) -> None:
 def _check_vectors(name: str, *vectors: Array | Aval) -> None:
     for number, vector in enumerate(vectors, 1):
         if len(vector.shape) != 1:
-            raise RuntimeError(f"{name}: Expected 1-D argument vec{number}, but got {len(vector.shape)}-D")
+            argument = "self" if name == "outer" and number == 1 else f"vec{number}"
+            raise RuntimeError(f"{name}: Expected 1-D argument {argument}, but got {len(vector.shape)}-D")
 
 
 def _check_fits(existing: tuple[int, ...], target: tuple[int, ...]) -> None:
@@ -333,6 +334,10 @@ def _linear_backward(input: Aval, weight: Aval, bias: Aval | None) -> str:
     accepts=Category.ALL,
     forms=Form.NONE,
     backward=_linear_backward,
+    reaches=lambda input, weight, bias: (
+        # The weight is transposed first, and an input that is no matrix viewed as one.
+        ("bias", "input", "weight") if len(input.shape) == 2 else ("bias", "weight", "input")
+    ),
     samples=[
         Sample(shapes=((3, 4), (5, 4), (5,))),
         Sample(shapes=((2, 3, 4), (5, 4), (5,))),

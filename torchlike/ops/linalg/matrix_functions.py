@@ -23,9 +23,10 @@ from ...dispatch.register import Autocast, Category, Form, Promote, Sample, alia
 from ...dispatch.type_names import type_name
 from ...numerics.half_precision import at_least_float32
 from ..creation.filled import eye
+from ..indexing.selecting import where
 from ..reduction.reduce import check_norm_dtype, vector_norm
 from ..shape.reshape import common_shape
-from ._matrices import FIELDS, floating, square
+from ._matrices import FIELDS, floating, said, square
 from .factorisations import (
     linalg_eigvalsh,
     linalg_householder_product,
@@ -94,7 +95,7 @@ def logdet(input: Tensor) -> Tensor:
     sign, size = linalg_slogdet(input)
     if input.is_complex():
         return sign.log() + size
-    return size.masked_fill(sign == -1, math.nan)
+    return where(sign == -1, math.nan, size)
 
 
 # ---- norms
@@ -205,7 +206,8 @@ def linalg_cond(A: Tensor, p: object = None) -> Tensor:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if p in (None, 2, -2):
         s = linalg_svdvals(A)
-        return s[..., 0] / s[..., -1] if p != -2 else s[..., -1] / s[..., 0]
+        largest, smallest = s.narrow(-1, 0, 1), s.narrow(-1, -1, 1)
+        return (largest / smallest if p != -2 else smallest / largest).squeeze(-1)
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(f"{name} got an invalid norm type: {p}")
     if A.shape[-1] != A.shape[-2]:
@@ -233,9 +235,7 @@ def linalg_matrix_rank(
     """
     name = "torch.linalg.matrix_rank"
     if A.dim() < 2:
-        raise RuntimeError(
-            f"{name}: Expected as input a matrix or a batch of matrices, but got a tensor of size: {list(A.shape)}"
-        )
+        raise RuntimeError(f"{name}: The input tensor input must have at least 2 dimensions.")
     if isinstance(tol, bool) and hermitian is False:
         tol, hermitian = None, tol
     check_flags("linalg_matrix_rank", hermitian=(None, hermitian))
@@ -378,6 +378,8 @@ def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
     >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
+    if input.dtype != other.dtype:
+        raise RuntimeError(f"expected scalar type {said(input.dtype)} but found {said(other.dtype)}")
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if input.dtype == np.bool_:

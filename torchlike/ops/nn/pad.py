@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Saves, composite, op
 
@@ -127,7 +128,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if mode == "constant":
         if isinstance(value, (complex, str)):
             raise TypeError(f"pad(): argument 'value' (position 4) must be float, not {type(value).__name__}")
-        return constant_pad_nd(input, widths, 0.0 if value is None else float(value))
+        value = 0.0 if value is None else float(value)
+        # As a float the largest int64 is 2 ** 63, which PyTorch lets pass and then wraps.
+        return constant_pad_nd(input, widths, -value if value == 2.0**63 and input.dtype is dtypes.int64 else value)
     if mode not in _MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value not in (None, 0):

@@ -6,6 +6,7 @@ import builtins
 import math
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -127,7 +128,41 @@ def prod(input: Array, dim: IntOrInts | None = None, keepdim: bool = False, *, d
     """
     if dim is not None and not is_integer(dim):
         raise TypeError(f"prod(): argument 'dim' must be int, not {type_name(dim)}")
-    return jnp.prod(input, axis=dims_of(dim, input.ndim, "prod"), keepdims=keepdim)
+    dims = dims_of(dim, input.ndim, "prod")
+    if input.dtype.kind in "iub" or not input.ndim:
+        return jnp.prod(input, axis=dims, keepdims=keepdim)
+    return _product(input, None if dim is None else dims[0], keepdim)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(1, 2))
+def _product(x: Array, axis: int | None, keepdims: bool) -> Array:
+    return jnp.prod(x, axis=axis, keepdims=keepdims)
+
+
+@_product.defjvp
+def _(axis: int | None, keepdims: bool, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    (x,), (tangent,) = primals, tangents
+    others = _others(x.reshape(-1), 0, True).reshape(x.shape) if axis is None else _others(x, axis, False)
+    return _product(x, axis, keepdims), jnp.sum(tangent * others, axis=axis, keepdims=keepdims)
+
+
+def _others(x: Array, axis: int, whole: bool) -> Array:
+    """For each element the product of all others, with NaN and infinities as PyTorch has them: by division where no element is 0."""
+    zeros = jnp.sum(x == 0)
+    # Each way sees ones where the other is taken, so that nothing that is not selected can become NaN in a derivative.
+    one = jnp.ones((), x.dtype)
+    whole_x, some_zero = jnp.where(zeros == 0, x, one), jnp.where(zeros == 0, one, x)
+    by_division = _product(whole_x, axis, True) / whole_x
+    first = jnp.ones_like(lax.slice_in_dim(x, 0, 1, axis=axis))
+    before = jnp.cumprod(jnp.concatenate([first, lax.slice_in_dim(some_zero, 0, -1, axis=axis)], axis), axis=axis)
+    behind = jnp.flip(lax.slice_in_dim(some_zero, 1, None, axis=axis), axis)
+    behind = jnp.flip(jnp.cumprod(jnp.concatenate([first, behind], axis), axis=axis), axis)
+    without_division = before * behind
+    if whole:  # several zeros leave none, also beside NaN
+        finite = jnp.isfinite(without_division)
+        none = jnp.where(finite, without_division - lax.stop_gradient(without_division), jnp.zeros((), x.dtype))
+        without_division = jnp.where(zeros > 1, none, without_division)
+    return jnp.where(zeros == 0, by_division, without_division)
 
 
 @op(

@@ -15,6 +15,7 @@ from ..._core.strided import Strided
 from ..._core.tensor import Tensor
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, Validation, composite, op
+from .reshape import common_shape
 from .slicing import select
 
 
@@ -44,6 +45,11 @@ def _exact_out(expected: dtypes.dtype, actual: dtypes.dtype) -> Exception:
     )
 
 
+def _alike(first: Array, second: Array) -> tuple[Array, ...]:
+    shape = common_shape([first.shape, second.shape])
+    return jnp.broadcast_to(first, shape), jnp.broadcast_to(second, shape)
+
+
 @op(
     promote=Promote.NONE,
     accepts=Category.FLOAT,
@@ -58,7 +64,7 @@ def complex(real: Array, imag: Array) -> Array:
     >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
     tensor([1.+2.j])
     """
-    return lax.complex(*jnp.broadcast_arrays(real, imag))
+    return lax.complex(*_alike(real, imag))
 
 
 @op(
@@ -75,7 +81,7 @@ def polar(abs: Array, angle: Array) -> Array:
     >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0]))
     tensor([2.+0.j])
     """
-    return _polar(*jnp.broadcast_arrays(abs, angle))
+    return _polar(*_alike(abs, angle))
 
 
 @jax.custom_jvp

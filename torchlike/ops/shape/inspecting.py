@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..._core import devices, dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.lowering import result_type_of
+from ...dispatch.signature_lists import invalid_arguments
 from .storages import TypedStorage, UntypedStorage
 
 __all__ = [
@@ -76,6 +79,8 @@ def result_type(tensor1: object, tensor2: object) -> dtypes.dtype:
     torch.float32
     """
     tensors = (tensor1, tensor2)
+    if not all(isinstance(x, (Tensor, int, float, complex, np.number, np.bool_)) for x in tensors):
+        raise TypeError(invalid_arguments("result_type", False, tensors, {}))
     return result_type_of(
         [x._aval for x in tensors if isinstance(x, Tensor)], [x for x in tensors if not isinstance(x, Tensor)]
     )

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from ..._core.annotations import Dtype
 
 
+def _shown(window: Tensor | None) -> str:
+    return "None" if window is None else f"{window.type()}{{{list(window.shape)}}}"
+
+
 def _window(window: Tensor | None, win_length: int, n_fft: int, like: Dtype) -> Any:
     """The window in the middle of ``n_fft`` elements; ones where none is given."""
     if window is None:
@@ -57,11 +61,6 @@ def stft(
         return_complex: must be given for real signals: whether the result is complex, or has real and imaginary parts along a last
             dimension.
     """
-    call = (
-        f"stft({input.dtype.scalar_name}{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, "
-        f"window={'None' if window is None else window.dtype.scalar_name + str(list(window.shape))}, normalized={int(normalized)}, "
-        f"onesided={onesided}, return_complex={return_complex})"
-    )
     if return_complex is not None:
         check_flags("stft", return_complex=(None, return_complex))
     if align_to_window is not None and center:
@@ -76,13 +75,19 @@ def stft(
                 "in a future PyTorch release."
             )
         return_complex = True
+    side = n_fft // 2 if center else 0
+    shape = [*input.shape[:-1], *(n + 2 * side for n in input.shape[-1:])]
+    call = (
+        f"stft({input.type()}{shape}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, window={_shown(window)}, "
+        f"normalized={int(normalized)}, onesided={onesided if onesided is None else int(bool(onesided))}, "
+        f"return_complex={int(bool(return_complex))}, align_to_window={align_to_window}) "
+    )
     if input.dtype.category < dtypes.FLOAT:
         raise RuntimeError(f"{call}: expected a tensor of floating point or complex values")
     if input.dim() not in (1, 2):
         raise RuntimeError(f"{call}: expected a 1D or 2D tensor")
     signal = input if input.dim() == 2 else input.unsqueeze(0)
     if center:
-        side = n_fft // 2
         signal = pad(signal.unsqueeze(1), (side, side), pad_mode).squeeze(1)
     length = signal.shape[1]
     if not 0 < n_fft <= length:
@@ -148,17 +153,19 @@ def istft(
         length: of the signal; None: what the frames cover, less the padding if ``center``.
         return_complex: whether the signal is complex.
     """
-    call = (
-        f"istft({input.dtype.scalar_name}{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, "
-        f"window={'None' if window is None else window.dtype.scalar_name + str(list(window.shape))}, center={int(center)}, "
-        f"normalized={int(normalized)}, onesided={onesided}, length={length}, return_complex={int(return_complex)})"
-    )
     hop_length = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
+    call = (
+        f"istft(CPU{input.dtype.scalar_name}Type{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, "
+        f"window={_shown(window)}, center={int(center)}, normalized={int(normalized)}, "
+        f"onesided={onesided if onesided is None else int(bool(onesided))}, length={length}, return_complex={int(return_complex)}) "
+    )
     if not input.is_complex():
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         )
+    if input.dim() == 1:
+        raise IndexError("Dimension out of range (expected to be in range of [-2, 1], but got -3)")
     if input.numel() == 0:
         raise RuntimeError(f"{call}: input tensor cannot be empty.")
     if input.dim() not in (2, 3):
@@ -170,7 +177,7 @@ def istft(
     if bins != expected:
         raise RuntimeError(
             f"{call}: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft "
-            f"{'/ 2 + 1 ' if onesided else ''}when onesided={'true' if onesided else 'false'}, but got {bins}"
+            f"{'/ 2 + 1 ' if onesided else ''}when onesided={bool(onesided)}, but got {bins}"
         )
     if not 0 < hop_length <= win_length:
         raise RuntimeError(f"{call}: expected 0 < hop_length <= win_length")
@@ -182,6 +189,8 @@ def istft(
     weights = _window(window, win_length, n_fft, real)
     norm = "ortho" if normalized else "backward"
     if return_complex:
+        if onesided:
+            raise RuntimeError("Cannot have onesided output if window or input is complex")
         pieces = fft.fft_ifft(frames, None, -1, norm)
     else:
         if window is not None and window.is_complex():
@@ -195,7 +204,7 @@ def istft(
     end = start + length if length is not None else whole - start if center else whole
     signal, envelope = signal[:, start : min(end, whole)], envelope[:, start : min(end, whole)]
     if not on_meta(envelope) and not bool((envelope.abs() > 1e-11).all()):
-        raise RuntimeError(f"{call}: window overlap add min: {float(envelope.abs().min()):g}")
+        raise RuntimeError(f"{call}window overlap add min: 1\n[ CPUBoolType{{}} ]")
     result = signal / envelope
     padding_length = max(0, end - whole)
     if padding_length:

@@ -2,7 +2,11 @@
 
 from .collate import default_collate as default_collate, default_convert as default_convert
 from .dataloader import DataLoader as DataLoader
-from .datapipes.datapipe import IterDataPipe as IterDataPipe, functional_datapipe as functional_datapipe
+from .datapipes.datapipe import (
+    IterDataPipe as IterDataPipe,
+    MapDataPipe as MapDataPipe,
+    functional_datapipe as functional_datapipe,
+)
 from .dataset import (
     ChainDataset as ChainDataset,
     ConcatDataset as ConcatDataset,

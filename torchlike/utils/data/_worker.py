@@ -1,5 +1,6 @@
 """Workers: the loop in each thread or process of a DataLoader, and the messages between it and the program."""
 
+import copy
 import io
 import multiprocessing
 import pickle
@@ -19,7 +20,9 @@ from ... import engine
 from ..._core.tensor import Tensor, from_host
 from ...random_streams import rng
 from ._fetch import IterableFetcher, MapFetcher
+from .datapipes.datapipe import IterDataPipe, MapDataPipe
 from .dataset import Dataset
+from .graph_settings import apply_random_seed, apply_sharding
 from .worker_info import Here, WorkerInfo, WorkerRandom, here
 
 CHECK_SECONDS = 5.0  # seconds between checks whether the other side is alive; seconds in which a worker has to end
@@ -64,9 +67,10 @@ class Task(NamedTuple):
 
 
 class Restart(NamedTuple):
-    """A message to persistent workers: a new epoch begins."""
+    """A message to persistent workers: a new epoch begins, with this seed where the dataset is a graph of pipes."""
 
     epoch: int
+    shared_seed: int | None
 
 
 class IterableEnd(NamedTuple):
@@ -85,9 +89,13 @@ class Plan:
     collate_fn: Callable[..., object]
     drop_last: bool
     base_seed: int
+    shared_seed: int | None
     init: Callable[[int], object] | None
     worker: int
     count: int
+    share: tuple[
+        int, int
+    ]  # among how many workers, of all processes of a group, a graph of pipes is divided, and which this is
 
     @property
     def place(self) -> str:
@@ -178,15 +186,17 @@ def _numpy_entropy(plan: Plan) -> list[int]:
 def _own_copy(dataset: object) -> Any:
     """A copy of a Dataset: a worker may set its attributes without an effect on the others, as after a fork.
 
-    No method of the dataset runs. A dataset that defines its own creation or end (``__del__`` that closes a file) is
-    shared, and so is an object that is not a Dataset, such as a list.
+    No method of the dataset runs, unless it is a graph of pipes, which is copied as a whole. A dataset that defines its own
+    creation or end (``__del__`` that closes a file) is shared, and so is an object that is not a Dataset, such as a list.
     """
     kind = type(dataset)
+    if isinstance(dataset, (IterDataPipe, MapDataPipe)):
+        return copy.deepcopy(dataset)  # each pipe has a state of its own: its place, its seed, its share of the samples
     if not isinstance(dataset, Dataset) or kind.__new__ is not object.__new__ or hasattr(kind, "__del__"):
         return dataset
-    copy = object.__new__(kind)
-    copy.__dict__.update(dataset.__dict__)
-    return copy
+    own = object.__new__(kind)
+    own.__dict__.update(dataset.__dict__)
+    return own
 
 
 def _loop(plan: Plan, dataset: object, receive: Callable[[], Any], send: Callable[..., None], stop_event: Any) -> None:
@@ -194,13 +204,17 @@ def _loop(plan: Plan, dataset: object, receive: Callable[[], Any], send: Callabl
     make = IterableFetcher if plan.iterable else MapFetcher
     failure = fetcher = None
 
-    def fetch_anew() -> Any:
+    def fetch_anew(shared_seed: int | None) -> Any:
+        if shared_seed is not None:
+            apply_random_seed(dataset, rng.Generator().manual_seed(shared_seed))
         return make(dataset, plan.auto_collation, plan.collate_fn, plan.drop_last)
 
     try:
+        if isinstance(dataset, (IterDataPipe, MapDataPipe)):
+            apply_sharding(dataset, *plan.share)
         if plan.init is not None:
             plan.init(plan.worker)
-        fetcher = fetch_anew()
+        fetcher = fetch_anew(plan.shared_seed)
     except BaseException as error:
         failure = Caught(error, plan.place)
 
@@ -209,7 +223,7 @@ def _loop(plan: Plan, dataset: object, receive: Callable[[], Any], send: Callabl
         if isinstance(task, Restart):
             ended = False
             try:
-                fetcher = fetch_anew()
+                fetcher = fetch_anew(task.shared_seed)
             except BaseException as error:
                 failure = Caught(error, plan.place)
             continue

@@ -17,7 +17,10 @@ from . import _draw
 from ._fetch import IterableFetcher, MapFetcher
 from ._worker import CHECK_SECONDS, LAST_SECONDS, Caught, Crew, IterableEnd, Plan, Restart, Task, unpacked
 from .collate import default_collate, default_convert
+from .datapipes.datapipe import IterDataPipe, MapDataPipe
 from .dataset import IterableDataset
+from .distributed import world
+from .graph_settings import apply_random_seed, apply_sharding, apply_shuffle_settings
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from .worker_info import get_worker_info
 
@@ -147,6 +150,9 @@ class DataLoader(Generic[T_co]):
         self.persistent_workers = persistent_workers
         self._dataset_kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
 
+        if isinstance(dataset, IterDataPipe):  # it has its own order, in which it may shuffle
+            self.dataset = dataset = apply_shuffle_settings(dataset, shuffle)
+            shuffle = None
         if self._dataset_kind == _DatasetKind.Iterable:
             _refuse_orders(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:
@@ -279,8 +285,9 @@ class _BaseDataLoaderIter:
     """One pass over a DataLoader. The seed of the workers is drawn here, before the sampler draws its own, as in PyTorch."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
-        _warn_about_pinning(loader)
         self._dataset = loader.dataset
+        self._seed_pipes(loader.generator)
+        _warn_about_pinning(loader)
         self._iterable = loader._dataset_kind == _DatasetKind.Iterable
         self._num_workers = loader.num_workers
         self._timeout = loader.timeout
@@ -290,6 +297,13 @@ class _BaseDataLoaderIter:
         # Drawn also without workers, since PyTorch does, and the numbers that follow depend on it.
         self._base_seed = _draw.seed(loader.generator)
         self._num_yielded = 0
+
+    def _seed_pipes(self, generator: Generator | None) -> None:
+        """Gives the pipes that draw random numbers their seeds, one draw for each pass."""
+        self._shared_seed = None
+        if isinstance(self._dataset, IterDataPipe):
+            self._shared_seed = world.agreed(_draw.seed(generator))
+            apply_random_seed(self._dataset, Generator().manual_seed(self._shared_seed))
 
     def __iter__(self) -> "_BaseDataLoaderIter":
         return self
@@ -352,6 +366,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         if self._timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        if isinstance(loader.dataset, (IterDataPipe, MapDataPipe)):
+            apply_sharding(loader.dataset, *world.place())
         make = IterableFetcher if self._iterable else MapFetcher
         self._fetcher = make(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
 
@@ -373,6 +389,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._prefetch = prefetch
         self._in_order = loader.in_order
         self._persistent = loader.persistent_workers
+        size, rank = world.place()
         self._crew = Crew(
             [
                 Plan(
@@ -382,9 +399,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     collate_fn=loader.collate_fn,
                     drop_last=loader.drop_last,
                     base_seed=self._base_seed,
+                    shared_seed=self._shared_seed,
                     init=loader.worker_init_fn,
                     worker=worker,
                     count=loader.num_workers,
+                    share=(loader.num_workers * size, worker * size + rank),
                 )
                 for worker in range(loader.num_workers)
             ],
@@ -393,6 +412,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         # Runs at the end of the program too, which would otherwise stop a thread in the middle of a batch.
         self._stop = weakref.finalize(self, self._crew.stop)
         self._epoch = -1
+        if self._shared_seed is not None:
+            _draw.seed(loader.generator)  # PyTorch draws once more before the first pass, and does not use it
         self._begin()
 
     def _begin(self) -> None:
@@ -410,8 +431,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._indices = iter(self._index_sampler)
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called
+        self._seed_pipes(loader.generator)
         for tasks in self._crew.tasks:
-            tasks.put(Restart(self._epoch + 1))
+            tasks.put(Restart(self._epoch + 1, self._shared_seed))
         self._begin()
 
     def _send(self) -> None:

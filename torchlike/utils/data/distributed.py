@@ -16,6 +16,12 @@ class World:
 
     size: Callable[[], int]
     rank: Callable[[], int]
+    joined: Callable[[], bool] = staticmethod(lambda: False)
+    agreed: Callable[[int], int] = staticmethod(lambda number: number)  # the first process's number, for all of them
+
+    def place(self) -> tuple[int, int]:
+        """The size and the rank, where there is a process group; otherwise (1, 0)."""
+        return (self.size(), self.rank()) if self.joined() else (1, 0)
 
 
 world = World()

@@ -247,3 +247,10 @@ class Zipper(IterDataPipe):
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return zip(*self.datapipes, strict=False)
+
+
+# PyTorch's classes have longer names, which a program sees where a pipe is printed.
+for _short in set(__all__) - {"IterDataPipe"}:
+    _pipe = globals()[_short]
+    _pipe.__name__ = _pipe.__qualname__ = f"{_short}IterDataPipe"
+    _pipe.__module__, globals()[_pipe.__name__] = __name__, _pipe  # where pickles look for them

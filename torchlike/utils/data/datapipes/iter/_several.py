@@ -48,6 +48,7 @@ class _Child(IterDataPipe):
 
     def __init__(self, source: _Source, number: int) -> None:
         self.source, self.number = source, number
+        self.main_datapipe = source.datapipe  # for those who look for the pipes behind this one
 
     def __iter__(self) -> Iterator[object]:
         self.source.begin(self.number)
