@@ -38,7 +38,7 @@ _MODULES = [
     "futures", "fx", "monitor", "library", "mps", "mtia", "nested", "onnx", "functional", "overrides", "storage", "types", "xpu",
 ]  # fmt: skip
 LATER: dict[str, frozenset[str]] = {
-    "torchlike.distributed": frozenset({"checkpoint", "constants", "fsdp", "rpc", "tensor"}),
+    "torchlike.distributed": frozenset({"checkpoint", "constants", "elastic", "fsdp", "rpc", "tensor"}),
     "torchlike.distributed.checkpoint": frozenset({"state_dict", "stateful"}),
     "torchlike.distributed.fsdp": frozenset({"api", "fully_sharded_data_parallel", "wrap"}),
     "torchlike.distributed.tensor": frozenset({"parallel"}),

@@ -116,8 +116,57 @@ def test_losses_are_those_of_one_device_and_of_pytorch(
     assert max(compiled) < 3
     if gathered is not None:
         (found,) = [exchanges(each) for each in programs() if all(each is not other for other in before)]
-        # On CPUs XLA replaces reduce-scatter by all-reduce and a slice.
-        assert found["all-gather"] == gathered and found["all-reduce"] + found["reduce-scatter"] == 6, found
+        # With two copies of the model, pieces of the gradients are reduced between the copies besides.
+        assert found == {"all-gather": gathered, "reduce-scatter": 6} | ({"all-reduce": 6} if wrap is copies else {})
+
+
+class Reader(nn.Module):
+    """Embeddings, attention over heads, layer normalisation; the sizes of some parameters do not divide."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(50, 24), nn.Embedding(12, 24)
+        self.norm, self.heads, self.out = nn.LayerNorm(24), nn.Linear(24, 72), nn.Linear(24, 19, bias=False)
+
+    def forward(self, words: Any) -> Any:
+        x = self.words(words) + self.places(torch.arange(12))
+        q, k, v = self.heads(self.norm(x)).view(-1, 12, 3, 4, 6).permute(2, 0, 3, 1, 4)
+        x = x + nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape)
+        return self.out(x.mean(1))
+
+
+def pictures() -> Any:
+    return nn.Sequential(
+        nn.Conv2d(3, 10, 3, bias=False),
+        nn.BatchNorm2d(10),
+        nn.ReLU(),
+        nn.Conv2d(10, 8, 3),
+        nn.Flatten(),
+        nn.Linear(128, 5),
+    )
+
+
+@pytest.mark.parametrize("kind", ["words", "pictures"])
+def test_each_gradient_is_reduced_and_scattered_in_one_exchange(kind: str) -> None:
+    torch.manual_seed(5)
+    data = torch.randint(0, 50, (16, 12)) if kind == "words" else torch.randn(16, 3, 8, 8)
+    results = []
+    for wrap in (lambda module: module, fully_shard):
+        torch.manual_seed(6)
+        module, before = wrap(Reader() if kind == "words" else pictures()), programs()
+        optimizer = torch.optim.SGD(module.parameters(), 0.1)
+        with torch.engine.compiling("now"):
+            for _ in range(2):
+                loss = module(data).square().mean()
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                loss.item()
+        results.append([each.tolist() for each in module.parameters()])
+        young = [exchanges(each) for each in programs() if all(each is not other for other in before)]
+    assert sum(each["reduce-scatter"] for each in young) == len(results[0])
+    for mine, theirs in zip(*results, strict=True):
+        assert torch.allclose(torch.tensor(mine), torch.tensor(theirs), atol=1e-5)
 
 
 def test_parameters_are_cut_along_the_dimension_that_is_asked_for() -> None:

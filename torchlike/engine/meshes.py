@@ -13,8 +13,9 @@ from jax import lax
 from jax.sharding import NamedSharding
 
 from .aval import Aval, Meshed, Placement
-from .executable import COMPILER_OPTIONS, Executable, lower_once
+from .executable import COMPILER_OPTIONS, Executable, for_one_trace, lower_once
 from .jax_settings import tracing, with_64_bits
+from .scatters import with_reduce_scatters
 from .value import Value, put
 
 __all__ = ["MeshedCall", "arrange", "compile_over_mesh", "lay_out", "settle"]
@@ -88,7 +89,9 @@ def compile_over_mesh(
         for aval, layout in zip(in_avals, _layouts(in_avals, home), strict=True)
     ]
     stored = _over_stored_arrays(fn, in_avals, out_avals)
-    lowered = lower_once(stored, inputs, donate, _wishes(out_avals, home, others))
+    traced = jax.make_jaxpr(for_one_trace(stored))(*inputs)
+    program = with_reduce_scatters(traced, [layout.spec for layout in _layouts(in_avals, home)])
+    lowered = lower_once(program, inputs, donate, _wishes(out_avals, home, others))
     return MeshedExecutable(lowered.compile(compiler_options=COMPILER_OPTIONS), home.device)
 
 

@@ -403,7 +403,7 @@ class FullyShardedDataParallel(Module):
             raise AssertionError("Cannot manually unshard parameters during forward/backward")
         if rank0_only and self.process_group.rank() != 0:
             if handle is not None:
-                handle.wholes(handle.chunk(), cast=False)  # process 0 needs this process's chunk
+                handle.wholes([handle.chunk()], cast=False)  # process 0 needs this process's chunk
             yield
             return
         stack_of_own = ExitStack()

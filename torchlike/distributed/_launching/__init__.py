@@ -1,0 +1,1 @@
+"""The parts of the launcher ``python -m torchlike.distributed.run``."""
