@@ -1,4 +1,4 @@
-"""One of several processes that run functions of ``scenarios.py`` and ``fully_sharded.py`` together.
+"""One of several processes that run functions of ``scenarios.py`` and its neighbours together.
 
 It is started as `python member.py FRAMEWORK RANK SIZE STORE DESCRIPTOR`.
 """
@@ -19,7 +19,7 @@ def main(framework: str, rank: int, size: int, store: str, answers_to: int) -> N
     sys.path.insert(0, str(ROOT))
     torch: Any = importlib.import_module(framework)
     importlib.import_module(f"{framework}.distributed.nn")
-    from tests.distributed import fully_sharded, scenarios
+    from tests.distributed import dtensor_scenarios, fully_sharded, scenarios
 
     torch.set_num_threads(1)
     dist = torch.distributed
@@ -33,7 +33,8 @@ def main(framework: str, rank: int, size: int, store: str, answers_to: int) -> N
         except EOFError:
             return
         try:
-            scenario: Any = getattr(scenarios, name, None) or getattr(fully_sharded, name)
+            modules = scenarios, fully_sharded, dtensor_scenarios
+            scenario: Any = next(getattr(module, name) for module in modules if hasattr(module, name))
             answer: Any = True, scenario(torch, *arguments)
         except Exception:
             answer = False, traceback.format_exc()

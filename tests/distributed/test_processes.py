@@ -1,12 +1,14 @@
 """In two and four processes, collectives, groups, messages and training give the results of PyTorch with Gloo."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.distributed.processes import Processes
-from tests.distributed.rows import ROWS
+from tests.distributed.rows import OF_TWO, ROWS
 
 pytestmark = pytest.mark.recorded
 
@@ -38,6 +40,8 @@ def words(thing: Any) -> Any:
 
 @pytest.mark.parametrize("row", ROWS)
 def test_processes_together_give_what_pytorchs_give(world: Processes, row: str, golden: Any) -> None:
+    if row in OF_TWO and len(world.members) != 2:
+        pytest.skip("two processes have said it")
     name, *arguments = ROWS[row]
     mine = words(world.run(name, *arguments))
     theirs = golden("distributed")[f"{len(world.members)}/{row}"]
@@ -114,3 +118,31 @@ def test_units_in_mixed_precision_keep_their_parameters(world: Processes) -> Non
     for got in world.run("fully_sharded_in_bfloat16"):
         assert got["seen"] == ["torch.bfloat16", "torch.float32"]
         assert 0 < got["apart"] < 0.02, got["losses"]
+
+
+@pytest.mark.parametrize(("reshard", "gathered"), [(True, 5), (False, 3)])
+def test_fully_shard_gathers_and_scatters_each_unit_once(world: Processes, reshard: bool, gathered: int) -> None:
+    answers = world.run("exchanges_of_fully_shard", reshard)
+    for got in answers:
+        # What a process has done before decides into how many programs a step is divided.
+        found = sum(map(Counter, got["exchanges"]), Counter())
+        assert found == {"all-gather": gathered, "reduce-scatter": 3}  # and no all-reduce
+        assert got["compiled"] == 0 and got["hot"] >= 8
+        assert got["state"] == 2 * got["parameters"]
+    assert sum(got["parameters"] for got in answers) == answers[0]["whole"]
+
+
+def test_fully_shard_in_mixed_precision_keeps_the_parameters(world: Processes) -> None:
+    for got in world.run("fully_shard_in_bfloat16"):
+        assert got["seen"] == ["torch.float32", "torch.bfloat16"]
+        assert 0 < got["apart"] < 0.02
+
+
+def test_what_needs_the_elements_of_other_processes_is_refused_by_name(world: Processes) -> None:
+    for got in world.run("refused_of_pieces"):
+        assert got.pop("matmul of copies") is None
+        assert got.pop("save").startswith(
+            "NotImplementedError: torchlike does not support torch.distributed.checkpoint"
+        )
+        for name, words in got.items():
+            assert re.fullmatch(r"NotImplementedError: torchlike does not support .* yet.*", words or ""), (name, words)

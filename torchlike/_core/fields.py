@@ -20,10 +20,10 @@ from .tensor import Tensor, alias
 from .views import View, ViewStep
 
 __all__ = [
-    "backward_hooks_of", "count_write", "drop_grads", "grad_of", "in_graph", "inference_flag", "is_whole_storage", "leaf_alias",
-    "move_to_storage", "node_of", "output_number_of", "post_accumulate_hooks_of", "rebase", "replace_contents",
-    "requires_grad_flag", "root_of", "set_grad", "set_requires_grad", "standing_in", "steps_of", "storage_of", "stored_value",
-    "tensor_at", "values_of", "version_of", "view_record", "write_value",
+    "backward_hooks_of", "count_write", "drop_grads", "grad_of", "in_graph", "inference_flag", "is_marked", "is_whole_storage",
+    "leaf_alias", "mark_as_parameter", "move_to_storage", "node_of", "output_number_of", "post_accumulate_hooks_of", "rebase",
+    "replace_contents", "requires_grad_flag", "root_of", "set_grad", "set_requires_grad", "standing_in", "steps_of", "storage_of",
+    "stored_value", "tensor_at", "values_of", "version_of", "view_record", "write_value",
 ]  # fmt: skip
 
 storage_of: Callable[[Tensor], Storage] = attrgetter("_storage")
@@ -78,6 +78,16 @@ def drop_grads(tensors: Iterable[Tensor]) -> None:
 def set_requires_grad(tensor: Tensor, flag: bool) -> None:
     """Sets the flag of a new tensor without the checks of ``requires_grad_``."""
     tensor._requires_grad = flag
+
+
+def is_marked(tensor: Tensor) -> bool:
+    """Whether a tensor of a subclass is one that a Module takes as a parameter."""
+    return tensor._is_param
+
+
+def mark_as_parameter(tensor: Tensor) -> None:
+    """Makes a tensor of a subclass one that a Module takes as a parameter."""
+    tensor._is_param = True
 
 
 def leaf_alias(

@@ -208,7 +208,13 @@ def grad(
         )
     if materialize_grads:
         gradients = [_zeros_like(t) if g is None else g for g, t in zip(gradients, targets, strict=True)]
-    return tuple(gradients)
+    return tuple(_of_its_kind(gradient, target) for gradient, target in zip(gradients, targets, strict=True))
+
+
+def _of_its_kind(gradient: Tensor | None, target: Tensor) -> Tensor | None:
+    """A gradient as a DTensor over several processes, where it is that of one: the engine computes with what this process stores."""
+    as_its_kind = getattr(target, "_as_its_kind", None)
+    return gradient if gradient is None or as_its_kind is None else as_its_kind(gradient)
 
 
 def _check_wanted(tensors: tuple[Tensor, ...]) -> None:
@@ -217,7 +223,8 @@ def _check_wanted(tensors: tuple[Tensor, ...]) -> None:
 
 
 def _zeros_like(tensor: Tensor) -> Tensor:
-    return from_value(Value.on_host(np.zeros(tensor.shape, tensor.dtype.numpy), tensor._aval.placement))
+    aval = tensor._aval
+    return from_value(Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement))
 
 
 def _seeds(roots: tuple[Tensor, ...], grad_tensors: Sequence[Tensor] | None) -> list[Tensor]:

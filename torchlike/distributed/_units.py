@@ -20,6 +20,7 @@ from ..autograd.grad_mode import no_grad
 from ..autograd.graph import saved_tensors_hooks
 from ..engine.collective import AXIS
 from ..engine.executable import RECOMPUTED
+from ..ops import zeros
 from ._collectives import ALL_REDUCE, Collective, placed, record, reduce_one
 from ._groups import ProcessGroup, ReduceOp
 
@@ -31,6 +32,11 @@ __all__ = ["FlatLayout", "Layout", "RowLayout", "Unit"]
 
 class Layout(Protocol):
     """How the parameters of a unit lie in one flat array, of which each process has an equal chunk."""
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the parameters."""
+        ...
 
     @property
     def shards(self) -> int:
@@ -208,11 +214,12 @@ class _Gathered(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, unit: Unit, *pieces: Tensor) -> tuple[Tensor, ...]:
         ctx.unit, ctx.count = unit, len(pieces)
+        ctx.set_materialize_grads(False)
         return tuple(unit.wholes(pieces))
 
     @staticmethod
-    def backward(ctx: FunctionCtx, *grads: Tensor) -> Any:
-        found = ctx.unit.reduced(list(grads))
+    def backward(ctx: FunctionCtx, *grads: Tensor | None) -> Any:
+        found = ctx.unit.reduced(grads)
         return None, *([None] * ctx.count if found is None else found)
 
 
@@ -264,6 +271,9 @@ class Unit:
         param_dtype, reduce_dtype: the dtypes of whole parameters and of gradients that are exchanged, if they are others.
     """
 
+    # Whether a parameter that was not used in this process gets no gradient, instead of the average with zeros.
+    drops_unused = False
+
     def __init__(
         self,
         owners: Sequence[Sequence[tuple[Owner, str]]],
@@ -279,6 +289,7 @@ class Unit:
         self.dtype, self.param_dtype, self.reduce_dtype = kind, param_dtype, reduce_dtype
         self.synchronised = True
         self.unreduced: list[Tensor] | None = None  # sums of gradients of backward passes in ``no_sync``
+        self.used: set[int] = set()  # the parameters with a gradient since the last exchange
         self.wholes_in_use = False  # whether the modules have whole parameters at the moment
 
     # ---- what differs between units
@@ -322,19 +333,27 @@ class Unit:
         op = GATHER_AGAIN if again else GATHER
         return [from_value(v) for v in record(op, engine, (self.exchanged,), [piece._value() for piece in pieces])]
 
-    def reduced(self, grads: list[Tensor]) -> list[Tensor] | None:
+    def reduced(self, given: Sequence[Tensor | None]) -> list[Tensor | None] | None:
         """This process's part of the averages of gradients; None where they are only summed up for later."""
         with no_grad():
+            self.used.update(number for number, grad in enumerate(given) if grad is not None)
+            kind = self.param_dtype or self.dtype
+            # All processes exchange the same arrays, so a missing gradient is sent as zeros.
+            grads: list[Any] = [
+                zeros(shape, dtype=kind) if grad is None else grad
+                for grad, shape in zip(given, self.exchanged.shapes, strict=True)
+            ]
             if self.unreduced is not None:
                 grads = [grad + earlier for grad, earlier in zip(grads, self.unreduced, strict=True)]
                 self.unreduced = None
             if not self.synchronised:
                 self.unreduced = grads
                 return None
+            used, self.used = self.used, set()
             wide: Any = grads
-            kind = self.reduce_dtype or self.param_dtype
-            if kind is not None:
-                wide = [grad.to(kind) for grad in wide]
+            narrowed = self.reduce_dtype or self.param_dtype
+            if narrowed is not None:
+                wide = [grad.to(narrowed) for grad in wide]
             engine = self.group.engine
             if engine is None:
                 pieces: list[Any] = self.joined_alone(wide)
@@ -344,7 +363,8 @@ class Unit:
             if self.copies is not None and self.copies.engine is not None:
                 values = record(ALL_REDUCE, self.copies.engine, (ReduceOp.AVG,), [piece._value() for piece in pieces])
                 pieces = [from_value(value) for value in values]
-            return [piece.to(self.dtype) for piece in pieces]
+            found: list[Tensor | None] = [piece.to(self.dtype) for piece in pieces]
+            return [each if n in used else None for n, each in enumerate(found)] if self.drops_unused else found
 
     def gather(self, pieces: Sequence[Any]) -> list[Any]:
         """Whole parameters through which gradients flow."""

@@ -170,6 +170,11 @@ class DeviceMesh:
         return DeviceMesh(self.device_type, part.tolist(), mesh_dim_names=names, _groups=groups, _grid=grid)
 
     @property
+    def over_processes(self) -> bool:
+        """Whether this is a mesh of several processes, and not of the devices of one."""
+        return self._grid is None
+
+    @property
     def grid(self) -> Grid:
         """The devices behind the mesh.
 

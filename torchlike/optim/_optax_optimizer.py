@@ -32,6 +32,8 @@ __all__ = ["OptaxOptimizer", "scalar_state"]
 class OptaxOptimizer(Optimizer):
     """An optimizer whose update is an optax chain. A subclass defines the chain, and which of a group's options it reads."""
 
+    _by_elements = False
+
     _op: Update
     _defaults_of_old_files: dict[
         str, object

@@ -222,7 +222,7 @@ def step_group(
         try:
             state_values = values_of([own[name] for own in states])
         except (KeyError, AttributeError):  # there is no state yet, or it is None
-            _fill_with_zeros(name, states, values)
+            _fill_with_zeros(name, states, values, params)
             state_values = values_of([own[name] for own in states])
         if name == "step":  # parameters that have made the same number of steps share the counter
             # One counter for all of them saves an input and an output for each parameter. Compared by identity, since looking at the
@@ -297,7 +297,7 @@ def step_with_history(
         first = saved == ("momentum_buffer",) and own.get("momentum_buffer") is None  # SGD's first step is different
         for name in saved:
             if own.get(name) is None:
-                _fill_with_zeros(name, [own], [value])
+                _fill_with_zeros(name, [own], [value], [param])
         number_tensors = [
             n if isinstance(n, Tensor) else from_value(_number_value(n, value.aval.placement.home))
             for n in numbers.values()
@@ -329,16 +329,20 @@ def scalar_state_value(number: float, placement: Placement) -> Value:
     return Value.on_host(np.asarray(number, np.float64 if double else np.float32), placement)
 
 
-def _fill_with_zeros(name: str, states: Sequence[dict[str, object]], values: list[Value]) -> None:
+def _fill_with_zeros(
+    name: str, states: Sequence[dict[str, object]], values: list[Value], params: Sequence[Tensor]
+) -> None:
     """Makes the state of this name where there is none: one number for a counter, else a tensor like the parameter."""
     count = scalar_state_value(0, values[0].aval.placement.home)
-    for own, value in zip(states, values, strict=True):
+    for own, value, param in zip(states, values, params, strict=True):
         if own.get(name) is None:
             aval = value.aval
             # Zeros lie on the host and are copied when the program first runs, so that making the state records nothing.
-            own[name] = from_value(
-                count if name == "step" else Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement)
-            )
+            zeros = count if name == "step" else Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement)
+            own[name] = from_value(zeros)
+            as_its_kind = getattr(param, "_as_its_kind", None)  # of a DTensor over several processes
+            if as_its_kind is not None and name not in SCALAR_STATES:
+                own[name] = as_its_kind(own[name])
 
 
 def _write_to_view(param: Tensor, value: Value) -> None:

@@ -60,6 +60,8 @@ class Adadelta(OptaxOptimizer):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adadelta.html; https://arxiv.org/abs/1212.5701
     """
 
+    _by_elements = True
+
     _op = Update("Adadelta", _adadelta)
     _capturable_devices = ("", "")
     _defaults_of_old_files = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}

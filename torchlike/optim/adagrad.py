@@ -62,6 +62,8 @@ class Adagrad(OptaxOptimizer):
     https://jmlr.org/papers/v12/duchi11a.html
     """
 
+    _by_elements = True
+
     _op = Update("Adagrad", _adagrad)
     _defaults_of_old_files = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
 

@@ -69,6 +69,8 @@ class Adam(OptaxOptimizer):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html; https://arxiv.org/abs/1412.6980
     """
 
+    _by_elements = True
+
     _instead_for_sparse = ", please consider SparseAdam instead"
     _op = Update("Adam", _adam, interpolated=("exp_avg",))
     _defaults_of_old_files = {

@@ -61,6 +61,8 @@ class Adamax(OptaxOptimizer):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adamax.html; https://arxiv.org/abs/1412.6980
     """
 
+    _by_elements = True
+
     _op = Update("Adamax", _adamax, interpolated=("exp_avg",))
     _defaults_of_old_files = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 

@@ -88,6 +88,8 @@ class ASGD(OptaxOptimizer):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.ASGD.html; https://dl.acm.org/doi/10.1137/0330046
     """
 
+    _by_elements = True
+
     _op = Update("ASGD", _asgd)
     _capturable_words = "params, mus, etas, and state_steps"
     _defaults_of_old_files = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}

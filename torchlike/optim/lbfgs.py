@@ -62,6 +62,8 @@ class LBFGS(Optimizer):
     Optimization, 2nd edition, algorithm 7.4.
     """
 
+    _by_elements = False
+
     def __init__(
         self,
         params: object,

@@ -73,6 +73,8 @@ class NAdam(OptaxOptimizer):
     https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ
     """
 
+    _by_elements = True
+
     _op = Update("NAdam", _nadam, interpolated=("exp_avg",))
     _capturable_words = "params, mu_products and state_steps"
     _capturable_words_foreach = "params, mu_products, and state_steps"

@@ -85,6 +85,8 @@ class Optax(Optimizer):
     Source: https://optax.readthedocs.io
     """
 
+    _by_elements = False
+
     def __init__(self, params: object, tx: object) -> None:
         if not (callable(getattr(tx, "init", None)) and callable(getattr(tx, "update", None))):
             raise TypeError(f"tx must be an optax.GradientTransformation, but got {type(tx).__name__}")

@@ -142,6 +142,9 @@ class Optimizer:
 
     _stepping = False
     _opt_called = False  # whether step has run; learning rate schedulers ask
+    # Whether each element is stepped by itself, so that a part of a parameter is stepped as the whole would be. None: a step written
+    # with public functions, which refuse parts where they need the whole.
+    _by_elements: bool | None = None
     state: Any
     param_groups: list[dict[str, Any]]
     _optimizer_step_pre_hooks: OrderedDict[int, Hook]
@@ -225,6 +228,10 @@ class Optimizer:
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {_typename(param)}")
             if not self.defaults.get("differentiable") and not (param.is_leaf or param.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
+            if self._by_elements is False and hasattr(param, "_as_its_kind"):
+                raise NotImplementedError(
+                    f"torchlike does not support {type(self).__name__} of DTensors over several processes yet"
+                )
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")

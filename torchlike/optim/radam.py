@@ -75,6 +75,8 @@ class RAdam(OptaxOptimizer):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.RAdam.html; https://arxiv.org/abs/1908.03265
     """
 
+    _by_elements = True
+
     _op = Update("RAdam", _radam, interpolated=("exp_avg",))
     _defaults_of_old_files = {
         "foreach": None, "maximize": False, "differentiable": False, "decoupled_weight_decay": False, "capturable": False,

@@ -68,6 +68,8 @@ class RMSprop(OptaxOptimizer):
     https://www.cs.toronto.edu/~tijmen/csc321/slides/lecture_slides_lec6.pdf
     """
 
+    _by_elements = True
+
     _op = Update("RMSprop", _rmsprop, interpolated=("grad_avg",))
     _capturable_devices = ("xla", "xla")
     _defaults_of_old_files = {

@@ -70,6 +70,8 @@ class Rprop(OptaxOptimizer):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Rprop.html; https://ieeexplore.ieee.org/document/298623
     """
 
+    _by_elements = True
+
     _op = Update("Rprop", _rprop)
     _capturable_devices = ("xla", "xla")
     _defaults_of_old_files = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}

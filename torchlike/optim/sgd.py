@@ -87,6 +87,8 @@ class SGD(OptaxOptimizer):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html
     """
 
+    _by_elements = True
+
     _op = Update("SGD", _sgd)
     _foreach_is_differentiable = True
     _defaults_of_old_files = {

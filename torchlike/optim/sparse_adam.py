@@ -43,6 +43,8 @@ class SparseAdam(Optimizer):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.SparseAdam.html
     """
 
+    _by_elements = False
+
     def __init__(
         self,
         params: object,

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 from ..._core import devices
 from ..._core.tensor import Tensor
 from ...dispatch.moving import move, put_on_mesh
 from ...engine.aval import Meshed
+from .._groups import get_world_size, is_initialized
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..tensor._dtensor import replicate_rest
 from ..tensor._layouts import is_on_mesh, normalized, where
 from ..tensor.placement_types import Placement, Replicate, Shard
 from ._gathering import Gathered, substituted
 from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+from ._processes import ProcessUnits
 
 __all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]
 
@@ -35,7 +38,8 @@ class _State:
     ) -> None:
         self.mesh, self.policy, self.reshard = mesh, policy, reshard
         # Pieces lie along the last dimension of the mesh. A first one of two counts copies.
-        self.axis = mesh.grid.axes[-1]
+        self.axis = "" if mesh.over_processes else mesh.grid.axes[-1]
+        self.processes: ProcessUnits | None = None
         self.owners = [
             (owner, name, parameter)
             for owner in _own_modules(module)
@@ -57,7 +61,7 @@ class _State:
             return type(argument)((key, self.spread(element)) for key, element in argument.items())
         if not isinstance(argument, Tensor):
             return argument
-        if not is_on_mesh(argument):
+        if self.processes is None and not is_on_mesh(argument):
             # A batch that does not divide is computed whole on each device: slower, and with the same results.
             cut = argument.dim() > 0 and argument.shape[0] % self.mesh.size() == 0
             argument = move(argument, where(self.mesh, [Shard(0) if cut else Replicate()] * self.mesh.ndim))
@@ -82,6 +86,12 @@ def _cast(argument: object, dtype: object) -> Any:
     return argument.to(dtype) if isinstance(argument, Tensor) and argument.is_floating_point() else argument  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def _gathered(state: _State, reshard: bool) -> AbstractContextManager[object]:
+    if state.processes is not None:
+        return state.processes.gathered(reshard)
+    return substituted(state.owners, state.gather(), reshard)
+
+
 def _call_gathered(
     module: Any, call: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
 ) -> Any:
@@ -94,7 +104,7 @@ def _call_gathered(
     reshard = _depth.count > 0 if state.reshard is None else state.reshard
     _depth.count += 1
     try:
-        with substituted(state.owners, state.gather(), reshard):
+        with _gathered(state, reshard):
             result = call(*args, **kwargs)
     finally:
         _depth.count -= 1
@@ -122,18 +132,23 @@ class FSDPModule:
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
         """Gathers the parameters until ``reshard`` is called."""
         state = self._fsdp_state
-        if not state.unsharded:
+        if state.processes is not None and not state.unsharded:
+            state.processes.unshard()
+        elif not state.unsharded:
             gathered = state.gather()
             for module, name, parameter in state.owners:
                 module._parameters[name] = gathered[id(parameter)].whole
-            state.unsharded = True
+        state.unsharded = True
         return UnshardHandle() if async_op else None
 
     def reshard(self) -> None:
         """Frees the whole parameters that ``unshard`` gathered; the module has its pieces again."""
         state = self._fsdp_state
-        for module, name, parameter in state.owners:
-            module._parameters[name] = parameter
+        if state.processes is not None:
+            state.processes.reshard()
+        else:
+            for module, name, parameter in state.owners:
+                module._parameters[name] = parameter
         state.unsharded = False
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
@@ -141,13 +156,28 @@ class FSDPModule:
         for module in _fsdp_modules(self, recurse):
             module._fsdp_state.reshard = reshard_after_forward
 
-    # One process computes the gradients of the whole batch, and XLA orders the exchanges: these change nothing.
-
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
-        """Changes nothing: gradients of several batches add up on the pieces."""
+        """Whether backward passes exchange gradients between processes, or sum them up for a later one.
+
+        In one process it changes nothing: gradients of several batches add up on the pieces.
+        """
+        for module in _fsdp_modules(self, recurse):
+            if module._fsdp_state.processes is not None:
+                module._fsdp_state.processes.synchronise(requires_gradient_sync)
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """Changes nothing, as ``set_requires_gradient_sync``."""
+        """Changes nothing in one process.
+
+        Raises:
+            NotImplementedError: several processes with several copies of the pieces.
+        """
+        state = self._fsdp_state
+        if state.processes is not None and state.mesh.ndim == 2 and not requires_all_reduce:
+            raise NotImplementedError(
+                "torchlike does not support FSDPModule.set_requires_all_reduce(False) over several processes yet"
+            )
+
+    # XLA orders the exchanges: these change nothing.
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
         """Changes nothing: nothing waits for the last backward pass."""
@@ -206,14 +236,15 @@ def fully_shard(
 ) -> Any:
     """Spreads the parameters of a module over a mesh, in place, and with them their gradients and the optimizer's state.
 
-    Each device keeps a piece of every parameter. A parameter is whole only while the module computes with it. Inputs are split along their
-    first dimension, so that each device computes its part of the batch. Submodules to which the function was applied before keep their
-    own parameters.
+    Each device keeps a piece of every parameter. A parameter is whole only while the module computes with it. Submodules to which the
+    function was applied before keep their own parameters. In several processes the parameters are replaced by DTensors, and each process
+    calls the module with its part of the batch. In one process inputs are split along their first dimension, so that each device
+    computes its part.
 
     Args:
         module: a module, or several.
-        mesh: of one dimension; or of two, where the first says how many copies of all pieces there are. By default all devices of this
-            process.
+        mesh: of one dimension; or of two, where the first says how many copies of all pieces there are. By default all processes, or
+            all devices of the only one.
         reshard_after_forward: whether parameters are gathered again in the backward pass, instead of being kept. None: for all but the
             outermost module.
         shard_placement_fn: returns for a parameter the placement along which it is split; None stands for the first dimension.
@@ -221,8 +252,8 @@ def fully_shard(
         ignored_params: parameters that are not split: each device gets a copy.
 
     Raises:
-        ValueError: a container without ``forward``. AssertionError: it was applied before. NotImplementedError: a mesh of several
-            processes, offloading to the host, or a number for ``reshard_after_forward``.
+        ValueError: a container without ``forward``. AssertionError: it was applied before. NotImplementedError: offloading to the
+            host, or a number for ``reshard_after_forward``.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html
     """
@@ -241,9 +272,12 @@ def fully_shard(
     ignored = {id(parameter) for parameter in ignored_params or ()}
     for root in modules:
         state = _State(root, mesh, mp_policy, reshard_after_forward, ignored)
-        for parameter in state.parameters.values():
-            _shard(parameter, mesh, None if shard_placement_fn is None else shard_placement_fn(parameter))
-        replicate_rest(root, mesh)
+        if mesh.over_processes:
+            state.processes = ProcessUnits(state.owners, mesh, mp_policy, shard_placement_fn)
+        else:
+            for parameter in state.parameters.values():
+                _shard(parameter, mesh, None if shard_placement_fn is None else shard_placement_fn(parameter))
+            replicate_rest(root, mesh)
         kind = type(root)
         if kind not in _classes:
             _classes[kind] = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {})
@@ -265,6 +299,8 @@ def _check(module: object) -> None:
 def _all_devices() -> DeviceMesh:
     kind = devices.accelerator()
     kind = "cpu" if kind is None else kind.type
+    if is_initialized() and get_world_size() > 1:
+        return init_device_mesh(kind, (get_world_size(),))
     return init_device_mesh(kind, (len(devices.devices_of(kind)),))
 
 

@@ -1,4 +1,4 @@
-"""torch.distributed.tensor: tensors that are spread over the devices of one process."""
+"""torch.distributed.tensor: tensors that are spread over the devices of one process, or over several processes."""
 
 from typing import TYPE_CHECKING
 

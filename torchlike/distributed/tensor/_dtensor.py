@@ -1,4 +1,7 @@
-"""DTensor: a tensor that is spread over the devices of a mesh. One process computes with it as a whole."""
+"""DTensor: a tensor that is spread over the devices of a mesh. One process computes with it as a whole.
+
+Over several processes it is of another kind: see ``_pieces.py``.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from ...engine.aval import Meshed
 from ...ops import add, cat, maximum, minimum, mul, narrow
 from ..device_mesh import DeviceMesh
 from ._layouts import is_on_mesh, mesh_of, normalized, placements_of, plain_home, where
+from ._pieces import PieceOfDTensor, distributed, from_piece
 from .placement_types import Partial, Placement, Replicate, Shard
 
 __all__ = ["DTensor", "distribute_module", "distribute_tensor", "replicate_rest"]
@@ -27,7 +31,7 @@ class _DTensorKind(type):
     """The metaclass of DTensor: an object of it is a tensor that lies on a mesh, whatever made it."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return is_on_mesh(instance)
+        return is_on_mesh(instance) or isinstance(instance, PieceOfDTensor)
 
 
 class DTensor(Tensor, metaclass=_DTensorKind):
@@ -74,7 +78,8 @@ class DTensor(Tensor, metaclass=_DTensorKind):
         """Makes a tensor from its pieces.
 
         Args:
-            local_tensor: a tensor that is the same on each device; or a list with the tensor of each device of a mesh of one dimension.
+            local_tensor: this process's piece. In one process a tensor that is the same on each device, or a list with the tensor of
+                each device of a mesh of one dimension.
             placements: how the pieces form the tensor; by default each is a copy of the whole.
 
         Raises:
@@ -85,6 +90,8 @@ class DTensor(Tensor, metaclass=_DTensorKind):
             raise RuntimeError(
                 f"Found shape:{shape}, stride:{stride}.", "Please pass both shape and stride at the same time."
             )
+        if mesh.over_processes:
+            return from_piece(local_tensor, mesh, normalized(placements, mesh, local_tensor.dim()), shape)
         if isinstance(local_tensor, (list, tuple)):
             return _from_pieces(local_tensor, mesh, placements)
         normal = normalized(placements, mesh, local_tensor.dim())
@@ -233,7 +240,7 @@ def distribute_tensor(
 
     Raises:
         RuntimeError: the tensor is not a leaf, or no mesh is given and none is active. ValueError: the number of placements is wrong,
-            or it is spread already, in another way. NotImplementedError: a partial placement, or a mesh of several processes.
+            or it is spread already, in another way. NotImplementedError: a partial placement.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.tensor.html#torch.distributed.tensor.distribute_tensor
     """
@@ -241,7 +248,7 @@ def distribute_tensor(
     if not tensor.is_leaf:
         raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
     normal = normalized(placements, mesh, tensor.dim())
-    if is_on_mesh(tensor):
+    if isinstance(tensor, DTensor):
         local: Any = tensor
         if local.device_mesh != mesh:
             raise ValueError(
@@ -253,6 +260,8 @@ def distribute_tensor(
                 "call `redistribute` instead?"
             )
         return tensor
+    if mesh.over_processes:
+        return distributed(tensor, mesh, normal, src_data_rank)
     result = from_value(moved_value(tensor._value(), where(mesh, normal)))
     set_requires_grad(result, requires_grad_flag(tensor))
     return result

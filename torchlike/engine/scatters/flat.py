@@ -61,7 +61,7 @@ class FlatProgram:
         return number
 
     def _walk(self, jaxpr: Jaxpr, consts: Sequence[object], inputs: Sequence[int]) -> list[int]:
-        numbers: dict[Any, int] = dict(zip(jaxpr.invars, inputs, strict=True))
+        numbers: dict[object, int] = dict(zip(jaxpr.invars, inputs, strict=True))
         for variable, value in zip(jaxpr.constvars, consts, strict=True):
             numbers[variable] = self._constant(value, variable.aval)
 

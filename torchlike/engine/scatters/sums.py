@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -43,7 +42,7 @@ class _Sum:
     leaves: dict[int, int | None] = field(default_factory=dict)
 
 
-def with_reduce_scatters(closed: ClosedJaxpr, inputs: Sequence[PartitionSpec]) -> Callable[..., Sequence[Any]]:
+def with_reduce_scatters(closed: ClosedJaxpr, inputs: Sequence[PartitionSpec]) -> Callable[..., Sequence[object]]:
     """A traced program over a mesh in which such sums are reduce-scatters.
 
     Args:
@@ -58,8 +57,8 @@ def with_reduce_scatters(closed: ClosedJaxpr, inputs: Sequence[PartitionSpec]) -
     sums = {id(step): found for step in program.steps if (found := finder.sum_for(step)) is not None}
     instead = {id(step) for found in sums.values() for step in found.steps}
 
-    def run(*arrays: Any) -> list[Any]:
-        values: dict[int, Any] = {**program.constants, **dict(zip(program.inputs, arrays, strict=True))}
+    def run(*arrays: Array) -> list[object]:
+        values: dict[int, Array] = {**program.constants, **dict(zip(program.inputs, arrays, strict=True))}
         for step in program.steps:
             if id(step) in instead:
                 continue
@@ -192,7 +191,7 @@ def _summed_dimensions(step: Step, finder: _Finder) -> list[list[tuple[int, int]
 # ---- what runs
 
 
-def _scattered(step: Step, found: _Sum, values: dict[int, Any]) -> Array:
+def _scattered(step: Step, found: _Sum, values: dict[int, Array]) -> Array:
     """The sum, of which each device keeps the piece that the layout of ``step`` says."""
     sharding = step.params["sharding"]
     mesh, axes = sharding.mesh, found.axes
