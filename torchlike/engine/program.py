@@ -7,7 +7,7 @@ import itertools
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
@@ -163,29 +163,27 @@ class Program:
 
         # Of the outputs, which of them takes the least memory: the verdicts, if there are any.
         self._smallest = -1 if checking_steps else min(range(len(live)), key=lambda n: path.avals[live[n]].nbytes)
+        self._executable: Any = self._compile(program, avals, numbers)
+
+    def _compile(self, program: Callable[..., list[Any]], avals: list[Aval], numbers: list[int]) -> Any:
+        """The executable of a function of inputs of these avals. ``numbers``: of the steps that it runs."""
+        path, live_avals = self._path, [self._path.avals[i] for i in self.live]
         home = path.avals[path.outputs[0]].placement.home
         if isinstance(home, Meshed):
-            live_avals = [path.avals[i] for i in live]
-            self._executable = compile_over_mesh(program, avals, live_avals, donated, home, int(bool(checking_steps)))
-            return
+            return compile_over_mesh(program, avals, live_avals, self.donated, home, int(bool(self._checked)))
         recomputes = any(step.kernel.name.endswith(RECOMPUTED) for step in path.steps)
         calls = [path.steps[n].kernel.call for n in numbers if path.steps[n].kernel.group is not None]
         if calls:
             group = next(step.kernel.group for step in path.steps if step.kernel.group is not None)
-            self._executable = compile_for_group(program, avals, donated, group, calls, recomputes=recomputes)
-            return
+            return compile_for_group(program, avals, self.donated, group, calls, recomputes=recomputes)
+        convolves = any(step.kernel.convolutions for step in path.steps)
         compiled = functools.partial(
-            compile_ahead,
-            program,
-            avals,
-            [path.avals[i] for i in live],
-            donate=donated,
-            convolves=any(step.kernel.convolutions for step in path.steps),
-            recomputes=recomputes,
+            compile_ahead, program, avals, live_avals, donate=self.donated, convolves=convolves, recomputes=recomputes
         )
-        self._executable = compiled()
-        if self._executable.bytes_needed >= LARGE_BYTES and home.platform == "cpu":
+        executable = compiled()
+        if executable.bytes_needed >= LARGE_BYTES and home.platform == "cpu":
             self._second = SecondProgram(functools.partial(compiled, reuse_memory=True), compile_seconds(path))
+        return executable
 
     def made_after(self, number: int) -> list[int]:
         """The live positions computed after a check (by its number), without those that keep an older value if it fails."""
