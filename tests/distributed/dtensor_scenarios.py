@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tests.distributed.fully_sharded import in_short, network, programs_of_steps
+from tests.distributed.fully_sharded import exchanges_of_steps, in_short, network
 from tests.distributed.scenarios import attempt, batches, fill, listed
 
 
@@ -219,7 +219,7 @@ def exchanges_of_fully_shard(torch: Any, reshard: bool) -> dict[str, Any]:
     """The exchanges in the program of a step by kind, compilations after the third step, and bytes of parameters and state."""
     model = sharded(torch, "layers", reshard_after_forward=reshard)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-    found = programs_of_steps(torch, model, optimizer, lambda: next(model.parameters()).to_local().sum().item())
+    found = exchanges_of_steps(torch, model, optimizer, lambda: next(model.parameters()).to_local().sum().item())
     state = [value for own in optimizer.state.values() for name, value in own.items() if name != "step"]
     return found | {
         "parameters": sum(parameter.to_local().nbytes for parameter in model.parameters()),

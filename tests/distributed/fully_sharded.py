@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.distributed.scenarios import attempt, batches, fill, listed
+from tests.distributed.scenarios import attempt, batches, fill, listed, programs_of_steps
 
 
 def fsdp_of(torch: Any) -> Any:
@@ -164,29 +164,21 @@ def fully_sharded_refusals(torch: Any) -> dict[str, Any]:
 # ---- torchlike alone
 
 
-def programs_of_steps(torch: Any, model: Any, optimizer: Any, wait: Any) -> dict[str, Any]:
-    """The exchanges in the program of a training step by kind, and compilations after its third round."""
-    from torchlike.engine import program
-    from torchlike.engine.collective import GroupExecutable
-
-    before = set(map(id, (entry[2]() for entry in program._kept)))
+def exchanges_of_steps(torch: Any, model: Any, optimizer: Any, wait: Any) -> dict[str, Any]:
+    """The exchanges in the programs of a training step by kind, and compilations after its third round."""
     x, y = batches(torch, 1)[0]
-    for number in range(12):
+
+    def step() -> None:
         torch.nn.functional.cross_entropy(model(x), y).backward()
         optimizer.step()
         optimizer.zero_grad()
-        if number == 3:
-            torch.explain(reset=True)
-    wait()
-    report = torch.explain()
-    made = [made for entry in program._kept if (made := entry[2]()) is not None and id(made) not in before]
-    texts = [each._executable.hlo() for each in made if isinstance(each._executable, GroupExecutable)]
+
+    texts, report = programs_of_steps(torch, step, wait)
     kinds = ("all-gather", "all-reduce", "reduce-scatter")
     return {
         "exchanges": [{kind: len(re.findall(f" {kind}(?:-start)?\\(", text)) for kind in kinds} for text in texts],
         "compiled": report.compiles + report.op_compiles,
         "hot": report.hot,
-        "cold": report.cold,
     }
 
 
@@ -194,7 +186,7 @@ def fully_sharded_exchanges(torch: Any, strategy: str) -> dict[str, Any]:
     """The exchanges of a step, and bytes of parameters and state."""
     model = wrapped(torch, strategy, "layers")
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-    found = programs_of_steps(torch, model, optimizer, lambda: next(model.parameters()).sum().item())
+    found = exchanges_of_steps(torch, model, optimizer, lambda: next(model.parameters()).sum().item())
     state = [value for own in optimizer.state.values() for name, value in own.items() if name != "step"]
     return found | {
         "parameters": sum(parameter.nbytes for parameter in model.parameters()),

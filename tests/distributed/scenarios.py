@@ -270,6 +270,123 @@ def unused(torch: Any) -> dict[str, Any]:
     return {"grads": grads, "error": error}
 
 
+def uneven_batches(torch: Any, kind: str, by_all: bool, **options: Any) -> dict[str, Any]:
+    """Training in which each process has another number of batches, and the errors of ``join``."""
+    from importlib import import_module
+
+    dist, nn = torch.distributed, torch.nn
+    rank, size = dist.get_rank(), dist.get_world_size()
+    model = network(torch, kind)
+    fill(torch, model, seed=0)
+    model = nn.parallel.DistributedDataParallel(model, **options)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    losses = []
+    with model.join(divide_by_initial_world_size=by_all):
+        for x, y in batches(torch, 2 + size - rank):
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss.item())
+
+    def early() -> None:
+        with model.join(throw_on_early_termination=True):
+            for x, y in batches(torch, 2 + rank):
+                nn.functional.cross_entropy(model(x), y).backward()
+
+    class Counter(import_module(f"{torch.__name__}.distributed.algorithms.join").Joinable):
+        """Counts the batches of all processes."""
+
+        join_device, join_process_group = torch.device("cpu"), dist.group.WORLD
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.total = 0
+
+        def __call__(self) -> None:
+            joins.Join.notify_join_context(self)
+            count = torch.ones(1)
+            dist.all_reduce(count)
+            self.total += int(count.item())
+
+        def join_hook(self, **kwargs: Any) -> Any:
+            counter = self
+
+            class Hook(joins.JoinHook):
+                def main_hook(self) -> None:
+                    dist.all_reduce(torch.zeros(1))
+
+                def post_hook(self, is_last_joiner: bool) -> None:
+                    counter.total += 100 * is_last_joiner
+
+            return Hook()
+
+    joins = import_module(f"{torch.__name__}.distributed.algorithms.join")
+    counter = Counter()
+    with joins.Join([counter]):
+        for _ in range(2 + rank):
+            counter()
+    return {
+        "losses": losses,
+        "parameters": [listed(p.sum()) for p in model.parameters()],
+        "buffers": [listed(b.double().sum()) for b in model.buffers()],
+        "counted": counter.total,
+        "nothing": attempt(lambda: joins.Join([])),
+        "early": attempt(early),
+    }
+
+
+def hooks_of_gradients(torch: Any) -> dict[str, Any]:
+    """Losses with communication hooks, and their errors."""
+    from importlib import import_module
+
+    nn, results = torch.nn, {}
+    hooks = import_module(f"{torch.__name__}.distributed.algorithms.ddp_comm_hooks.default_hooks")
+
+    def twice(state, bucket):  # PyTorch looks at annotations
+        state.append(
+            [
+                bucket.index(),
+                bucket.is_last(),
+                len(bucket.gradients()),
+                len(bucket.parameters()),
+                list(bucket.buffer().shape),
+            ]
+        )
+        return hooks.allreduce_hook(None, bucket).then(lambda done: done.value() * 2)
+
+    seen: list[Any] = []
+    for name, hook, state in (
+        ("average", hooks.allreduce_hook, None),
+        ("float16", hooks.fp16_compress_hook, None),
+        ("wrapped", hooks.fp16_compress_wrapper(hooks.allreduce_hook), None),
+        ("twice", twice, seen),
+    ):
+        model = network(torch, "plain")
+        fill(torch, model, seed=0)
+        model = nn.parallel.DistributedDataParallel(model)
+        model.register_comm_hook(state, hook)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        losses = []
+        for x, y in batches(torch, 4):
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss.item())
+        results[name] = losses if name in ("average", "twice") else [round(each, 2) for each in losses]
+    other = nn.parallel.DistributedDataParallel(network(torch, "plain"))
+
+    def named(state: Any, bucket: int) -> Any: ...
+
+    return results | {
+        "seen": seen[:1],
+        "again": attempt(lambda: model.register_comm_hook(None, twice)),
+        "called": attempt(lambda: other.register_comm_hook(None, 3)),
+        "named": attempt(lambda: other.register_comm_hook(None, named)),
+    }
+
+
 # ---- without a counterpart in PyTorch
 
 
@@ -310,6 +427,28 @@ def differentiable(torch: Any) -> dict[str, Any]:
     gradient("reduce_scatter", lambda x: F.reduce_scatter(x[0], list(x.unbind())), size, 2)
     gradient("all_to_all_single", lambda x: F.all_to_all_single(torch.empty(size), x), size)
     gradient("reduce", lambda x: F.reduce(x, 0), 2)
+    return results
+
+
+def hooks_in_bfloat16(torch: Any) -> list[list[float]]:
+    """Losses with gradients in full precision and in bfloat16, which PyTorch exchanges on accelerators alone."""
+    from torchlike.distributed.algorithms.ddp_comm_hooks import default_hooks as hooks
+
+    results = []
+    for hook in (None, hooks.bf16_compress_hook, hooks.bf16_compress_wrapper(hooks.allreduce_hook)):
+        model = network(torch, "plain")
+        fill(torch, model, seed=0)
+        model = torch.nn.parallel.DistributedDataParallel(model)
+        if hook is not None:
+            model.register_comm_hook(None, hook)
+        optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.1), []
+        for x, y in batches(torch, 4):
+            loss = torch.nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss.item())
+        results.append(losses)
     return results
 
 
@@ -371,31 +510,45 @@ def random_reads(torch: Any, steps: int) -> list[float]:
     return [loss.item() for loss in losses]
 
 
+def programs_of_steps(torch: Any, step: Any, wait: Any) -> tuple[list[str], Any]:
+    """The texts of the programs with exchanges that twelve steps compile, and the report from the fifth step on.
+
+    ``wait`` is called at the end, and reads a value.
+    """
+    from torchlike.engine import program
+    from torchlike.engine.collective import GroupExecutable
+
+    before = set(map(id, (entry[2]() for entry in program._kept)))
+    for number in range(12):
+        step()
+        if number == 3:
+            torch.explain(reset=True)
+    wait()
+    made = [made for entry in program._kept if (made := entry[2]()) is not None and id(made) not in before]
+    programs = [each._executable for each in made if isinstance(each._executable, GroupExecutable)]
+    return [each.hlo() for each in programs], torch.explain()
+
+
 def exchanges_of_a_step(torch: Any) -> list[Any]:
     """Returns the number of exchanges in the programs of a training step, and of compilations after its third round.
 
     The last number counts the operations that ask for each element from which gradient it comes.
     """
-    from torchlike.engine import program
-    from torchlike.engine.collective import GroupExecutable, exchanges
+    from torchlike.engine.collective import exchanges
 
     nn = torch.nn
     model = nn.parallel.DistributedDataParallel(
         nn.Sequential(nn.Linear(7, 9), nn.Tanh(), nn.Linear(9, 2).double().float())
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-    data, before = torch.randn(5, 7), set(map(id, (entry[2]() for entry in program._kept)))
-    for number in range(12):
+    data = torch.randn(5, 7)
+
+    def step() -> None:
         model(data).sum().backward()
         optimizer.step()
         optimizer.zero_grad()
-        if number == 3:
-            torch.explain(reset=True)
-    next(model.parameters()).sum().item()
-    report = torch.explain()
-    made = [made for entry in program._kept if (made := entry[2]()) is not None and id(made) not in before]
-    programs = [each._executable for each in made if isinstance(each._executable, GroupExecutable)]
-    texts = [each.hlo() for each in programs]
+
+    texts, report = programs_of_steps(torch, step, lambda: next(model.parameters()).sum().item())
     slow = sum(len(re.findall(r" (?:concatenate|pad)\(", text)) for text in texts)
     return [[exchanges(text) for text in texts], report.compiles + report.op_compiles, report.hot, slow]
 

@@ -76,6 +76,12 @@ def test_gradients_flow_through_collectives(world: Processes) -> None:
         }
 
 
+def test_gradients_are_exchanged_in_bfloat16(world: Processes) -> None:
+    for full, half, wrapped in world.run("hooks_in_bfloat16"):
+        assert half == pytest.approx(full, abs=0.01) and half != full
+        assert wrapped == pytest.approx(half, abs=1e-3)
+
+
 def test_synchronised_batch_norm_is_that_of_the_whole_batch(world: Processes) -> None:
     for losses, states in world.run("sync_batch_norm"):
         assert all(whole == pytest.approx(parts, rel=1e-5, abs=1e-6) for whole, parts in losses), losses

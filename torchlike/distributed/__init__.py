@@ -10,6 +10,7 @@ from .distributed_c10d import (
     DistNetworkError as DistNetworkError,
     DistStoreError as DistStoreError,
     FileStore as FileStore,
+    GradBucket as GradBucket,
     GroupMember as GroupMember,
     HashStore as HashStore,
     P2POp as P2POp,

@@ -218,7 +218,7 @@ class _Gathered(Function):
         return tuple(unit.wholes(pieces))
 
     @staticmethod
-    def backward(ctx: FunctionCtx, *grads: Tensor | None) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor | None) -> object:
         found = ctx.unit.reduced(grads)
         return None, *([None] * ctx.count if found is None else found)
 
@@ -240,7 +240,7 @@ class _Gathering:
 
 
 def _keeping(gathering: _Gathering, by_value: dict[int, int]) -> saved_tensors_hooks:
-    def pack(tensor: Any) -> object:
+    def pack(tensor: Tensor) -> object:
         number = by_value.get(id(stored_value(tensor)))
         return tensor if number is None else (gathering, number)
 
@@ -294,11 +294,11 @@ class Unit:
 
     # ---- what differs between units
 
-    def current(self) -> list[Any]:
+    def current(self) -> list[Tensor]:
         """What this process keeps now; gradients flow through it."""
         raise NotImplementedError
 
-    def put(self, wholes: Sequence[Any]) -> None:
+    def put(self, wholes: Sequence[Tensor]) -> None:
         """Gives the modules whole parameters."""
         for (module, name), number in self.places():
             module._parameters[name] = wholes[number]
@@ -307,17 +307,17 @@ class Unit:
         """Gives the modules what they have between computations."""
         raise NotImplementedError
 
-    def split_alone(self, pieces: Sequence[Any]) -> list[Tensor]:
+    def split_alone(self, pieces: Sequence[Tensor]) -> list[Tensor]:
         """The whole parameters where no other process has parts of them."""
         raise NotImplementedError
 
-    def joined_alone(self, wholes: list[Any]) -> list[Any]:
+    def joined_alone(self, wholes: list[Tensor]) -> list[Tensor]:
         """What this process keeps of whole tensors, where no other process has parts of them."""
         raise NotImplementedError
 
     # ---- exchanges
 
-    def places(self) -> Iterator[tuple[tuple[Any, str], int]]:
+    def places(self) -> Iterator[tuple[tuple[Owner, str], int]]:
         """The modules and names of all parameters, with the number of the parameter."""
         for number, places in enumerate(self.owners):
             for place in places:
@@ -366,7 +366,7 @@ class Unit:
             found: list[Tensor | None] = [piece.to(self.dtype) for piece in pieces]
             return [each if n in used else None for n, each in enumerate(found)] if self.drops_unused else found
 
-    def gather(self, pieces: Sequence[Any]) -> list[Any]:
+    def gather(self, pieces: Sequence[Tensor]) -> list[Tensor]:
         """Whole parameters through which gradients flow."""
         wholes: Any = _Gathered.apply(self, *pieces)
         return [each if trained else each.detach() for each, trained in zip(wholes, self.trained, strict=True)]

@@ -1,5 +1,6 @@
 """torch.distributed.distributed_c10d: process groups, collectives, and what processes send each other."""
 
+from ._buckets import GradBucket as GradBucket
 from ._groups import (
     Backend as Backend,
     GroupMember as GroupMember,

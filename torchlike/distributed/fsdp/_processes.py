@@ -45,13 +45,13 @@ class _RowUnit(Unit):
         )
         self.leaves = leaves
 
-    def current(self) -> list[Any]:
+    def current(self) -> list[Tensor]:
         return [local_of(leaf) for leaf in self.leaves]
 
     def put_back(self) -> None:
         self.put(self.leaves)
 
-    def split_alone(self, pieces: Sequence[Any]) -> list[Tensor]:
+    def split_alone(self, pieces: Sequence[Tensor]) -> list[Tensor]:
         return [piece.clone() for piece in pieces]
 
 

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import weakref
-from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
+from ..._core.devices import device
 from ..._core.fields import grad_of, is_whole_storage, set_grad, storage_of, version_of, write_value
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value
 from ...autograd.engine import after_backward
+from ...autograd.grad_mode import no_grad
+from ...distributed._buckets import GradBucket
 from ...distributed._collectives import ALL_REDUCE, BROADCAST, record
 from ...distributed._groups import ProcessGroup, ReduceOp, group_of
 from ...distributed._objects import objects_of_all
+from ...distributed._tensors import all_reduce
+from ...distributed.algorithms.join import Join, Joinable, JoinHook
 from ...engine.value import Value
+from ...futures import Future
+from ...ops.creation.from_data import tensor
 from ..modules.module import Module
 
 __all__ = ["DistributedDataParallel"]
@@ -36,7 +44,7 @@ _NOT_FINISHED = (
 )
 
 
-class DistributedDataParallel(Module):
+class DistributedDataParallel(Module, Joinable):
     """Calls a module on this process's part of a batch; ``backward`` averages gradients over all processes.
 
     When it is made, all processes receive the parameters and buffers of process 0. After a backward pass, gradients are flattened into
@@ -124,6 +132,9 @@ class DistributedDataParallel(Module):
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.bucket_bytes_cap = int((BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb) * 1024 * 1024)
         self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self._hook: tuple[object, Callable[..., object]] | None = None
+        self._divides_by_all = True  # in ``join``: by all processes, and not only by those that have not joined
+        self._active: Any = None  # in ``join``: how many processes have not joined, as a tensor
         self._armed = False  # whether gradients are to be reduced after a backward pass
         self._before: list[Any] = []
         if init_sync and self.process_group.size() > 1:
@@ -161,24 +172,29 @@ class DistributedDataParallel(Module):
     def _buffers_to_sync(self) -> list[Tensor]:
         return [buffer for name, buffer in self.module.named_buffers() if name not in self.parameters_to_ignore]
 
-    def _broadcast(self, tensors: list[Tensor]) -> None:
+    def _broadcast(self, tensors: list[Tensor], source: int = 0) -> None:
         engine = self.process_group.engine
         if not tensors or engine is None:
             return
-        for tensor, value in zip(tensors, record(BROADCAST, engine, (0,), [t._value() for t in tensors]), strict=True):
-            _set_value(tensor, value)
+        values = record(BROADCAST, engine, (source,), [each._value() for each in tensors])
+        for each, value in zip(tensors, values, strict=True):
+            _set_value(each, value)
 
     # ---- a step
 
     def forward(self, *inputs: object, **kwargs: object) -> Any:
-        if self.process_group.size() > 1:
+        if self.process_group.size() > 1 or self._hook is not None:
             self._begin_step()
         return self.module(*inputs, **kwargs)
 
     def _begin_step(self) -> None:
-        if self.require_forward_param_sync and self.forward_sync_buffers:
-            self._broadcast(self._buffers_to_sync())
+        buffers = self._buffers_to_sync() if self.require_forward_param_sync and self.forward_sync_buffers else []
         self.require_forward_param_sync = modes.grad_enabled and self.require_backward_grad_sync
+        if self._join_config.enable:
+            work = Join.notify_join_context(self)
+            self._active = None if work is None else work.result()[0]
+            _total(self.process_group, [bool(buffers), self.require_forward_param_sync])
+        self._broadcast(buffers, self._source(True) if buffers and self._join_config.enable else 0)
         if not self.require_forward_param_sync:
             return
         if self._armed:
@@ -221,32 +237,63 @@ class DistributedDataParallel(Module):
 
     def _reduce_with_unused(self, untouched: set[int]) -> None:
         """Reduces gradients where parameters lack some. A missing gradient counts as zero; if all processes lack one, it stays None."""
-        engine = self.process_group.engine
-        assert engine is not None
-        flags = np.array([n not in untouched for n in range(len(self._synchronised))], np.int32)
-        (uses,) = record(
-            ALL_REDUCE, engine, (ReduceOp.SUM,), [Value.on_host(flags, self._synchronised[0]._aval.placement)]
-        )
+        uses = self._count_uses(untouched)
         without = [n for n in untouched if grad_of(self._synchronised[n]) is None]
         for number in without:
             aval = self._synchronised[number]._aval
             # All processes must exchange the same arrays, so a missing gradient is sent as zeros.
             set_grad(self._synchronised[number], from_value(Value.full(aval.shape, aval.dtype, aval.placement)))
         self._reduce(self._synchronised)
-        if without:
+        if without and uses is not None:
             counts = uses.numpy()
             for number in without:
                 if counts[number] == 0:
                     set_grad(self._synchronised[number], None)
 
-    def _reduce(self, parameters: list[Any]) -> None:
+    def _count_uses(self, untouched: set[int]) -> Value | None:
+        """How many processes have a gradient of each parameter; None where there is one process."""
         engine = self.process_group.engine
-        assert engine is not None
-        grads = [grad_of(parameter) for parameter in parameters]
-        for bucket in _buckets(grads, self.bucket_bytes_cap):
-            values = record(ALL_REDUCE, engine, (ReduceOp.AVG,), [grad._value() for grad in bucket])
+        if engine is None:
+            return None
+        flags = np.array([n not in untouched for n in range(len(self._synchronised))], np.int32)
+        values = [Value.on_host(flags, self._synchronised[0]._aval.placement)]
+        return record(ALL_REDUCE, engine, (ReduceOp.SUM,), values)[0]
+
+    def _reduce(self, parameters: Sequence[Tensor], grads: list[Tensor] | None = None) -> None:
+        """Averages the gradients of parameters, or other tensors like them, in buckets."""
+        own: list[Any] = [grad_of(parameter) for parameter in parameters] if grads is None else grads
+        by_grad = {id(grad): parameter for grad, parameter in zip(own, parameters, strict=True)}
+        buckets = _buckets(own, self.bucket_bytes_cap)
+        for number, bucket in enumerate(buckets):
+            if self._hook is not None:
+                is_last = number == len(buckets) - 1
+                self._call_hook(GradBucket(number, is_last, [by_grad[id(grad)] for grad in bucket], bucket), bucket)
+                continue
+            engine = self.process_group.engine
+            assert engine is not None
+            op = ReduceOp.SUM if self._join_config.enable else ReduceOp.AVG
+            values = record(ALL_REDUCE, engine, (op,), [grad._value() for grad in bucket])
             for grad, value in zip(bucket, values, strict=True):
-                _set_value(grad, value)
+                _set_value(grad, self._divided(value) if op is ReduceOp.SUM else value)
+
+    def _divided(self, value: Value) -> Value:
+        by_all = self._divides_by_all or self._active is None
+        with no_grad():
+            sums: Any = from_value(value)
+            return (sums / (self.process_group.size() if by_all else self._active))._value()
+
+    def _call_hook(self, bucket: GradBucket, grads: list[Tensor]) -> None:
+        assert self._hook is not None
+        state, hook = self._hook
+        future = hook(state, bucket)
+        if not isinstance(future, Future):
+            raise RuntimeError(
+                "DDP communication hook's callback must return a torch.futures.Future object, but got "
+                f"{type(future).__name__}"
+            )
+        with no_grad():
+            for grad, part in zip(grads, bucket.split(future.wait()), strict=True):
+                grad.detach().copy_(part)
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -261,15 +308,101 @@ class DistributedDataParallel(Module):
         """The same as ``static_graph=True``."""
         self.static_graph = True
 
-    def register_comm_hook(self, state: object, hook: object) -> NoReturn:
-        """Not supported: always NotImplementedError."""
-        raise NotImplementedError("torchlike does not support DistributedDataParallel.register_comm_hook yet")
+    def register_comm_hook(self, state: object, hook: Callable[..., object]) -> None:
+        """Makes a function exchange the gradients: it gets ``state`` and a ``GradBucket``, and returns a future of their averages.
+
+        Raises:
+            TypeError: the hook is not callable. ValueError: its annotations are others. RuntimeError: there is one already.
+
+        Source: https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html
+        """
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        signature = inspect.signature(hook)
+        annotation = signature.parameters["bucket"].annotation
+        if annotation not in (inspect.Parameter.empty, GradBucket, "GradBucket", "dist.GradBucket"):
+            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
+        returned = signature.return_annotation
+        if returned is not inspect.Signature.empty and "Future" not in str(returned):
+            raise ValueError("Communication hook: return annotation should be torch.futures.Future[torch.Tensor].")
+        if self._hook is not None:
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+        self._hook = state, hook
+
+    # ---- different numbers of batches
 
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
-    ) -> NoReturn:
-        """Not supported: always NotImplementedError."""
-        raise NotImplementedError("torchlike does not support DistributedDataParallel.join yet")
+    ) -> Join:
+        """A context in which processes may have different numbers of batches.
+
+        Args:
+            divide_by_initial_world_size: whether gradients are divided by the number of all processes, and not only by that of those
+                that still have batches.
+            enable: False: the context does nothing.
+            throw_on_early_termination: raise in all processes as soon as one has no batch left.
+
+        Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html#torch.nn.parallel.DistributedDataParallel.join
+        """
+        return Join(
+            [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
+        )
+
+    def join_hook(self, **kwargs: object) -> JoinHook:
+        """What this process does when it has no batch left, and others have."""
+        self._divides_by_all = bool(kwargs.get("divide_by_initial_world_size", True))
+        return _Shadow(self)
+
+    @property
+    def join_device(self) -> device:
+        """The device of the parameters."""
+        return self.device
+
+    @property
+    def join_process_group(self) -> ProcessGroup:
+        """The processes."""
+        return self.process_group
+
+    def _source(self, takes_part: bool) -> int:
+        """The number of a process that takes part: the last one."""
+        number: Any = tensor([self.process_group.rank() if takes_part else -1])
+        all_reduce(number, ReduceOp.MAX, self.process_group)
+        return number.item()
+
+    def _shadow_step(self) -> None:
+        """Takes part in the exchanges of a step of the processes that still have batches."""
+        with_buffers, with_gradients = _total(self.process_group, [False, False])
+        if with_buffers:
+            self._broadcast(self._buffers_to_sync(), self._source(False))
+        if not with_gradients:
+            return
+        if self.find_unused_parameters and not self.static_graph:
+            self._count_uses(set(range(len(self._synchronised))))
+        nothing = [from_value(Value.full(p._aval.shape, p._aval.dtype, p._aval.placement)) for p in self._synchronised]
+        self._reduce(self._synchronised, nothing)
+
+    def _take_final(self, is_last: bool) -> None:
+        """Gives all processes the parameters and buffers of one that has made all steps."""
+        parameters = [p for name, p in self.module.named_parameters() if name not in self.parameters_to_ignore]
+        self._broadcast([*parameters, *self._buffers_to_sync()], self._source(is_last))
+
+
+class _Shadow(JoinHook):
+    def __init__(self, model: DistributedDataParallel) -> None:
+        self.model = model
+
+    def main_hook(self) -> None:
+        self.model._shadow_step()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        self.model._take_final(is_last_joiner)
+
+
+def _total(group: ProcessGroup, flags: list[bool]) -> list[int]:
+    """In how many processes each flag is set."""
+    counts: Any = tensor([int(flag) for flag in flags])
+    all_reduce(counts, group=group)
+    return counts.tolist()
 
 
 def _mark(parameter: Any) -> tuple[int, int] | None:

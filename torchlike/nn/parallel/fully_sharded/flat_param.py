@@ -107,22 +107,22 @@ class FlatParamHandle(Unit):
         """This process's chunk of the parameters; gradients flow through it."""
         return self.joined(self.leaves) if self.original else self.leaves[0]
 
-    def current(self) -> list[Any]:
+    def current(self) -> list[Tensor]:
         return [self.chunk()]
 
-    def split_alone(self, pieces: Sequence[Any]) -> list[Tensor]:
-        (chunk,) = pieces
+    def split_alone(self, pieces: Sequence[Tensor]) -> list[Tensor]:
+        chunk: Any = pieces[0]
         return [
             chunk[offset : offset + prod(shape)].reshape(shape).clone()
             for offset, shape in zip(self.layout.offsets, self.layout.shapes, strict=True)
         ]
 
-    def joined_alone(self, wholes: list[Any]) -> list[Any]:
+    def joined_alone(self, wholes: list[Tensor]) -> list[Tensor]:
         return [self.cut(wholes)]
 
     # ---- whole parameters in the modules
 
-    def put(self, wholes: Sequence[Any]) -> None:
+    def put(self, wholes: Sequence[Tensor]) -> None:
         if self.original:
             super().put(wholes)
             return
