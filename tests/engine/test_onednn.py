@@ -21,7 +21,6 @@ from torchlike.engine.onednn import build, calls, handler_code, library, records
 from torchlike.engine.onednn.records import key_of
 from torchlike.numerics.convolution import convolve
 from torchlike.numerics.convolution_ways import by_xla
-from torchlike.numerics.product import LARGE, multiply
 
 if library.library() is None:
     pytest.skip("onednn-cpu-gomp is not installed", allow_module_level=True)
@@ -55,50 +54,6 @@ def test_bfloat16_is_summed_in_float32(result):
     assert calls_onednn(lambda a, b: convolve(a, b, of), *arrays) == 1
     found = jax.jit(lambda a, b: convolve(a, b, of))(*arrays)
     assert found.dtype == BF16 and close(found, by_xla(arrays[0].astype(F32), arrays[1].astype(F32), of), of, 2**-8)
-
-
-def gradient_of_a_weight(a: Any, b: Any) -> Any:
-    return multiply(a, b, (0, 0), None)
-
-
-@pytest.mark.parametrize(
-    ("rows", "inner", "columns"), [(512, 64, 784), (784, 64, 512), (1024, 1024, 16), (257, 1031, 65)]
-)
-def test_large_gradients_of_weights(rows, inner, columns):
-    random = np.random.default_rng(rows)
-    a, b = (random.standard_normal((inner, n)).astype(np.float32) for n in (rows, columns))
-    assert calls_onednn(gradient_of_a_weight, a, b) == 1
-    found = np.asarray(jax.jit(gradient_of_a_weight)(a, b))
-    np.testing.assert_allclose(found, a.T.astype(np.float64) @ b, rtol=1e-5, atol=1e-5 * inner**0.5)
-    for number in (1, 2):
-        onednn.set_threads(number)
-        try:
-            np.testing.assert_allclose(jax.jit(gradient_of_a_weight)(a, b), found, rtol=1e-4, atol=1e-4)
-        finally:
-            onednn.set_threads(0)
-
-
-def test_small_products_and_other_dtypes_stay_with_xla():
-    for a, b in [
-        (jnp.ones((16, 16)), jnp.ones((16, 16))),
-        (jnp.ones((LARGE // 64, 8), jnp.bfloat16), jnp.ones((LARGE // 64, 8), jnp.bfloat16)),
-        (jnp.ones((0, 4096)), jnp.ones((0, 4096))),
-    ]:
-        assert calls_onednn(gradient_of_a_weight, a, b) == 0
-    assert calls_onednn(gradient_of_a_weight, jnp.ones((LARGE // 64, 8)), jnp.ones((LARGE // 64, 8))) == 1
-    # The other products: XLA computes them as fast.
-    assert calls_onednn(lambda a, b: multiply(a, b, (1, 0), None), jnp.ones((512, 512)), jnp.ones((512, 512))) == 0
-
-
-def test_a_program_for_several_devices_divides_its_products():
-    """XLA could not divide a call of oneDNN: each device would compute the whole."""
-    lowered = jax.jit(gradient_of_a_weight).trace(*[jax.ShapeDtypeStruct((512, 512), F32)] * 2)
-    mesh = jax.sharding.AbstractMesh((2,), ("x",))
-    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(None, "x"))
-    shapes = [jax.ShapeDtypeStruct((512, 512), F32, sharding=sharding)] * 2
-    assert calls.TARGET in lowered.lower().as_text()
-    text = jax.jit(gradient_of_a_weight).trace(*shapes).lower(lowering_platforms=("cpu",)).as_text()
-    assert calls.TARGET not in text and "dot_general" in text
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64", "complex64", "int32"])

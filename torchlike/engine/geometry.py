@@ -1,4 +1,4 @@
-"""The sizes of a convolution, or of a product: all that a function which computes it needs to know besides the arrays."""
+"""The sizes of a convolution: all that a function which computes it or its gradients needs to know besides the arrays."""
 
 from __future__ import annotations
 
@@ -41,23 +41,3 @@ class Geometry(NamedTuple):
     def products(self) -> int:
         """The number of multiplications and additions."""
         return prod(self.w) * prod((self.y[0], *self.y[2:]))
-
-
-class Product(NamedTuple):
-    """``c = a.T @ b``: the product of ``a`` (inner, rows) and ``b`` (inner, columns), as the gradient of a weight is one."""
-
-    rows: int
-    inner: int
-    columns: int
-
-    @property
-    def result(self) -> str:
-        return "c"
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        return {"a": (self.inner, self.rows), "b": (self.inner, self.columns), "c": (self.rows, self.columns)}[name]
-
-    @property
-    def products(self) -> int:
-        """The number of multiplications and additions."""
-        return self.rows * self.inner * self.columns

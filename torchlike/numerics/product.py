@@ -1,13 +1,11 @@
 """A primitive of JAX for products of two matrices, so that a CPU computes their gradients as fast as the products themselves.
 
 The gradient of a weight is a product whose left matrix is transposed. XLA hands the other products to a library (YNNPACK), and this one to
-older code of its own, which takes up to twice as long. So on a CPU oneDNN computes the large ones, where it is installed; for all others
-the left matrix is written out transposed first.
+older code of its own, which takes up to twice as long. So on a CPU the left matrix is written out transposed first.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -19,15 +17,10 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from ..engine import onednn
-from ..engine.geometry import Product
-
 product_p = Primitive("torchlike_product")
 
 # Fewer multiplications and additions than this take as long in any order.
 SMALL = 2**19
-# From so many on, oneDNN takes less time than XLA with the transposed matrix, though a call of it costs some 30 us.
-LARGE = 2**23
 
 
 def multiply(a: Array, b: Array, sums: tuple[int, int], precision: object) -> Array:
@@ -86,18 +79,9 @@ def by_xla(a: Array, b: Array, *, sums: tuple[int, int], precision: Any) -> Arra
     return lax.dot_general(a, b, (((sums[0],), (sums[1],)), ((), ())), precision=precision)
 
 
-def for_processors(
-    a: Array, b: Array, *, sums: tuple[int, int], precision: object, on_one_device: bool = True
-) -> Array:
-    """The product in the form that a CPU computes fastest.
-
-    ``on_one_device``: whether the program runs on one device. XLA cannot divide a call of oneDNN among several.
-    """
+def for_processors(a: Array, b: Array, *, sums: tuple[int, int], precision: object) -> Array:
+    """The product in the form that a CPU computes fastest."""
     if sums == (0, 0) and a.dtype == np.float32 and a.size * b.shape[1] > SMALL:
-        product = Product(a.shape[1], a.shape[0], b.shape[1])
-        call = onednn.call(product, np.dtype(np.float32)) if on_one_device and product.products >= LARGE else None
-        if call is not None:
-            return call(a, b)
         # Without the barrier XLA would take the transposition back into the product.
         a, sums = lax.optimization_barrier(a.T), (1, 0)
     return by_xla(a, b, sums=sums, precision=precision)
@@ -105,13 +89,4 @@ def for_processors(
 
 product_p.def_impl(jax.jit(multiply, static_argnames=("sums", "precision")))  # in tests of JAX's own transforms
 mlir.register_lowering(product_p, mlir.lower_fun(by_xla, multiple_results=False))
-_ON_ONE = mlir.lower_fun(for_processors, multiple_results=False)
-_ON_SEVERAL = mlir.lower_fun(partial(for_processors, on_one_device=False), multiple_results=False)
-
-
-def _lower_for_processors(ctx: Any, *operands: Any, **parameters: Any) -> Any:
-    devices = getattr(ctx.module_context.axis_context, "num_devices", None)
-    return (_ON_ONE if devices == 1 else _ON_SEVERAL)(ctx, *operands, **parameters)
-
-
-mlir.register_lowering(product_p, _lower_for_processors, platform="cpu")
+mlir.register_lowering(product_p, mlir.lower_fun(for_processors, multiple_results=False), platform="cpu")

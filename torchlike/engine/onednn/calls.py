@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..geometry import Geometry, Product
+from ..geometry import Geometry
 from .library import Library, library
 from .records import enter, key_of
 
@@ -23,7 +23,7 @@ _lock = threading.Lock()
 _registered: list[bool] = []
 
 
-def call(geometry: Geometry | Product, dtype: np.dtype) -> Any:
+def call(geometry: Geometry, dtype: np.dtype) -> Any:
     """Returns a function of two arrays that calls oneDNN within a program on the CPU; None if oneDNN does not implement this."""
     onednn = library()
     if onednn is None or not enter(geometry, dtype) or not _register(onednn):

@@ -8,16 +8,14 @@ import threading
 from collections.abc import Sequence
 from ctypes import byref, c_int64, c_void_p
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from ..geometry import Geometry, Product
+from ..geometry import Geometry
 from .library import Argument, Destroy, Failure, Inner, Library, Record, library
 
 # The numbers of oneDNN's C interface (dnnl_types.h).
 _KINDS = {"y": 0, "x": 1, "w": 2}
-_PRODUCT = 3
 _DTYPES = {"float32": 3, "bfloat16": 2}
 _ANY_LAYOUT, _TRAINING, _DIRECT, _OUTER_SCRATCHPAD = 1, 64, 1, 1
 _FROM, _TO, _SCRATCHPAD = 1, 17, 80
@@ -41,44 +39,37 @@ RECORDS_KEPT = 512
 # The gradient of the kernels always uses PyTorch's number of threads, because its sum over images depends in the last bits on that number.
 SHARED_FROM = 1_000_000
 
-_entered: dict[
-    tuple[Geometry | Product, np.dtype], dict[int, Record]
-] = {}  # records that programs call, by number of threads
+_entered: dict[tuple[Geometry, np.dtype], dict[int, Record]] = {}  # records that programs call, by number of threads
 _threads = [0]  # set by the program; 0: OpenMP's default
 _lock = threading.Lock()
 
 
-def key_of(geometry: Geometry | Product, dtype: np.dtype) -> np.ndarray:
+def key_of(geometry: Geometry, dtype: np.dtype) -> np.ndarray:
     """Describes a computation completely by numbers. The handler finds its record by them."""
-    if isinstance(geometry, Product):
-        return np.array([_PRODUCT, _DTYPES[dtype.name], *geometry], np.int64)
     kind, shapes = _KINDS[geometry.result], (geometry.x, geometry.w, geometry.y)
     steps = (geometry.stride, geometry.before, geometry.dilation)
     numbers = [kind, _DTYPES[dtype.name], geometry.groups, len(geometry.stride)]
     return np.array(numbers + [n for sizes in (*shapes, *steps) for n in sizes], np.int64)
 
 
-def record_of(geometry: Geometry | Product, dtype: np.dtype) -> Record | None:
+def record_of(geometry: Geometry, dtype: np.dtype) -> Record | None:
     """Returns the record of a computation, or None if oneDNN is not installed or does not implement it."""
-    if library() is None or dtype.name not in _DTYPES:
-        return None
-    if 0 in (geometry if isinstance(geometry, Product) else (*geometry.x, *geometry.w, *geometry.y)):
+    if library() is None or dtype.name not in _DTYPES or 0 in (*geometry.x, *geometry.w, *geometry.y):
         return None
     return _prepared(geometry, dtype, _threads[0])
 
 
 @functools.lru_cache(maxsize=RECORDS_KEPT)
-def _prepared(geometry: Geometry | Product, dtype: np.dtype, threads: int) -> Record | None:
+def _prepared(geometry: Geometry, dtype: np.dtype, threads: int) -> Record | None:
     onednn = library()
     assert onednn is not None
     try:
-        kind = _OfProduct if isinstance(geometry, Product) else _OfConvolution
-        return kind(onednn, geometry, dtype, threads).record
+        return _Preparation(onednn, geometry, dtype, threads).record
     except Failure:
         return None
 
 
-def enter(geometry: Geometry | Product, dtype: np.dtype) -> bool:
+def enter(geometry: Geometry, dtype: np.dtype) -> bool:
     """Makes a computation callable by programs. Returns False if oneDNN cannot compute it or the table is full."""
     onednn, record = library(), record_of(geometry, dtype)
     if onednn is None or record is None:
@@ -113,101 +104,29 @@ def set_threads(number: int) -> None:
 
 
 class _Preparation:
-    """Makes one record."""
+    """Makes one record: oneDNN chooses the layouts, and operands in other layouts are reordered first."""
 
-    def __init__(self, onednn: Library, geometry: Geometry | Product, dtype: np.dtype, threads: int) -> None:
-        self.library, self.dtype = onednn, _DTYPES[dtype.name]
+    def __init__(self, onednn: Library, geometry: Geometry, dtype: np.dtype, threads: int) -> None:
+        self.library, self.geometry, self.dtype = onednn, geometry, _DTYPES[dtype.name]
         self.record = Record()
         self.record.owned = []
         self.temporary: list[tuple[Destroy, c_void_p]] = []
         key = key_of(geometry, dtype)
         self.record.key, self.record.key_size = (c_int64 * len(key))(*key.tolist()), len(key)
         before = onednn.openmp.omp_get_max_threads()
-        is_small = geometry.result in ("y", "x") and geometry.products < SHARED_FROM
+        is_small = geometry.result != "w" and geometry.products < SHARED_FROM
         self.record.threads = 1 if is_small else threads or before
         # oneDNN makes a description for the number of threads that OpenMP would use in the calling thread.
         onednn.openmp.omp_set_num_threads(self.record.threads)
         try:
-            self._fill(geometry)
+            self._fill()
         finally:
             onednn.openmp.omp_set_num_threads(before)
             for destroy, handle in self.temporary:
                 destroy(handle)
 
-    def _fill(self, geometry: Any) -> None:
-        """Adds the memory objects and the steps to the record."""
-        raise NotImplementedError
-
-    def _layout(
-        self, shape: tuple[int, ...], strided: bool = False, strides_in_elements: Sequence[int] | None = None
-    ) -> c_void_p:
-        layout, rank = c_void_p(), len(shape)
-        if strided:
-            strides = _numbers(strides_in_elements or [prod(shape[i + 1 :]) for i in range(rank)])
-            self.library.call(
-                "dnnl_memory_desc_create_with_strides", byref(layout), rank, _numbers(shape), self.dtype, strides
-            )
-        else:
-            self.library.call(
-                "dnnl_memory_desc_create_with_tag", byref(layout), rank, _numbers(shape), self.dtype, _ANY_LAYOUT
-            )
-        self.temporary.append((self.library.lib.dnnl_memory_desc_destroy, layout))
-        return layout
-
-    def _attributes(self) -> c_void_p:
-        attributes = c_void_p()
-        self.library.call("dnnl_primitive_attr_create", byref(attributes))
-        self.library.call("dnnl_primitive_attr_set_scratchpad_mode", attributes, _OUTER_SCRATCHPAD)
-        self.temporary.append((self.library.lib.dnnl_primitive_attr_destroy, attributes))
-        return attributes
-
-    def _query(self, description: c_void_p, what: int) -> c_void_p:
-        query = self.library.lib.dnnl_primitive_desc_query_md
-        query.restype = c_void_p
-        return c_void_p(query(description, what, 0))
-
-    def _memory(self, layout: c_void_p) -> c_void_p:
-        memory = c_void_p()
-        self.library.call("dnnl_memory_create", byref(memory), layout, self.library.engine, _UNBOUND)
-        self.record.owned.append((self.library.lib.dnnl_memory_destroy, memory))
-        return memory
-
-    def _in_arena(self, layout: c_void_p) -> c_void_p:
-        memory, record = self._memory(layout), self.record
-        size = self.library.lib.dnnl_memory_desc_get_size
-        size.restype = ctypes.c_size_t
-        record.inner[record.inners] = Inner(memory, record.bytes)
-        record.inners += 1
-        record.bytes += -(-size(layout) // _ALIGNMENT) * _ALIGNMENT
-        return memory
-
-    def _reorder(self, source: c_void_p, read: c_void_p, target: c_void_p, written: c_void_p) -> None:
-        description, engine = c_void_p(), self.library.engine
-        self.library.call(
-            "dnnl_reorder_primitive_desc_create", byref(description), source, engine, target, engine, self._attributes()
-        )
-        self.record.owned.append((self.library.lib.dnnl_primitive_desc_destroy, description))
-        self._step(description, [(_FROM, read), (_TO, written)])
-
-    def _step(self, description: c_void_p, arguments: list[tuple[int, c_void_p]]) -> None:
-        scratchpad = self._query(description, _QUERY_SCRATCHPAD)
-        size = self.library.lib.dnnl_memory_desc_get_size
-        size.restype = ctypes.c_size_t
-        if size(scratchpad):
-            arguments = [*arguments, (_SCRATCHPAD, self._in_arena(scratchpad))]
-        step = self.record.step[self.record.steps]
-        self.record.steps += 1
-        step.description, step.count = description, len(arguments)
-        for place, (argument, memory) in enumerate(arguments):
-            step.arguments[place] = Argument(argument, memory)
-
-
-class _OfConvolution(_Preparation):
-    """Of a convolution: oneDNN chooses the layouts, and operands in other layouts are reordered first."""
-
-    def _fill(self, geometry: Any) -> None:
-        record = self.record
-        self.geometry: Geometry = geometry
+    def _fill(self) -> None:
+        geometry, record = self.geometry, self.record
         description = self._description()
         names = (*geometry.operands, geometry.result)
         arguments: list[tuple[int, c_void_p]] = []
@@ -279,31 +198,66 @@ class _OfConvolution(_Preparation):
         grouped = name == "w" and geometry.groups > 1
         return (geometry.groups, shape[0] // geometry.groups, *shape[1:]) if grouped else shape
 
+    def _layout(self, shape: tuple[int, ...], strided: bool = False) -> c_void_p:
+        layout, rank = c_void_p(), len(shape)
+        if strided:
+            strides = _numbers([prod(shape[i + 1 :]) for i in range(rank)])
+            self.library.call(
+                "dnnl_memory_desc_create_with_strides", byref(layout), rank, _numbers(shape), self.dtype, strides
+            )
+        else:
+            self.library.call(
+                "dnnl_memory_desc_create_with_tag", byref(layout), rank, _numbers(shape), self.dtype, _ANY_LAYOUT
+            )
+        self.temporary.append((self.library.lib.dnnl_memory_desc_destroy, layout))
+        return layout
 
-class _OfProduct(_Preparation):
-    """Of a product of two matrices, which are read where they are."""
+    def _attributes(self) -> c_void_p:
+        attributes = c_void_p()
+        self.library.call("dnnl_primitive_attr_create", byref(attributes))
+        self.library.call("dnnl_primitive_attr_set_scratchpad_mode", attributes, _OUTER_SCRATCHPAD)
+        self.temporary.append((self.library.lib.dnnl_primitive_attr_destroy, attributes))
+        return attributes
 
-    def _fill(self, geometry: Any) -> None:
-        product: Product = geometry
-        rows, inner, columns = product
-        transposed = self._layout((rows, inner), strided=True, strides_in_elements=(1, rows))
-        layouts = [
-            transposed,
-            self._layout((inner, columns), strided=True),
-            self._layout((rows, columns), strided=True),
-        ]
-        description = c_void_p()
+    def _query(self, description: c_void_p, what: int) -> c_void_p:
+        query = self.library.lib.dnnl_primitive_desc_query_md
+        query.restype = c_void_p
+        return c_void_p(query(description, what, 0))
+
+    def _memory(self, layout: c_void_p) -> c_void_p:
+        memory = c_void_p()
+        self.library.call("dnnl_memory_create", byref(memory), layout, self.library.engine, _UNBOUND)
+        self.record.owned.append((self.library.lib.dnnl_memory_destroy, memory))
+        return memory
+
+    def _in_arena(self, layout: c_void_p) -> c_void_p:
+        memory, record = self._memory(layout), self.record
+        size = self.library.lib.dnnl_memory_desc_get_size
+        size.restype = ctypes.c_size_t
+        record.inner[record.inners] = Inner(memory, record.bytes)
+        record.inners += 1
+        record.bytes += -(-size(layout) // _ALIGNMENT) * _ALIGNMENT
+        return memory
+
+    def _reorder(self, source: c_void_p, read: c_void_p, target: c_void_p, written: c_void_p) -> None:
+        description, engine = c_void_p(), self.library.engine
         self.library.call(
-            "dnnl_matmul_primitive_desc_create", byref(description), self.library.engine,
-            layouts[0], layouts[1], None, layouts[2], self._attributes(),
-        )  # fmt: skip
+            "dnnl_reorder_primitive_desc_create", byref(description), source, engine, target, engine, self._attributes()
+        )
         self.record.owned.append((self.library.lib.dnnl_primitive_desc_destroy, description))
-        arguments: list[tuple[int, c_void_p]] = []
-        for place, (layout, argument) in enumerate(zip(layouts, (1, 33, 17), strict=True)):
-            self.record.outer[place] = memory = self._memory(layout)
-            arguments.append((argument, memory))
-        self.record.operands = len(layouts)
-        self._step(description, arguments)
+        self._step(description, [(_FROM, read), (_TO, written)])
+
+    def _step(self, description: c_void_p, arguments: list[tuple[int, c_void_p]]) -> None:
+        scratchpad = self._query(description, _QUERY_SCRATCHPAD)
+        size = self.library.lib.dnnl_memory_desc_get_size
+        size.restype = ctypes.c_size_t
+        if size(scratchpad):
+            arguments = [*arguments, (_SCRATCHPAD, self._in_arena(scratchpad))]
+        step = self.record.step[self.record.steps]
+        self.record.steps += 1
+        step.description, step.count = description, len(arguments)
+        for place, (argument, memory) in enumerate(arguments):
+            step.arguments[place] = Argument(argument, memory)
 
 
 def _numbers(values: Sequence[int]) -> ctypes.Array[c_int64]:
