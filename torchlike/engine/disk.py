@@ -30,14 +30,19 @@ _MAGIC = b"torchlike program 1\n"
 _SUFFIX = ".program"
 
 
+def kept_by_jax() -> bool:
+    """Whether JAX's own cache is in use."""
+    config: Any = jax.config
+    return bool(config.jax_enable_compilation_cache and config.jax_compilation_cache_dir)
+
+
 def folder() -> Path | None:
     """The folder of compiled programs. None if it is switched off, or if others may write there: its files are executed.
 
     Nothing is kept here where JAX's own cache is in use. A program that came from there loses functions when it is serialised again.
     """
     folder_named = os.environ.get(VARIABLE)
-    config: Any = jax.config
-    if folder_named == "" or (config.jax_enable_compilation_cache and config.jax_compilation_cache_dir):
+    if folder_named == "" or kept_by_jax():
         return None
     path = Path(folder_named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "torchlike")
     try:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, starmap
+from math import prod
 from operator import methodcaller
 from typing import Any
 
@@ -28,8 +30,10 @@ from .report import report
 # (Without XLA's fusion emitters an op alone compiles in half the time, but its last bits are not those it has in a whole program.)
 Options = dict[str, str | bool | int]
 COMPILER_OPTIONS: Options = {"xla_allow_excess_precision": False}
-# Divides the memory of a large program into blocks that the process keeps, see ``large_programs.py``.
-REUSED_MEMORY: Options = {"xla_multiheap_size_constraint_per_heap": 8 * 2**20}
+# Divides the memory of a large program into blocks that the process keeps, see ``large_programs.py``: of this size, or of that of its
+# largest array. XLA warns on the terminal of arrays that are larger than a block. glibc keeps blocks of less than 32 MiB.
+BLOCKS = "xla_multiheap_size_constraint_per_heap"
+BLOCK_BYTES, MAX_BLOCK_BYTES = 8 * 2**20, 30 * 2**20
 # For programs with convolutions on a CPU. By default jaxlib 0.10 hands these to a library that takes two to five times as long as XLA's
 # own code for them; with this option it keeps matrix products and sums. (XLA's own sums over images take several times as long, and have
 # larger rounding errors.) Other versions may not know the option.
@@ -67,10 +71,11 @@ class Executable:
     below it is called directly, which is C++ from end to end, and faster.
     """
 
-    __slots__ = ("_compiled", "_execute", "_collect", "_device", "bytes_needed", "plain")
+    __slots__ = ("_compiled", "_execute", "_collect", "_device", "bytes_needed", "plain", "divided")
 
     def __init__(self, compiled: Any, device: Any, bytes_needed: int | None = None) -> None:
         """``bytes_needed``: where it is known already, for a program that was read from disk."""
+        self.divided = False  # whether its memory is divided into blocks that the process keeps
         self._compiled = compiled  # keeps alive what the executable refers to
         self._device = device
         try:
@@ -201,9 +206,9 @@ def lower_once(
     return lowered
 
 
-def options_for_cpu(convolves: bool, recomputes: bool, reuse_memory: bool = False) -> Options:
+def options_for_cpu(convolves: bool, recomputes: bool, block_bytes: int | None = None) -> Options:
     """What XLA is told for a program on a CPU, of what this version of it knows."""
-    wanted = COMPILER_OPTIONS | (REUSED_MEMORY if reuse_memory else {})
+    wanted = COMPILER_OPTIONS | ({} if block_bytes is None else {BLOCKS: block_bytes})
     wanted |= (FASTER_CONVOLUTIONS if convolves else {}) | (LASTING_BARRIERS if recomputes else {})
     return {name: value for name, value in wanted.items() if name not in _unknown}
 
@@ -221,6 +226,20 @@ def compiled_with(lowered: Any, options: Options) -> Any:
             options = {name: value for name, value in options.items() if name not in named}
 
 
+class TooLarge(ValueError):
+    """A program has an array of so many bytes, which lies in no block of memory that the process would keep."""
+
+
+def largest_array(program: str) -> int:
+    """The bytes of the largest array in a program's text, as JAX writes it for XLA."""
+    found = 0
+    for sizes, kind in set(re.findall(r"tensor<((?:\d+x)*)(complex<f\d+>|\w+)>", program)):
+        bits = re.search(r"\d+", kind)
+        nbytes = -(-int(bits[0]) // 8) * (2 if kind.startswith("complex") else 1) if bits else 1
+        found = max(found, prod(map(int, sizes.split("x")[:-1])) * nbytes)
+    return found
+
+
 @tracing
 def compile_ahead(
     fn: Callable[..., Sequence[object]],
@@ -233,26 +252,41 @@ def compile_ahead(
 ) -> Executable:
     """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all.
 
-    ``reuse_memory``: see ``large_programs.py``. XLA cannot write such a program to the disk.
+    On a CPU the memory of a program that is kept on no disk is divided into blocks, which XLA could not write there.
+
+    Args:
+        donate: the numbers of the inputs over which results are written.
+        convolves: whether there are convolutions. ``recomputes``: whether something is computed a second time to save memory.
+        reuse_memory: divide the memory, and keep the program on no disk: see ``large_programs.py``.
+
+    Raises:
+        TooLarge: the memory is to be divided, and an array is larger than the blocks that can be reused.
     """
     placement = (out_avals or in_avals)[0].placement
     lowered = lower_once(fn, [a.abstract() for a in in_avals], donate, placement.sharding)
-    options = COMPILER_OPTIONS
-    if placement.platform == "cpu":
-        options = options_for_cpu(convolves, recomputes, reuse_memory)
-    if reuse_memory:
-        keep_on_no_disk()
-        return Executable(compiled_with(lowered, options), placement.device)
-    entry = disk.entry_of(lowered, options, placement.device)
+    on_cpu = placement.platform == "cpu"
+    options = options_for_cpu(convolves, recomputes) if on_cpu else COMPILER_OPTIONS
+    entry = None if reuse_memory else disk.entry_of(lowered, options, placement.device)
     stored = disk.read(entry, placement.device) if entry is not None else None
     if stored is not None:
         report.loads += 1
         if stored[1] >= RESERVED_BYTES:
             keep_blocks()
         return Executable(stored[0], placement.device, stored[1])
+    divided = on_cpu and entry is None and (reuse_memory or not disk.kept_by_jax())
+    if divided:
+        block_bytes = max(BLOCK_BYTES, largest_array(lowered.as_text()))
+        if block_bytes <= MAX_BLOCK_BYTES:
+            options = options_for_cpu(convolves, recomputes, block_bytes)
+            keep_on_no_disk()
+        elif reuse_memory:
+            raise TooLarge(block_bytes)
+        else:
+            divided = False
     compiled = compiled_with(lowered, options)
     executable = Executable(compiled, placement.device)
-    if executable.bytes_needed >= RESERVED_BYTES and placement.platform == "cpu":
+    executable.divided = divided
+    if executable.bytes_needed >= RESERVED_BYTES and on_cpu:
         keep_blocks()
     if entry is not None and executable.plain:  # other executables call functions of this process
         disk.write(entry, compiled, executable.bytes_needed)

@@ -3,7 +3,8 @@
 XLA allocates the memory of all intermediate values in one block, and frees it after the run. glibc gives blocks of 32 MiB and more back to
 the system at once, which then clears their pages again in each run: a quarter of the time of a small GPT. XLA can divide the memory into
 smaller blocks, but it cannot write such a program to the disk. So the first program is the one that is kept there, and the second is made
-once the first has run for some time. Both compute the same bits: they differ in where values lie.
+once the first has run for some time. Both compute the same bits: they differ in where values lie. Where programs are kept on no disk, there
+is no need for two.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ class Program:
             compile_ahead, program, avals, live_avals, donate=self.donated, convolves=convolves, recomputes=recomputes
         )
         executable = compiled()
-        if executable.bytes_needed >= LARGE_BYTES and home.platform == "cpu":
+        if executable.bytes_needed >= LARGE_BYTES and home.platform == "cpu" and not executable.divided:
             self._second = SecondProgram(functools.partial(compiled, reuse_memory=True), compile_seconds(path))
         return executable
 
