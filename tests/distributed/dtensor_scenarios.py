@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from tests.distributed.fully_sharded import exchanges_of_steps, in_short, network
-from tests.distributed.scenarios import attempt, batches, fill, listed
+from tests.distributed.scenarios import attempt, batches, fill, listed, train_step
 
 
 def parts_of(torch: Any) -> Any:
@@ -72,12 +72,7 @@ def states_of_pieces(torch: Any) -> dict[str, Any]:
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
 
     def step(model: Any, optimizer: Any) -> float:
-        (x, y), *_ = batches(torch, 1)
-        loss = torch.nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        return loss.item()
+        return train_step(torch, model, optimizer, *batches(torch, 1)[0])
 
     losses = [step(model, optimizer) for _ in range(2)]
     other = sharded(torch, "one")
@@ -239,11 +234,7 @@ def fully_shard_in_bfloat16(torch: Any) -> dict[str, Any]:
         model[0].register_forward_hook(lambda owner, inputs, output: seen.append(str(output.dtype)))
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for x, y in batches(torch, 6):
-            loss = torch.nn.functional.cross_entropy(model(x), y)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            losses.append(loss.item())
+            losses.append(train_step(torch, model, optimizer, x, y))
         seen.append(str(next(model.parameters()).dtype))
     return {
         "seen": list(dict.fromkeys(seen)),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.distributed.scenarios import attempt, batches, fill, listed, programs_of_steps
+from tests.distributed.scenarios import attempt, batches, fill, listed, programs_of_steps, train_step
 
 
 def fsdp_of(torch: Any) -> Any:
@@ -90,12 +90,7 @@ def fully_sharded_states(torch: Any, original: bool) -> dict[str, Any]:
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
 
     def step(model: Any, optimizer: Any) -> float:
-        (x, y), *_ = batches(torch, 1)
-        loss = torch.nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        return loss.item()
+        return train_step(torch, model, optimizer, *batches(torch, 1)[0])
 
     losses = [step(model, optimizer) for _ in range(3)]
     kinds = fsdp.StateDictType.FULL_STATE_DICT, fsdp.FullStateDictConfig(rank0_only=True)

@@ -202,6 +202,15 @@ def batches(torch: Any, steps: int) -> list[tuple[Any, Any]]:
     ]
 
 
+def train_step(torch: Any, model: Any, optimizer: Any, x: Any, y: Any) -> float:
+    """One step of training; the loss."""
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.item()
+
+
 def training(torch: Any, kind: str, how: str, every: int = 1, steps: int = 12, **options: Any) -> dict[str, Any]:
     """Losses and final parameters of DistributedDataParallel; the gradients of ``every`` batches are added up for a step."""
     dist, nn = torch.distributed, torch.nn
@@ -283,11 +292,7 @@ def uneven_batches(torch: Any, kind: str, by_all: bool, **options: Any) -> dict[
     losses = []
     with model.join(divide_by_initial_world_size=by_all):
         for x, y in batches(torch, 2 + size - rank):
-            loss = nn.functional.cross_entropy(model(x), y)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            losses.append(loss.item())
+            losses.append(train_step(torch, model, optimizer, x, y))
 
     def early() -> None:
         with model.join(throw_on_early_termination=True):
@@ -369,11 +374,7 @@ def hooks_of_gradients(torch: Any) -> dict[str, Any]:
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         losses = []
         for x, y in batches(torch, 4):
-            loss = nn.functional.cross_entropy(model(x), y)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            losses.append(loss.item())
+            losses.append(train_step(torch, model, optimizer, x, y))
         results[name] = losses if name in ("average", "twice") else [round(each, 2) for each in losses]
     other = nn.parallel.DistributedDataParallel(network(torch, "plain"))
 
@@ -443,11 +444,7 @@ def hooks_in_bfloat16(torch: Any) -> list[list[float]]:
             model.register_comm_hook(None, hook)
         optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.1), []
         for x, y in batches(torch, 4):
-            loss = torch.nn.functional.cross_entropy(model(x), y)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            losses.append(loss.item())
+            losses.append(train_step(torch, model, optimizer, x, y))
         results.append(losses)
     return results
 

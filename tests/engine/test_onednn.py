@@ -56,6 +56,25 @@ def test_bfloat16_is_summed_in_float32(result):
     assert found.dtype == BF16 and close(found, by_xla(arrays[0].astype(F32), arrays[1].astype(F32), of), of, 2**-8)
 
 
+def test_a_program_for_several_devices_divides_its_convolutions():
+    """XLA could not divide a call of oneDNN: each device would compute all images."""
+    of = FORMS["plain"]
+    mesh = jax.sharding.AbstractMesh((2,), ("x",))
+    cut, whole = jax.sharding.PartitionSpec("x"), jax.sharding.PartitionSpec()
+
+    def calls_with(fn, sharding, x):
+        shapes = [jax.ShapeDtypeStruct(shape, F32, sharding=jax.sharding.NamedSharding(mesh, spec)) for shape, spec in (
+            (x, sharding), (of.w, whole),
+        )]  # fmt: skip
+        return jax.jit(fn).trace(*shapes).lower(lowering_platforms=("cpu",)).as_text().count(calls.TARGET)
+
+    both = of._replace(x=(2 * of.x[0], *of.x[1:]), y=(2 * of.y[0], *of.y[1:]))
+    assert calls_with(lambda x, w: convolve(x, w, both), cut, both.x) == 0
+    # What one device does within a ``shard_map`` is not divided any more.
+    each = jax.shard_map(lambda x, w: convolve(x, w, of), mesh=mesh, in_specs=(cut, whole), out_specs=cut)
+    assert calls_with(each, cut, both.x) == 1
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64", "complex64", "int32"])
 def test_other_dtypes_stay_with_xla(dtype):
     with jax.enable_x64(True):

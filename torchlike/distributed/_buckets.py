@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from .._core.tensor import Tensor
@@ -54,9 +55,5 @@ class GradBucket:
 
     def split(self, flat: Any) -> list[Tensor]:
         """The parts of a tensor like the buffer that belong to the gradients."""
-        sizes = [1 if not shape else shape[0] for shape in self._shapes]
-        for n, shape in enumerate(self._shapes):
-            for length in shape[1:]:
-                sizes[n] *= length
-        parts = flat.reshape(-1).split(sizes)
+        parts = flat.reshape(-1).split([prod(shape) for shape in self._shapes])
         return [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]

@@ -113,7 +113,24 @@ def _lower(way: Any) -> Any:
     return mlir.lower_fun(lambda a, b, *, geometry: way(a, b, geometry=geometry), multiple_results=False)
 
 
+def _is_divided(ctx: Any) -> bool:
+    """Whether XLA divides the program that is lowered among several devices. A call of oneDNN it would not: each would compute all."""
+    context = ctx.module_context.axis_context
+    devices = getattr(context, "num_devices", None)
+    if devices is not None:
+        return devices > 1
+    # Within ``shard_map``, over all axes of the mesh, the function is that of one device.
+    return set(context.mesh.axis_names) != set(context.manual_axes)
+
+
+_ON_ONE_DEVICE, _ON_SEVERAL = _lower(_by_fastest), _lower(lambda a, b, *, geometry: for_processors(a, b, geometry))
+
+
+def _lower_for_processors(ctx: Any, *operands: Any, geometry: Geometry) -> Any:
+    return (_ON_SEVERAL if _is_divided(ctx) else _ON_ONE_DEVICE)(ctx, *operands, geometry=geometry)
+
+
 # What runs outside of any trace, as in tests of JAX's own transforms.
 convolution_p.def_impl(jax.jit(convolve, static_argnames="geometry"))
 mlir.register_lowering(convolution_p, _lower(by_xla))
-mlir.register_lowering(convolution_p, _lower(_by_fastest), platform="cpu")
+mlir.register_lowering(convolution_p, _lower_for_processors, platform="cpu")

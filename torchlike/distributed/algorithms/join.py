@@ -71,7 +71,7 @@ class Join:
         kwargs: for the ``join_hook`` of each.
 
     Raises:
-        ValueError: there are no joinables, or they have different groups or devices.
+        ValueError: there are no joinables, or they have different groups.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html
     """
@@ -89,8 +89,7 @@ class Join:
         groups = list(dict.fromkeys(joinable.join_process_group for joinable in joinables))
         if len(groups) > 1:
             raise ValueError("Using join context manager with multiple process groups")
-        devices = list(dict.fromkeys(joinable.join_device for joinable in joinables))
-        self._process_group, self._device = groups[0], devices[0]
+        self._process_group, self._device = groups[0], joinables[0].join_device
 
     def __enter__(self) -> None:
         return

@@ -7,17 +7,12 @@ from typing import Any, NamedTuple
 
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun
 
+from ..interpreter.plan import CALLS
+
 __all__ = ["FlatProgram", "Step", "evaluate"]
 
-# Primitives that only call the jaxpr in one of their parameters. ``remat`` is none of them: it says what is to be computed again.
-CALLS = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "core_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-}
+# ``remat`` is not inlined: it says what is to be computed again.
+INLINED = {name: parameter for name, parameter in CALLS.items() if name not in ("remat", "checkpoint")}
 
 
 class Step(NamedTuple):
@@ -70,7 +65,7 @@ class FlatProgram:
 
         for equation in jaxpr.eqns:
             read = [number_of(atom) for atom in equation.invars]
-            inner = equation.params.get(CALLS.get(equation.primitive.name, ""))
+            inner = equation.params.get(INLINED.get(equation.primitive.name, ""))
             if inner is not None:
                 called, its_consts = (inner.jaxpr, inner.consts) if isinstance(inner, ClosedJaxpr) else (inner, ())
                 made = self._walk(called, its_consts, read)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any
 
-from ....._core import dtypes
-from .....ops import empty
 from ...sampler import SequentialSampler
+from .._shuffling import ShufflingPipe
 from ..datapipe import IterDataPipe, functional_datapipe
 
 __all__ = ["Grouper", "Sampler", "ShardingFilter", "Shuffler", "UnBatcher"]
 
 
 @functional_datapipe("shuffle")
-class Shuffler(IterDataPipe):
+class Shuffler(ShufflingPipe):
     """The samples in random order, with PyTorch's numbers: from a buffer, each sample that is read replaces one that is given out.
 
     Args:
@@ -29,26 +27,12 @@ class Shuffler(IterDataPipe):
             raise AssertionError("buffer_size should be larger than 0")
         self.datapipe = datapipe if unbatch_level == 0 else UnBatcher(datapipe, unbatch_level=unbatch_level)
         self.buffer_size = buffer_size
-        self._enabled, self._seed = True, None
-
-    def set_shuffle(self, shuffle: bool = True) -> Shuffler:
-        """Whether it shuffles at all; returns the pipe."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> Shuffler:
-        """The seed of the next iteration; those after it take theirs from PyTorch's generator. Returns the pipe."""
-        self._seed = seed
-        return self
 
     def __iter__(self) -> Iterator[object]:
         if not self._enabled:
             yield from self.datapipe
             return
-        seed, self._seed = self._seed, None
-        if seed is None:
-            seed = int(empty((), dtype=dtypes.int64).random_().item())
-        generator, waiting = random.Random(seed), []
+        generator, waiting = self._generator(), []
         for sample in self.datapipe:
             if len(waiting) == self.buffer_size:
                 place = generator.randint(0, len(waiting) - 1)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-import random
 import warnings
 from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import Any, Protocol, SupportsIndex
 
-from ....._core import dtypes
-from .....ops import empty
+from .._shuffling import ShufflingPipe
 from ..datapipe import IterDataPipe, MapDataPipe, functional_datapipe
 
 __all__ = ["Batcher", "Concater", "MapDataPipe", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]
@@ -156,7 +154,7 @@ class Zipper(MapDataPipe):
         return min(map(len, self.datapipes))
 
 
-class Shuffler(IterDataPipe):
+class Shuffler(ShufflingPipe):
     """The samples of an indexed pipe in random order, with PyTorch's numbers. It is an iterable pipe.
 
     Args:
@@ -167,26 +165,12 @@ class Shuffler(IterDataPipe):
     def __init__(self, datapipe: _Samples, *, indices: Sequence[SupportsIndex] | None = None) -> None:
         self.datapipe = datapipe
         self.indices = list(range(len(datapipe))) if indices is None else list(indices)
-        self._enabled, self._seed = True, None
-
-    def set_shuffle(self, shuffle: bool = True) -> Shuffler:
-        """Whether it shuffles at all; returns the pipe."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> Shuffler:
-        """The seed of the next iteration; those after it take theirs from PyTorch's generator. Returns the pipe."""
-        self._seed = seed
-        return self
 
     def __iter__(self) -> Iterator[object]:
         order = self.indices
         if self._enabled:
-            seed, self._seed = self._seed, None
-            if seed is None:
-                seed = int(empty((), dtype=dtypes.int64).random_().item())
             # PyTorch takes the drawn indices from the end.
-            order = random.Random(seed).sample(self.indices, len(self.indices))[::-1]
+            order = self._generator().sample(self.indices, len(self.indices))[::-1]
         for index in order:
             yield self.datapipe[index]
 
