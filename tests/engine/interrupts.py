@@ -77,7 +77,7 @@ def interrupt_after(seconds, action):
         finally:
             left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
             # The system may deliver the signal to another thread, which on a busy machine handles it only when it is scheduled.
-            # Under much load one was lost, whoever lost it: then another is sent.
+            # And none comes from a timer that was stopped in the last microsecond: of that, too, nothing is left. Then one is sent.
             patience = time.perf_counter() + 5
             while not left and not came:
                 time.sleep(0.001)
