@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..engine.recorder import DynamicNumber, Operation, per_thread
 from ..engine.value import Value
 from ..numerics.numbers import number_for
 from .arguments import NUMPY_NUMBERS, misfit, misfit_error
+from .index_checks import pass_here
 from .lowering import TENSOR, Lowered, Typing, check_arguments, lower, public
 from .opdef import INDICES, NUMBER, OPERAND, Category, DtypeRule, Form, Op, Promote, Saves
 from .pullback import NO_RULE_YET, MissingRule, Rule, rule_for
@@ -49,6 +51,8 @@ class Dispatcher(Operation):
         "fitting_places",
         "computes",
         "checked",
+        "index_places",
+        "_unchecked",
         "backward_name",
         "traces",
         "typings",
@@ -72,10 +76,20 @@ class Dispatcher(Operation):
         self.fitting_places = frozenset(map(op.parameters.index.__getitem__, op.dtype_rule.must_fit))
         # Whether it is a view that shows something else than the elements that lie in the memory.
         self.computes = op.scatter_into_base is not None
-        self.checked = op.check is not None and INDICES in op.roles
+        self.index_places = [i for i, role in enumerate(op.roles) if role == INDICES]
+        # Whether it checks indices; a check that not every call needs is left to the program.
+        self.checked = op.check is not None and op.check.needed is None and bool(self.index_places)
         self.traces = Traces()
         self.typings: dict[object, Typing] = {}
+        self._unchecked: Dispatcher | None = None
         DISPATCHERS.append(self)
+
+    @property
+    def unchecked(self) -> Dispatcher:
+        """The dispatcher of the same op without its check, for calls whose indices are known to be right."""
+        if self._unchecked is None:
+            self._unchecked = Dispatcher(replace(self.op, check=None))
+        return self._unchecked
 
     def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Lowered:
         for aval in avals:
@@ -198,12 +212,10 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
             else:
                 static.append(arg)
     try:
-        if dispatcher.checked:
-            for value in values:
-                if value.array.__class__ is np.ndarray:  # a wrong index can be reported at once
-                    _check_on_host(dispatcher, tuple(static), args, values)
-                    break
-        kernel, outs = per_thread.recorder.record(dispatcher, tuple(static), values, args)
+        recorded = dispatcher
+        if dispatcher.checked and pass_here(dispatcher, tuple(static), args, values):
+            recorded = dispatcher.unchecked
+        kernel, outs = per_thread.recorder.record(recorded, tuple(static), values, args)
     except SparseOperand as signal:
         return call_sparse(dispatcher.name, args, signal)
     except OffMesh:
@@ -426,37 +438,6 @@ def _plain(dispatcher: Dispatcher, args: tuple[object, ...]) -> tuple[Any, ...]:
         if isinstance(arg, (np.generic, np.ndarray, list, tuple)) and (words := misfit(annotation, arg)) is not None:
             raise misfit_error(public(op.name), op.parameters.names[i], i + 1, words)
     return tuple(plain(a, r) for a, r in zip(args, op.roles, strict=True))
-
-
-def _check_on_host(
-    dispatcher: Dispatcher, static: tuple[object, ...], args: tuple[object, ...], values: list[Value]
-) -> None:
-    """Runs the check of an op at once if its tensors lie on the host, so that the error names the line that is wrong.
-
-    An op with tensors of indices checks these, and reads only the shapes of its other tensors.
-    """
-    op, roles = dispatcher.op, dispatcher.op.roles
-    assert op.check is not None
-    indexed = INDICES in roles
-    arguments: list[Any] = []
-    for arg, role in zip(args, roles, strict=True):
-        is_sequence = isinstance(arg, (list, tuple))
-        values_read = []
-        for one in arg if is_sequence else (arg,):
-            if isinstance(one, Tensor) and (role == INDICES or not indexed):
-                one = one._value().array
-                if one.__class__ is not np.ndarray:
-                    return
-            values_read.append(one)
-        arguments.append(values_read if is_sequence else values_read[0])
-    # The kernel comes first: making it may raise for other errors of the call.
-    kernel = dispatcher.kernel(static, args, tuple(v.aval for v in values))
-    if kernel.make_error is None:
-        return
-    by_position, by_name = op.parameters.split(arguments)
-    bad, value = op.check.find(*by_position, **by_name)
-    if bad:
-        raise kernel.make_error(int(value))
 
 
 __all__ = ["DynamicNumber", "Dispatcher", "apply", "forget_kernels", "link", "static_of", "view_of"]

@@ -184,6 +184,7 @@ def is_basic(index: Any) -> bool:
 
 
 _ENDS = (int, type(None))
+_NOTHING: set[object] = set()
 
 
 def _computed_array(tensor: Tensor) -> Any:
@@ -193,7 +194,10 @@ def _computed_array(tensor: Tensor) -> Any:
 
 
 def _make_owned(storage: Storage) -> bool:
-    """Whether the storage's value is on the host, in writable memory that nothing else can reach. Brings it there if need be."""
+    """Whether the storage's value is on the host, in writable memory that nothing else can reach. Brings it there if need be.
+
+    What is known of its elements is forgotten, since they are about to change.
+    """
     value = storage.value
     if value.traced or value.aval.placement.platform != "cpu" or value.aval.dtype.kind == "V":
         return False
@@ -203,6 +207,7 @@ def _make_owned(storage: Storage) -> bool:
     if _references(storage) != _OWNED:
         # Something else holds the value and must keep it unchanged, so the storage continues with a copy.
         storage.value = Value.on_host(storage.value.array.copy(), storage.value.aval.placement)
+    storage.value.passed = _NOTHING
     return _references(storage) == _OWNED
 
 

@@ -48,15 +48,17 @@ class Value:
     JAX array (or a tracer).
     ``segment`` and ``position`` say where a recorder met the value last; they mean something to that segment alone.
     ``pinned`` forbids donating the memory: somebody outside the engine has the array.
+    ``passed`` is only set on indices: the calls of which they are known to be right, see ``dispatch/index_checks.py``.
     """
 
-    __slots__ = ("aval", "array", "segment", "position", "pinned", "__weakref__")
+    __slots__ = ("aval", "array", "segment", "position", "pinned", "passed", "__weakref__")
 
     aval: Aval
     array: Any
     segment: Pending | None
     position: int
     pinned: bool
+    passed: set[object]
 
     # No __init__: the recorder makes values by the thousand, and fills the fields in itself.
 
