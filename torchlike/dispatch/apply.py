@@ -214,7 +214,7 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
     try:
         recorded = dispatcher
         if dispatcher.checked and pass_here(dispatcher, tuple(static), args, values):
-            recorded = dispatcher.unchecked
+            recorded = dispatcher._unchecked or dispatcher.unchecked
         kernel, outs = per_thread.recorder.record(recorded, tuple(static), values, args)
     except SparseOperand as signal:
         return call_sparse(dispatcher.name, args, signal)

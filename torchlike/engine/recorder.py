@@ -329,8 +329,11 @@ class Recorder:
 
     def put_in_line(self, segment: Segment) -> None:
         """Makes a closed segment wait for its run, before those that were begun later. The caller holds ``lock``."""
-        if segment not in self.waiting:
-            insort(self.waiting, segment, key=attrgetter("number"))
+        waiting = self.waiting
+        if not waiting:  # as in most steps
+            waiting.append(segment)
+        elif segment not in waiting:
+            insort(waiting, segment, key=attrgetter("number"))
 
     def _missed(self, segment: Segment, node: TraceNode) -> bool:
         """Whether a segment that was closed meanwhile was run without the record that has just been committed."""

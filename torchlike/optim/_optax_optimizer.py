@@ -182,8 +182,8 @@ def _rounds(params: list[Tensor], stepped: list[Tensor]) -> list[list[Tensor]]:
     PyTorch steps one parameter after the other, so of two that share memory the second starts from the result of the first. Tied
     weights become such parameters by ``load_state_dict(assign=True)``.
     """
-    values = {id(stored_value(p)) for p in params}
-    if len(values) == len(params) and values.isdisjoint([id(stored_value(t)) for t in stepped]):
+    values = set(map(stored_value, params))
+    if len(values) == len(params) and values.isdisjoint(map(stored_value, stepped)):
         return [params]  # where memory is the same, the value is
     turns = Counter({_memory(t) for t in stepped})
     rounds: list[list[Tensor]] = [[] for _ in range(len(params) + 1)]
