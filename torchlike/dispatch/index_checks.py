@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
 
 from .._core.tensor import Tensor
 from ..engine.aval import CPU
+from ..engine.recorder import Operation
 from ..engine.value import Value
 from .lowering import Lowered
-from .opdef import INDICES
-
-if TYPE_CHECKING:
-    from .apply import Dispatcher
+from .opdef import INDICES, Op
 
 # Indices of more bytes are checked by the program, which reads them with all cores.
 MAX_BYTES = 1 << 20
@@ -22,9 +20,19 @@ MAX_BYTES = 1 << 20
 MAX_PASSED = 8
 
 
-def pass_here(
-    dispatcher: Dispatcher, static: tuple[object, ...], args: tuple[object, ...], values: list[Value]
-) -> bool:
+class Checking(Protocol):
+    """The part of a dispatcher's interface that is used here: of an op with tensors of indices and a check of them."""
+
+    op: Op
+    index_places: list[int]  # of its parameters
+
+    @property
+    def unchecked(self) -> Operation:
+        """The same op without the check."""
+        ...
+
+
+def pass_here(dispatcher: Checking, static: tuple[object, ...], args: tuple[object, ...], values: list[Value]) -> bool:
     """Whether the check of a call has been made before it is recorded, so that what is recorded need not make it.
 
     It is made where the indices are computed and lie in the host's memory. An op with tensors of indices checks these, and reads only the
@@ -68,7 +76,7 @@ def _lies_here(value: Value) -> bool:
     return not value.traced and aval.placement is CPU and aval.nbytes <= MAX_BYTES and isinstance(array, jax.Array)
 
 
-def _check(dispatcher: Dispatcher, static: tuple[object, ...], args: tuple[object, ...], values: list[Value]) -> None:
+def _check(dispatcher: Checking, static: tuple[object, ...], args: tuple[object, ...], values: list[Value]) -> None:
     """Runs the check of an op over the elements of its indices."""
     op, check = dispatcher.op, dispatcher.op.check
     assert check is not None

@@ -12,6 +12,7 @@ from flax import nnx
 
 import torchlike as torch
 from tests.nn.modules.sequences import LINES, ROWS, Row, run, said, tensors
+from torchlike import nn
 from torchlike.nn.utils import rnn
 
 pytestmark = pytest.mark.composed
@@ -157,3 +158,27 @@ def test_padded_positions_come_out_as_zeros_in_inference():
         result: Any = model(x, src_key_padding_mask=padding)
         assert ((result == 0).all(-1) == padding).all()
         assert not (model(x, src_key_padding_mask=~padding) == 0).any()  # not moved to the end, as in PyTorch
+
+
+# The nodes of the output and of the last states, as PyTorch 2.13 names them: one direction, two directions, packed.
+GRAPHS = {
+    nn.RNN: ("StackBackward0", "CatBackward0", "CatBackward0"),
+    nn.GRU: ("StackBackward0", "CatBackward0", "CatBackward0"),
+    nn.LSTM: ("MkldnnRnnLayerBackward0", "CatBackward0", "CatBackward0"),
+}
+
+
+@pytest.mark.parametrize("layer", GRAPHS)
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_the_graph_of_a_recurrent_layer_has_the_names_of_pytorch(layer, batch_first):
+    def names(output, last):
+        states = last if isinstance(last, tuple) else (last,)
+        assert {state.grad_fn.name() for state in states} == {"StackBackward0"}
+        return output.grad_fn.name()
+
+    x, transposed = torch.ones(4, 2, 2), "TransposeBackward0" if layer is nn.LSTM else "TransposeBackward1"
+    for bidirectional in (False, True):
+        wanted = transposed if batch_first else GRAPHS[layer][bidirectional]
+        assert names(*layer(2, 3, bidirectional=bidirectional, batch_first=batch_first)(x)) == wanted
+    output, last = layer(2, 3)(nn.utils.rnn.pack_sequence([torch.ones(3, 2), torch.ones(1, 2)]))
+    assert names(output.data, last) == GRAPHS[layer][2]

@@ -13,7 +13,7 @@ from ..._core.annotations import Dtype
 from ..._core.meta import on_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value, records
-from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, composite, op
+from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.aval import Aval
 from ...engine.value import Value
@@ -136,6 +136,20 @@ def rnn_outputs(
     return tuple(outputs(plan, inputs, fixed, list(results)))
 
 
+@op(
+    name="_rnn_last",
+    promote=Promote.NONE,
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
+    saves=Saves.NOTHING,
+    backward="StackBackward0",
+    samples=[],
+)
+def rnn_last(state: Array) -> Array:
+    """The last states of all layers as they are. PyTorch stacks them, and its graph says so."""
+    return state
+
+
 def _stack(
     plan: Plan, input: Tensor, hidden: list[Tensor], weights: list[Tensor], masks: list[Tensor], batch_sizes: object
 ) -> tuple[Tensor, ...]:
@@ -148,7 +162,9 @@ def _stack(
         results = rnn_run(input, hidden, weights, masks, batch_sizes, plan, True)
     finally:
         modes.grad_enabled = True
-    return rnn_outputs(input, hidden, weights, masks, list(results), batch_sizes, plan)
+    output, *last = rnn_outputs(input, hidden, weights, masks, list(results), batch_sizes, plan)
+    is_stacked = output.grad_fn is None or output.grad_fn.name() == "StackBackward0"
+    return output, *(last if is_stacked else map(rnn_last, last))
 
 
 def _masks(input: Tensor, shape: tuple[int, ...], layers: int, p: float, train: bool) -> list[Tensor]:
@@ -218,7 +234,12 @@ def _recurrent(mode: str, name: str, args: tuple[object, ...], kwargs: Mapping[s
     between = (*data.shape[:-1], hidden[0].size(2) * (2 if plan.bidirectional else 1))
     masks = _masks(data, between, plan.num_layers, arguments["dropout"], arguments["train"])
     results = _stack(plan, data, hidden, list(arguments["params"]), masks, sizes)
-    return (results[0].transpose(0, 1), *results[1:]) if batch_first else tuple(results)
+    if not batch_first:
+        return tuple(results)
+    output, *last = results
+    # In place where PyTorch does it so: the graph of the output names the operation.
+    in_place = not is_lstm and output.grad_fn is not None
+    return (output.transpose_ if in_place else output.transpose)(0, 1), *last
 
 
 @composite(forms=Form.FUNCTION, autocast=Autocast.LOWER)
