@@ -20,11 +20,13 @@ from ._core.torch_function import (
     settings as _settings,
 )
 from .ops.creation.cast import parse_to as _arguments_of_to
+from .ops.linalg._matrices import LinAlgError as _LinAlgError
 
 __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "_EnableTorchFunction",
+    "_LinAlgError",
     "_disabled_torch_dispatch_impl",
     "_disabled_torch_function_impl",
     "_pop_torch_function_stack",

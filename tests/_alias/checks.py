@@ -219,6 +219,8 @@ def check_names_say_pytorchs_address() -> None:
     assert repr(torch.nn.InstanceNorm1d) == "<class 'torch.nn.modules.instancenorm.InstanceNorm1d'>"
     assert repr(torch.Tensor) == "<class 'torch.Tensor'>" and torch.relu.__module__ == "torch"
     assert repr(torch.optim.Adam) == "<class 'torch.optim.adam.Adam'>" and F.gelu.__module__ == "torch.nn.functional"
+    assert repr(torch.linalg.LinAlgError) == "<class 'torch._C._LinAlgError'>"
+    assert repr(torch._dynamo.exc.InvalidBackend) == "<class 'torch._dynamo.exc.InvalidBackend'>"
     for each in (torch.nn.Module, torch.optim.SGD, torch.utils.data.Dataset, torch.distributions.Normal):
         assert inspect.getsource(each), "found by the module that a class says"
     assert typing.get_type_hints(torch.nn.Module.forward) is not None

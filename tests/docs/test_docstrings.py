@@ -41,7 +41,6 @@ def examples(path: Path) -> Iterator[doctest.DocTest]:
 EXAMPLES = [each for path in sorted(PACKAGE.rglob("*.py")) for each in examples(path)]
 
 
-@pytest.mark.filterwarnings("ignore:Lazy modules are a new feature")  # PyTorch warns at each of these
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.name}:{example.lineno}")
 def test_an_example_prints_what_it_says(example):
     said: list[str] = []

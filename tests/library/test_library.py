@@ -1,5 +1,8 @@
 """Operators that a program defines: their calls, gradients and errors are PyTorch's."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 import torchlike as torch
@@ -45,3 +48,114 @@ def test_an_operator_may_not_return_its_input():
 def test_what_is_not_supported_says_its_name(call):
     with pytest.raises(NotImplementedError, match="torchlike does not support"):
         call()
+
+
+CAST = "to C++ type '?' (#define PYBIND11_DETAILED_ERROR_MESSAGES or compile in debug mode for details)"
+MISFITS: Any = [
+    ((1, 2), {}, "Tensor", "x", "int", 0, 1, "Unable to cast 1 to Tensor"),
+    ((None, 2.5), {}, "int", "n", "float", 1, 2.5, f"Unable to cast Python instance of type <class 'float'> {CAST}"),
+    (
+        (None, None),
+        {},
+        "int",
+        "n",
+        "NoneType",
+        1,
+        None,
+        f"Unable to cast Python instance of type <class 'NoneType'> {CAST}",
+    ),
+    ((None, 1, "a"), {}, "float", "s", "str", 2, "a", f"Unable to cast Python instance of type <class 'str'> {CAST}"),
+    (
+        (None, 1, 1),
+        {"flag": "a"},
+        "bool",
+        "flag",
+        "str",
+        3,
+        "a",
+        f"Unable to cast Python instance of type <class 'str'> {CAST}",
+    ),
+    (
+        (None, 1),
+        {"name": 1},
+        "str",
+        "name",
+        "int",
+        4,
+        1,
+        f"Unable to cast Python instance of type <class 'int'> {CAST}",
+    ),
+    (
+        (None, 1),
+        {"o": "a"},
+        "Optional[int]",
+        "o",
+        "str",
+        5,
+        "a",
+        f"Unable to cast Python instance of type <class 'str'> {CAST}",
+    ),
+    (
+        (None, 1),
+        {"ds": 3.0},
+        "List[float]",
+        "ds",
+        "float",
+        6,
+        3.0,
+        f"Unable to cast Python instance of type <class 'float'> {CAST}",
+    ),
+    (
+        (None, 1),
+        {"ds": ["a"]},
+        "List[float]",
+        "ds",
+        "list",
+        6,
+        ["a"],
+        f"Unable to cast Python instance of type <class 'list'> {CAST}",
+    ),
+    ((None, 1), {"c": "a"}, "number", "c", "str", 7, "a", "Cannot cast a to number"),
+]
+DECLARED = 'typed(Tensor x, int n, float s=1., bool flag=False, str name="a", int? o=None, float[] ds=[], Scalar c=1, int[2] k=1)'
+
+
+def typed(t: Any) -> Any:
+    library = t.library.Library("test_typed", "DEF")
+    library.define(DECLARED + " -> Tensor")
+    library.impl("typed", lambda *args: t.ones(1), "CompositeExplicitAutograd")
+    return library, t.ops.test_typed.typed
+
+
+def check_typed(t: Any) -> None:
+    library, call = typed(t)
+    for args, kwargs, kind, name, found, place, value, details in MISFITS:
+        with pytest.raises(RuntimeError) as caught:
+            call(*args, **kwargs)
+        lines = str(caught.value).split("\n")
+        assert (
+            lines[0]
+            == f"test_typed::typed() Expected a value of type '{kind}' for argument '{name}' but instead found type '{found}'."
+        )
+        assert (
+            lines[1:3] == [f"Position: {place}", f"Value: {value!r}"] and lines[4] == f"Cast error details: {details}"
+        )
+    with pytest.raises(
+        RuntimeError, match="Argument 'n' specified both as positional and keyword argument. Schema: test_typed::typed"
+    ):
+        call(None, 1, n=2)
+    x = t.ones(2)
+    for args, kwargs in (
+        ((x, True, 1), {}), ((x, t.tensor(3), t.tensor(1.5)), {}), ((x, np.int64(1), np.float32(2)), {"flag": 1, "ds": (1, 2)}),
+        ((x, 1), {"o": None, "c": 1j, "k": 3}), ((x, 1), {"k": t.Size([2, 3])}),
+    ):  # fmt: skip
+        assert call(*args, **kwargs).shape == (1,)
+    library._destroy()
+
+
+def test_arguments_that_do_not_fit_the_schema_are_refused_in_pytorchs_words():
+    check_typed(torch)
+
+
+def test_those_words_are_pytorchs():
+    check_typed(pytest.importorskip("torch"))

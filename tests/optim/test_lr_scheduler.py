@@ -54,6 +54,16 @@ def test_the_order_of_steps_and_old_ways_are_warned_of():
         scheduler.get_lr()
 
 
+def test_steps_before_a_second_schedule_count():
+    optimizer = two_groups(torch, "SGD")
+    optimizer.step()
+    first = schedules.StepLR(optimizer, 1)
+    with pytest.warns(UserWarning, match="Detected call of `lr_scheduler.step\\(\\)` before `optimizer.step\\(\\)`"):
+        first.step()
+    optimizer.step()
+    schedules.StepLR(optimizer, 1).step()  # warns of nothing
+
+
 def one() -> Any:
     return torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
 

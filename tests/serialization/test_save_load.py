@@ -445,3 +445,11 @@ def test_the_environment_cannot_say_both(monkeypatch):
     words = f"^Only one of `{FORCE}` or `{FORCE_NOT}` should be set, but both were set.$"
     with pytest.raises(RuntimeError, match=words):
         load_unsafe(weights_only=True)
+
+
+def test_which_files_are_of_the_newer_format():
+    for newer in (True, False):
+        file = io.BytesIO()
+        torch.save(torch.ones(2), file, _use_new_zipfile_serialization=newer)
+        file.seek(0)
+        assert torch.serialization._is_zipfile(file) is newer and file.tell() == 0

@@ -204,8 +204,21 @@ def test_the_loop_over_a_graph_network_is_one_program():
 
 def test_what_is_not_there_says_what_to_do():
     a = torch.eye(2).to_sparse()
-    for call in (a.to_sparse_csc, torch.eye(2).to_sparse_csr().t, lambda: torch.sparse_bsr_tensor([0], [0], [0])):
-        with pytest.raises(NotImplementedError, match="use torch.sparse_coo or torch.sparse_csr"):
+    with pytest.raises(
+        NotImplementedError, match="does not support stacks of compressed matrices: make one tensor a matrix"
+    ):
+        torch.ones(2, 2, 2).to_sparse_csc()
+    blocks = torch.eye(2).to_sparse_bsr((1, 1))
+    for call in (
+        lambda: blocks / 2,
+        lambda: blocks * torch.ones(2, 2),
+        lambda: blocks @ blocks,
+        lambda: blocks[0],
+        blocks.any,
+    ):
+        with pytest.raises(
+            NotImplementedError, match=r"Could not run 'aten::.* with arguments from the 'SparseCsrCPU' .*to_dense"
+        ):
             call()
     with pytest.raises(
         NotImplementedError, match=r"Could not run 'aten::exp' with arguments from the 'SparseCPU' .*to_dense"

@@ -133,9 +133,15 @@ def _rename(module: ModuleType) -> None:
     for value in list(vars(module).values()):
         if not isinstance(value, (type, FunctionType)) or not value.__module__.startswith(PACKAGE):
             continue
+        places = [
+            f"torch{value.__module__.removeprefix(PACKAGE)}"
+        ]  # PyTorch too may define it in a module of its own: torch._C
         address = outward(value.__module__, value.__qualname__)
-        if address is not None and _lies_at(value, *address):
-            value.__module__ = address[0]
+        if address is not None:
+            places.insert(0, address[0])
+        place = next((place for place in places if _lies_at(value, place, value.__qualname__)), None)
+        if place is not None:
+            value.__module__ = place
 
 
 def _lies_at(value: object, module: str, name: str) -> bool:

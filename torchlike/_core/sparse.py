@@ -15,11 +15,23 @@ import numpy as np
 from ..engine.aval import Placement
 from ..engine.recorder import recorder
 from ..engine.value import Value
-from .layouts import layout, sparse_coo
+from .layouts import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 
 __all__ = [
-    "FORMS", "Pattern", "SparseAval", "SparseOperand", "SparseValue", "apply_form", "call", "is_sparse", "sparse_form", "unsupported",
+    "FORMS", "LAYOUT_NAMES", "Pattern", "SparseAval", "SparseOperand", "SparseValue", "apply_form", "call", "has_blocks", "is_sparse",
+    "sparse_form", "unsupported",
 ]  # fmt: skip
+
+
+# PyTorch's names of the layouts in messages.
+LAYOUT_NAMES = {
+    strided: "Strided",
+    sparse_coo: "Sparse",
+    sparse_csr: "SparseCsr",
+    sparse_csc: "SparseCsc",
+    sparse_bsr: "SparseBsr",
+    sparse_bsc: "SparseBsc",
+}
 
 
 class SparseOperand(NotImplementedError):
@@ -30,14 +42,22 @@ class Pattern(NamedTuple):
     """The positions of the elements that a sparse tensor stores.
 
     Args:
-        layout: ``torch.sparse_coo`` or ``torch.sparse_csr``.
-        indices: for COO one tensor of shape (sparse dimensions, elements); for CSR where each row begins, and the columns.
+        layout: one of the sparse layouts.
+        indices: for COO one tensor of shape (sparse dimensions, elements); for CSR where each row begins, and the columns; for CSC where
+            each column begins, and the rows; for BSR and BSC the same of blocks.
         shape: that of the whole tensor.
+        block: rows and columns of a block.
     """
 
     layout: layout
     indices: tuple[Any, ...]  # tensors
     shape: tuple[int, ...]
+    block: tuple[int, int] = (1, 1)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether each value is a block of elements."""
+        return self.layout in (sparse_bsr, sparse_bsc)
 
     @property
     def sparse_dim(self) -> int:
@@ -110,13 +130,20 @@ def is_sparse(tensor: object) -> bool:
 
 # By the name of an operation: what it does where one of its tensors is sparse. It gets all arguments by position.
 FORMS: dict[str, Callable[..., Any]] = {}
+_OF_BLOCKS: set[str] = set()  # those of them that know what to do with values that are blocks
 
 
-def sparse_form(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares the decorated function what these operations do where one of their tensors is sparse."""
+def sparse_form(*names: str, blocks: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares the decorated function what these operations do where one of their tensors is sparse.
+
+    Args:
+        blocks: whether it takes matrices of blocks too. Where it does not, the operation is refused for them.
+    """
 
     def declare(function: Callable[..., object]) -> Callable[..., Any]:
         FORMS.update(dict.fromkeys(names, function))
+        if blocks:
+            _OF_BLOCKS.update(names)
         return function
 
     return declare
@@ -139,15 +166,23 @@ def call(name: str, args: tuple[object, ...], signal: SparseOperand) -> Any:
 def apply_form(name: str, *args: object) -> Any:
     """As ``call``, for functions that ask first whether a tensor is sparse."""
     function = FORMS.get(name)
-    if function is None:
+    if function is None or (name not in _OF_BLOCKS and any(has_blocks(argument) for argument in _flat(args))):
         raise unsupported(name, args)
     return function(*args)
 
 
+def has_blocks(tensor: Any) -> bool:
+    """Whether this is a sparse matrix of blocks."""
+    return is_sparse(tensor) and tensor._storage.value.pattern.blocked
+
+
+def _flat(args: tuple[Any, ...]) -> list[Any]:
+    return [argument for arg in args for argument in (arg if isinstance(arg, (list, tuple)) else (arg,))]
+
+
 def unsupported(name: str, args: tuple[Any, ...]) -> NotImplementedError:
     """The error for an operation that sparse tensors do not have."""
-    flat = [argument for arg in args for argument in (arg if isinstance(arg, (list, tuple)) else (arg,))]
-    sparse = next(argument for argument in flat if is_sparse(argument))
+    sparse = next(argument for argument in _flat(args) if is_sparse(argument))
     kind = "Sparse" if sparse._storage.value.pattern.layout is sparse_coo else "SparseCsr"
     place = sparse.device.type.upper()
     return NotImplementedError(

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from ..compiler._compile import InvalidBackend as InvalidBackend
+from ..compiler._compile import InvalidBackend as InvalidBackend, TorchDynamoException as TorchDynamoException
 
 __all__ = [
     "BackendCompilerFailed",
     "InternalTorchDynamoError",
     "InvalidBackend",
     "RecompileError",
+    "ShortenTraceback",
     "TorchDynamoException",
     "Unsupported",
     "UserError",
 ]
 
 
-class TorchDynamoException(RuntimeError):
-    """An error of the tracer."""
-
-
 class InternalTorchDynamoError(TorchDynamoException):
     """A fault of the tracer."""
 
 
-class BackendCompilerFailed(TorchDynamoException):
+class ShortenTraceback(TorchDynamoException):
+    """An error that is shown from the user's lines on."""
+
+
+class BackendCompilerFailed(ShortenTraceback):
     """A fault of the compiler."""
 
 
@@ -31,7 +32,7 @@ class Unsupported(TorchDynamoException):
     """Something that the tracer cannot trace."""
 
 
-class UserError(Unsupported):
+class UserError(TorchDynamoException):
     """A fault of the program."""
 
 

@@ -18,7 +18,8 @@ from .._core.overridable import overridable_namespaces
 from .._core.signatures import Args, Function as AnyFunction, Kwargs
 from .._core.tensor import Tensor
 from .._library._overload_names import OVERLOADS
-from .._library.infer_schema import FunctionSchema, parse
+from .._library.argument_types import misfit
+from .._library.infer_schema import Argument, FunctionSchema, parse
 from .._missing import DEFINED_IN
 from ..autograd import Function
 from ..autograd.grad_mode import no_grad
@@ -83,6 +84,11 @@ class Definition:
                     f"{name}() is missing value for argument '{argument.name}'. Declaration: {self._declared()}"
                 )
             self._check(place, argument, bound_arguments[argument.name])
+        for argument in positional[: len(args)]:
+            if argument.name in keywords:
+                raise RuntimeError(
+                    f"Argument '{argument.name}' specified both as positional and keyword argument. Schema: {self._declared()}"
+                )
         if keywords:
             raise RuntimeError(
                 f"Unknown keyword argument '{next(iter(keywords))}' for operator '{name}'. Schema: {self._declared()}"
@@ -92,13 +98,11 @@ class Definition:
     def _declared(self) -> str:
         return f"{self.qualname}{str(self.schema)[len(self.schema.name) :]}"
 
-    def _check(self, place: int, argument: Any, value: object) -> None:
-        kind = argument.type
-        if kind == "Tensor" and not isinstance(value, Tensor) and not hasattr(value, "__torch_function__"):
+    def _check(self, place: int, argument: Argument, value: object) -> None:
+        words = misfit(argument, value)
+        if words is not None:
             raise RuntimeError(
-                f"{self.qualname}() Expected a value of type 'Tensor' for argument '{argument.name}' but instead found type "
-                f"'{type(value).__name__}'.\nPosition: {place}\nValue: {value!r}\nDeclaration: {self._declared()}\n"
-                f"Cast error details: Unable to cast {value} to Tensor"
+                f"{self.qualname}() {words[0]}\nPosition: {place}\n{words[1]}\nDeclaration: {self._declared()}\n{words[2]}"
             )
 
     def kernel_for(self, values: Kwargs) -> AnyFunction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["BACKENDS", "MODULES", "InvalidBackend", "compile", "given_back"]
+__all__ = ["BACKENDS", "MODULES", "InvalidBackend", "TorchDynamoException", "compile", "given_back"]
 
 # The class of modules, and that of the modules around them. Modules are in a layer above, which enters them.
 MODULES: dict[type, Callable[[object], object]] = {}
@@ -16,14 +16,18 @@ _DEBUG_BACKENDS = ("aot_eager", "aot_eager_decomp_partition", "eager", "onnxrt",
 MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 
 
-class InvalidBackend(RuntimeError):
+class TorchDynamoException(RuntimeError):
+    """An error of the tracer."""
+
+
+class InvalidBackend(TorchDynamoException):
     """There is no backend of this name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Invalid backend: {name!r}, see `torch._dynamo.list_backends()` for available backends.")
 
 
-InvalidBackend.__module__ = "torchlike._dynamo.exc"
+TorchDynamoException.__module__ = InvalidBackend.__module__ = "torchlike._dynamo.exc"
 
 
 def given_back(function: object = None) -> Any:

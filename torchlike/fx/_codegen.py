@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import sys
+import types
+import typing
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,13 +140,19 @@ class _Writer:
         """A type annotation."""
         if kind == ():
             return "()"
-        text = _type_repr(kind)
+        if kind is device:
+            return self.add_global("device", kind)  # as of a device among the arguments
+        inner = [self.type_repr(argument) for argument in getattr(kind, "__args__", ())]
+        if isinstance(kind, types.UnionType):  # int | None
+            return "|".join(inner)
         origin = getattr(kind, "__origin__", None)
         if origin is not None:
-            outer = self.add_global(_type_repr(origin) if isinstance(origin, type) else text.partition("[")[0], origin)
-            inner = [self.type_repr(argument) for argument in getattr(kind, "__args__", ())]
+            hint = _type_repr(origin)
+            if inner and type(kind).__module__ == "typing":  # List[int], and not list[int]
+                hint = "typing.Union" if origin is typing.Union else f"typing.{getattr(kind, '_name', origin)}"
+            outer = self.add_global(hint, origin)
             return f"{outer}[{','.join(inner)}]" if inner else outer
-        return self.add_global(text, kind)
+        return self.add_global("_" if kind is ... else _type_repr(kind), kind)
 
     def arg(self, arg: object) -> str:
         """An argument."""

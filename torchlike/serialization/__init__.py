@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from ._load import get_unsafe_globals_in_checkpoint as get_unsafe_globals_in_checkpoint, load as load
+from ._load import (
+    _is_zipfile as _is_zipfile,
+    get_unsafe_globals_in_checkpoint as get_unsafe_globals_in_checkpoint,
+    load as load,
+)
 from ._options import (
     LoadEndianness as LoadEndianness,
     SourceChangeWarning as SourceChangeWarning,

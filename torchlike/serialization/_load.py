@@ -76,7 +76,7 @@ def load(
     if mmap and not is_path:
         raise ValueError("f must be a file path in order to use the mmap argument")
     with _opened(f) as file:
-        if _is_zip(file):
+        if _is_zipfile(file):
             return _from_archive(Reader(file, os.fspath(f) if mmap else None), unpickle, restore, safe)
         if mmap:
             raise RuntimeError(
@@ -127,7 +127,9 @@ def load_memory(b: bytes) -> Any:
         return Stored(restore(Memory(data, devices.device("cpu")), mention[3]), storage_dtype(mention[1]))
 
     file, options = io.BytesIO(b), {"encoding": "utf-8"}
-    return load(file, weights_only=False) if _is_zip(file) else read_legacy(file, _unpickler(pickle, options), placed)
+    return (
+        load(file, weights_only=False) if _is_zipfile(file) else read_legacy(file, _unpickler(pickle, options), placed)
+    )
 
 
 @contextlib.contextmanager
@@ -145,7 +147,8 @@ def _opened(f: object) -> Iterator[object]:
     yield f
 
 
-def _is_zip(file: Any) -> bool:
+def _is_zipfile(file: Any) -> bool:
+    """Whether a file, which is read from where it stands and put back there, is one of PyTorch's newer format."""
     start = file.tell()
     head = file.read(4)
     file.seek(start)
@@ -238,7 +241,7 @@ def get_unsafe_globals_in_checkpoint(f: object) -> list[str]:
     Source: https://docs.pytorch.org/docs/stable/notes/serialization.html
     """
     with _opened(f) as file:
-        if not _is_zip(file):
+        if not _is_zipfile(file):
             raise ValueError("Expected input to be a checkpoint returned by torch.save")
         text = Reader(file).read("data.pkl")
     names = _Names(io.BytesIO(text), lambda mention: None)

@@ -20,6 +20,7 @@ from .._core.tensor import Tensor
 from ..nn.parameter import Parameter
 from ..ops.creation.quantized import QuantizedTensor
 from ..ops.shape.storages import TypedStorage, UntypedStorage
+from ..sparse._compressed import INDEX_NAMES
 from ._memory import memory_of
 from ._names import UNTYPED, Global, outward, pytorchs, storage_class
 
@@ -192,7 +193,8 @@ def _sparse_parts(tensor: Any) -> tuple[object, tuple[object, ...]]:
     """The arguments of PyTorch's function that rebuilds sparse tensors: the layout, and the tensor's parts."""
     if tensor.is_sparse:
         return tensor.layout, (tensor._indices(), tensor._values(), tensor.size(), tensor.is_coalesced())
-    return tensor.layout, (tensor.crow_indices(), tensor.col_indices(), tensor.detach().values(), tensor.size())
+    outer, inner = (getattr(tensor, name)() for name in INDEX_NAMES[tensor.layout])
+    return tensor.layout, (outer, inner, tensor.detach().values(), tensor.size())
 
 
 class _Plain:

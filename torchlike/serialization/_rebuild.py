@@ -15,7 +15,8 @@ from ..engine.value import Value
 from ..nn.parameter import Parameter
 from ..ops.creation.quantized import RANGES, quantized
 from ..ops.shape.storages import TypedStorage, UntypedStorage
-from ..sparse._construction import sparse_coo_tensor, sparse_csr_tensor
+from ..sparse._compressed import INDEX_NAMES
+from ..sparse._construction import sparse_compressed_tensor, sparse_coo_tensor
 from ._bounds import described
 from ._memory import Memory
 
@@ -115,14 +116,14 @@ def _rebuild_meta_tensor_no_storage(dtype: Dtype, size: Any, stride: Any, requir
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _rebuild_sparse_tensor(layout: object, data: Any) -> Tensor:
+def _rebuild_sparse_tensor(layout: Layout, data: Any) -> Tensor:
     if layout is layouts.sparse_coo:
         indices, values, size, *in_order = data
         return sparse_coo_tensor(
             indices, values, size, check_invariants=True, is_coalesced=bool(in_order and in_order[0])
         )
-    if layout is layouts.sparse_csr:
-        return sparse_csr_tensor(*data, check_invariants=True)
+    if layout in INDEX_NAMES:
+        return sparse_compressed_tensor(*data, layout=layout, check_invariants=True)
     raise NotImplementedError(f"torchlike does not have the layout {described(layout)} of a tensor in the file")
 
 
@@ -183,7 +184,7 @@ def _with_state(tensor: object, state: Any) -> Any:
 
 
 def _get_layout(name: object) -> Layout:
-    layout_of_name = {str(layout): layout for layout in (layouts.strided, layouts.sparse_coo, layouts.sparse_csr)}
+    layout_of_name = {str(layout): layout for layout in (layouts.strided, layouts.sparse_coo, *INDEX_NAMES)}
     if type(name) is not str or name not in layout_of_name:
         raise NotImplementedError(f"torchlike does not have the layout {described(name)} that the file speaks of")
     return layout_of_name[name]

@@ -10,11 +10,12 @@ import numpy as np
 from .. import ops
 from .._core.annotations import DeviceLike, Dtype, IntOrInts, Layout
 from .._core.dtypes import int32, int64
-from .._core.layouts import sparse_coo, sparse_csr
-from .._core.sparse import Pattern
+from .._core.layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from .._core.sparse import LAYOUT_NAMES, Pattern
 from .._core.tensor import Tensor
 from ..dispatch.options import require_grad
 from ..engine.aval import META
+from ._compressed import INDEX_NAMES
 from ._parts import assembled, index_array, keys_of
 
 __all__ = [
@@ -208,51 +209,92 @@ def sparse_csr_tensor(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.sparse_csr_tensor.html
     """
+    return _compressed(
+        sparse_csr, crow_indices, col_indices, values, size, dtype, device, requires_grad, _wanted(check_invariants)
+    )
+
+
+def _compressed(
+    to: Layout, outer: Data, inner: Data, values: Data, size: Any, dtype: Dtype | None, device: DeviceLike | None,
+    requires_grad: bool, check: bool,
+) -> Tensor:  # fmt: skip
+    """A matrix of a compressed layout, after PyTorch's checks."""
+    outer_name, inner_name = INDEX_NAMES[to]
+    blocked = to in (sparse_bsr, sparse_bsc)
     elements = _values(values, dtype, device)
-    crow, columns = (ops.as_tensor(numbers, device=elements.device).detach() for numbers in (crow_indices, col_indices))
-    if crow.dim() != 1 or elements.dim() != 1:
-        raise NotImplementedError(
-            "torchlike does not support stacks of CSR matrices, or values with dimensions of their own: make one tensor a matrix"
+    begins, places = (ops.as_tensor(numbers, device=elements.device).detach() for numbers in (outer, inner))
+    if blocked and elements.dim() < 3:
+        raise RuntimeError(
+            f"values must have dimensionality > sum of batch and block dimensionalities (=0 + 2) but got {elements.dim()}"
         )
-    for name, index in (("crow_indices", crow), ("col_indices", columns)):
+    if begins.dim() != 1 or elements.dim() != (3 if blocked else 1):
+        raise NotImplementedError(
+            f"torchlike does not support stacks of {_short(to)} matrices, or values with dimensions of their own: make one tensor a matrix"
+        )
+    for name, index in ((outer_name, begins), (inner_name, places)):
         if index.dtype not in (int32, int64):
             raise RuntimeError(f"{name} dtype must be Int or Long, but got dtype {index.dtype.scalar_name}")
-    if crow.dtype is not columns.dtype:
+    if begins.dtype is not places.dtype:
         raise RuntimeError(
-            f"crow_indices and col_indices dtype must match, but got {crow.dtype.scalar_name} and {columns.dtype.scalar_name}"
+            f"{outer_name} and {inner_name} dtype must match, but got {begins.dtype.scalar_name} and {places.dtype.scalar_name}"
         )
-    if columns.shape != elements.shape:
+    if places.dim() != 1 or places.shape[0] != elements.shape[0]:
         raise RuntimeError(
-            f"number of elements in col_indices ({columns.numel()}) and values ({elements.numel()}) must be the same"
+            f"number of elements in {inner_name} ({places.numel()}) and values ({elements.shape[0]}) must be the same"
         )
+    block = (int(elements.shape[1]), int(elements.shape[2])) if blocked else (1, 1)
+    by_rows = outer_name == "crow_indices"
     if size is None:
-        widest = int(columns._array().max(initial=-1)) + 1
-        shape = (max(crow.shape[0] - 1, 0), widest)
+        counts = (max(begins.shape[0] - 1, 0), int(places._array().max(initial=-1)) + 1)
+        rows, columns = counts if by_rows else counts[::-1]
+        shape = (rows * block[0], columns * block[1])
     else:
         shape = _shape(size)
         if len(shape) != 2:
-            raise NotImplementedError("torchlike does not support stacks of CSR matrices: make one tensor a matrix")
-    pattern = Pattern(sparse_csr, (crow, columns), shape)
-    if _wanted(check_invariants):
-        _check_rows(crow._array(), columns._array(), shape)
+            raise NotImplementedError(
+                f"torchlike does not support stacks of {_short(to)} matrices: make one tensor a matrix"
+            )
+    for dim in range(2):
+        if shape[dim] % block[dim]:
+            raise RuntimeError(
+                f"tensor shape[{dim}] (={shape[dim]}) must be divisible with blocksize[{dim}] (={block[dim]}) as defined by values shape"
+            )
+    if check:
+        _check_places(begins._array(), places._array(), (shape[0] // block[0], shape[1] // block[1]), to)
+    pattern = Pattern(to, (begins, places), shape, block)
     result = assembled(pattern, _detached(elements, requires_grad), True, "SparseCompressedTensorBackward0")
     return require_grad(result, requires_grad)
 
 
-def _check_rows(crow: np.ndarray, columns: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Raises PyTorch's errors for indices that describe no matrix of this shape."""
-    if len(crow) != shape[0] + 1:
+def _short(to: Layout) -> str:
+    return str(to).rpartition("_")[2].upper()
+
+
+def _check_places(begins: np.ndarray, places: np.ndarray, counts: tuple[int, int], to: Layout) -> None:
+    """Raises PyTorch's errors for indices that describe no matrix of so many rows and columns, or rows and columns of blocks."""
+    outer, inner = INDEX_NAMES[to]
+    by_rows = outer == "crow_indices"
+    many, few = counts if by_rows else counts[::-1]
+    of_outer, bound = ("row", "ncols") if by_rows else ("column", "nrows")
+    if len(begins) != many + 1:
+        kind = f"{of_outer} blocks" if to in (sparse_bsr, sparse_bsc) else f"{of_outer}s"
         raise RuntimeError(
-            f"crow_indices.shape[-1] must be equal to the number of rows + 1 (={shape[0] + 1}), but got {len(crow)}"
+            f"{outer}.shape[-1] must be equal to the number of {kind} + 1 (={many + 1}), but got {len(begins)}"
         )
-    if crow[0] != 0:
-        raise RuntimeError("`crow_indices[..., 0] == 0` is not satisfied.")
-    if crow[-1] != len(columns):
-        raise RuntimeError("`crow_indices[..., -1] == nnz` is not satisfied.")
-    if (np.diff(crow) < 0).any() or (np.diff(crow) > shape[1]).any():
-        raise RuntimeError("`0 <= crow_indices[..., 1:] - crow_indices[..., :-1] <= ncols` is not satisfied.")
-    if len(columns) and (columns.min() < 0 or columns.max() >= shape[1]):
-        raise RuntimeError("`0 <= col_indices < ncols` is not satisfied.")
+    if begins[0] != 0:
+        raise RuntimeError(f"`{outer}[..., 0] == 0` is not satisfied.")
+    if begins[-1] != len(places):
+        raise RuntimeError(f"`{outer}[..., -1] == nnz` is not satisfied.")
+    if (np.diff(begins) < 0).any() or (np.diff(begins) > few).any():
+        raise RuntimeError(f"`0 <= {outer}[..., 1:] - {outer}[..., :-1] <= {bound}` is not satisfied.")
+    if len(places) and (places.min() < 0 or places.max() >= few):
+        raise RuntimeError(f"`0 <= {inner} < {bound}` is not satisfied.")
+    lines = np.repeat(np.arange(many), np.diff(begins))
+    if (np.diff(places)[np.diff(lines) == 0] <= 0).any():
+        raise RuntimeError(
+            f"`{inner}[..., {outer}[..., i - 1]:{outer}[..., i]] for all i = 1, ..., {'nrows' if by_rows else 'ncols'} are sorted and "
+            "distinct along the last dimension values` is not satisfied."
+        )
 
 
 def sparse_compressed_tensor(
@@ -268,19 +310,99 @@ def sparse_compressed_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Tensor:
-    """A sparse matrix by rows, as ``sparse_csr_tensor``; its layout is given by name.
+    """A sparse matrix by rows or by columns; its layout is given by name. See ``sparse_csr_tensor`` and ``sparse_bsr_tensor``.
 
     Raises:
-        NotImplementedError: layouts other than ``torch.sparse_csr``.
+        RuntimeError: a layout that is not compressed, shapes that do not go together.
+
+    >>> torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [3.0, 4.0], layout=torch.sparse_csc).to_dense()
+    tensor([[0., 4.],
+            [3., 0.]])
     """
-    if layout is None:
-        raise RuntimeError("expected sparse compressed tensor layout but got None")
-    if layout is not sparse_csr:
-        raise unsupported_layout("sparse_compressed_tensor", str(layout))
-    return sparse_csr_tensor(
-        compressed_indices, plain_indices, values, size, dtype=dtype, device=device, pin_memory=pin_memory,
-        requires_grad=requires_grad, check_invariants=check_invariants,
-    )  # fmt: skip
+    if layout not in INDEX_NAMES:
+        given = "none" if layout is None else LAYOUT_NAMES.get(layout, str(layout))
+        raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {given}")
+    return _compressed(
+        layout, compressed_indices, plain_indices, values, size, dtype, device, requires_grad, _wanted(check_invariants)
+    )
+
+
+def sparse_csc_tensor(
+    ccol_indices: Data,
+    row_indices: Data,
+    values: Data,
+    size: IntOrInts | None = None,
+    *,
+    dtype: Dtype | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """A sparse matrix by columns: column ``j`` has the elements from ``ccol_indices[j]`` up to ``ccol_indices[j + 1]``.
+
+    Arguments and errors are those of ``sparse_csr_tensor``.
+
+    >>> torch.sparse_csc_tensor([0, 1, 2], [1, 0], [3.0, 4.0])
+    tensor(ccol_indices=tensor([0, 1, 2]),
+           row_indices=tensor([1, 0]),
+           values=tensor([3., 4.]), size=(2, 2), nnz=2, layout=torch.sparse_csc)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.sparse_csc_tensor.html
+    """
+    return _compressed(
+        sparse_csc, ccol_indices, row_indices, values, size, dtype, device, requires_grad, _wanted(check_invariants)
+    )
+
+
+def sparse_bsr_tensor(
+    crow_indices: Data,
+    col_indices: Data,
+    values: Data,
+    size: IntOrInts | None = None,
+    *,
+    dtype: Dtype | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """A sparse matrix of blocks, by rows of blocks.
+
+    Args:
+        crow_indices, col_indices: as for ``sparse_csr_tensor``, of blocks.
+        values: shape (blocks, rows of a block, columns of a block).
+        size: rows and columns of elements.
+
+    >>> torch.sparse_bsr_tensor([0, 1], [0], [[[1.0, 2.0]]]).to_dense()
+    tensor([[1., 2.]])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.sparse_bsr_tensor.html
+    """
+    return _compressed(
+        sparse_bsr, crow_indices, col_indices, values, size, dtype, device, requires_grad, _wanted(check_invariants)
+    )
+
+
+def sparse_bsc_tensor(
+    ccol_indices: Data,
+    row_indices: Data,
+    values: Data,
+    size: IntOrInts | None = None,
+    *,
+    dtype: Dtype | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """A sparse matrix of blocks, by columns of blocks. See ``sparse_bsr_tensor``.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.sparse_bsc_tensor.html
+    """
+    return _compressed(
+        sparse_bsc, ccol_indices, row_indices, values, size, dtype, device, requires_grad, _wanted(check_invariants)
+    )
 
 
 def unsupported_layout(name: str, layout: str) -> NotImplementedError:
@@ -288,17 +410,3 @@ def unsupported_layout(name: str, layout: str) -> NotImplementedError:
     return NotImplementedError(
         f"torchlike does not support {name} with layout {layout}: use torch.sparse_coo or torch.sparse_csr"
     )
-
-
-def _refuse_layout(name: str, layout: str) -> Any:
-    def call(*args: object, **kwargs: object) -> Tensor:
-        raise unsupported_layout(name, layout)
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Raises NotImplementedError: torchlike has no tensors of layout {layout}."
-    return call
-
-
-sparse_csc_tensor = _refuse_layout("sparse_csc_tensor", "torch.sparse_csc")
-sparse_bsr_tensor = _refuse_layout("sparse_bsr_tensor", "torch.sparse_bsr")
-sparse_bsc_tensor = _refuse_layout("sparse_bsc_tensor", "torch.sparse_bsc")

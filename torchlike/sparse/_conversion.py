@@ -10,8 +10,8 @@ from .. import ops
 from .._core import dtypes
 from .._core.annotations import DeviceLike, Dtype, IntOrInts, Layout
 from .._core.fields import leaf_alias
-from .._core.layouts import sparse_coo, sparse_csr, strided
-from .._core.sparse import Pattern, SparseValue, is_sparse, sparse_form, unsupported
+from .._core.layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
+from .._core.sparse import LAYOUT_NAMES, Pattern, SparseValue, is_sparse, sparse_form, unsupported
 from .._core.tensor import Tensor, alias, from_host
 from ..dispatch.options import is_integer, require_grad
 from ..dispatch.register import Form, composite
@@ -19,24 +19,26 @@ from ..dispatch.type_names import type_name
 from ..engine.aval import Placement
 from ..ops.creation.cast import move, to_dtype
 from ..ops.linalg.sparse_kernels import gathered, scattered
-from ._construction import sparse_coo_tensor, unsupported_layout
-from ._parts import assembled, at_pattern, coalesced, coo_index, index_array, is_coo, parts, pattern_of, values_of
+from ._compressed import INDEX_NAMES, as_coo, compressed
+from ._construction import sparse_coo_tensor
+from ._parts import assembled, at_pattern, coalesced, coo_index, elements_of, is_coo, parts, pattern_of, values_of
 
 __all__ = ["on_values", "stable"]
 
-_NAMES = {strided: "Strided", sparse_coo: "Sparse", sparse_csr: "SparseCsr"}
-
-
-def _needs(name: str, tensor: Tensor, layout_needed: Layout | None, words: str) -> SparseValue:
-    """The content of a sparse tensor; raises PyTorch's error for another layout. ``layout_needed`` is None for any sparse layout."""
-    layout = tensor.layout  # pyright: ignore[reportAttributeAccessIssue]
-    if layout is strided or layout_needed not in (None, layout):
-        raise RuntimeError(f"{name} expected {words} but got {_NAMES[layout]}")
-    return parts(tensor)
-
-
 _COO = "sparse coordinate tensor layout"
-_CSR = "sparse row compressed tensor layout"
+_WORDS = {
+    "indices": _COO,
+    "crow_indices": "sparse row compressed tensor layout",
+    "ccol_indices": "sparse column compressed tensor layout",
+}
+
+
+def _needs(name: str, tensor: Tensor, index: str) -> SparseValue:
+    """The content of a sparse tensor; raises PyTorch's error for another layout. ``index``: what the layouts have that are meant."""
+    layout = tensor.layout  # pyright: ignore[reportAttributeAccessIssue]
+    if layout is strided or index not in INDEX_NAMES.get(layout, ("indices",)):
+        raise RuntimeError(f"{name} expected {_WORDS[index]} but got {LAYOUT_NAMES[layout]}")
+    return parts(tensor)
 
 
 def stable(sparse: Tensor) -> Tensor:
@@ -57,13 +59,13 @@ def on_values(sparse: Tensor, function: Any, name: str) -> Tensor:
 @composite(forms=Form.METHOD)
 def is_coalesced(self: Tensor) -> bool:
     """Whether each index of a sparse tensor comes once, and they are in order."""
-    return _needs("is_coalesced", self, sparse_coo, _COO).coalesced
+    return _needs("is_coalesced", self, "indices").coalesced
 
 
 @composite(forms=Form.METHOD)
 def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
     """Says that each index comes once and they are in order, which is not looked at; returns the tensor itself."""
-    _needs("_coalesced_", self, sparse_coo, _COO).coalesced = bool(coalesced)
+    _needs("_coalesced_", self, "indices").coalesced = bool(coalesced)
     return self
 
 
@@ -76,12 +78,12 @@ def coalesce(self: Tensor) -> Tensor:
            values=tensor([2., 4.]),
            size=(2,), nnz=2, layout=torch.sparse_coo)
     """
-    _needs("coalesce", self, sparse_coo, _COO)
+    _needs("coalesce", self, "indices")
     return coalesced(self)
 
 
 def _in_order(name: str, sparse: Tensor) -> SparseValue:
-    content = _needs(name, sparse, sparse_coo, _COO)
+    content = _needs(name, sparse, "indices")
     if not content.coalesced:
         raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
     return content
@@ -96,7 +98,9 @@ def indices(self: Tensor) -> Tensor:
 @composite(forms=Form.METHOD)
 def values(self: Tensor) -> Tensor:
     """The values of a sparse tensor, a coalesced one if it is of coordinates; gradients come back through them."""
-    if _needs("values", self, None, "sparse tensor layout").pattern.layout is sparse_coo:
+    if not is_sparse(self):
+        raise RuntimeError("values expected sparse tensor layout but got Strided")
+    if is_coo(self):
         _in_order("values", self)
     return values_of(self)
 
@@ -133,14 +137,26 @@ def _nnz(self: Tensor) -> int:
 
 @composite(forms=Form.METHOD)
 def crow_indices(self: Tensor) -> Tensor:
-    """The row pointers of a CSR matrix: where each row begins, then the number of elements."""
-    return alias(_needs("crow_indices", self, sparse_csr, _CSR).pattern.indices[0])
+    """Where each row of a CSR or BSR matrix begins, then the number of elements or blocks."""
+    return alias(_needs("crow_indices", self, "crow_indices").pattern.indices[0])
 
 
 @composite(forms=Form.METHOD)
 def col_indices(self: Tensor) -> Tensor:
-    """The column of each element of a CSR matrix."""
-    return alias(_needs("col_indices", self, sparse_csr, _CSR).pattern.indices[1])
+    """The column of each element of a CSR matrix, or of each block of a BSR matrix."""
+    return alias(_needs("col_indices", self, "crow_indices").pattern.indices[1])
+
+
+@composite(forms=Form.METHOD)
+def ccol_indices(self: Tensor) -> Tensor:
+    """Where each column of a CSC or BSC matrix begins, then the number of elements or blocks."""
+    return alias(_needs("ccol_indices", self, "ccol_indices").pattern.indices[0])
+
+
+@composite(forms=Form.METHOD)
+def row_indices(self: Tensor) -> Tensor:
+    """The row of each element of a CSC matrix, or of each block of a BSC matrix."""
+    return alias(_needs("row_indices", self, "ccol_indices").pattern.indices[1])
 
 
 @composite(forms=Form.METHOD)
@@ -158,11 +174,11 @@ def dense_dim(self: Tensor) -> int:
 # ---- to and from dense tensors
 
 
-@sparse_form("to_dense")
+@sparse_form("to_dense", blocks=True)
 def to_dense(sparse: Tensor) -> Tensor:
     sparse = stable(sparse)
     pattern = pattern_of(sparse)
-    return scattered(coo_index(pattern), values_of(sparse), pattern.shape, "ToDenseBackward0")
+    return scattered(coo_index(pattern), elements_of(sparse), pattern.shape, "ToDenseBackward0")
 
 
 def _nonzero(dense: Tensor, dimensions: int) -> Pattern:
@@ -186,7 +202,8 @@ def to_sparse(
 
     Args:
         args: how many dimensions the indices speak of; all by default.
-        layout: ``torch.sparse_coo`` or ``torch.sparse_csr``.
+        layout: one of the sparse layouts.
+        blocksize: rows and columns of a block, for ``torch.sparse_bsr`` and ``torch.sparse_bsc``.
         dense_dim: how many dimensions each value has.
 
     >>> torch.tensor([[0.0, 3.0], [0.0, 0.0]]).to_sparse()
@@ -196,14 +213,13 @@ def to_sparse(
            size=(2, 2), nnz=1, layout=torch.sparse_coo)
 
     Raises:
-        NotImplementedError: another layout.
+        RuntimeError: a block size where there are no blocks, none where there are, or one that does not divide the shape.
+        NotImplementedError: compressed layouts for what is no matrix.
     """
     if layout is None:
         layout = sparse_coo
-    if layout is sparse_csr:
-        return to_sparse_csr(self, dense_dim)
-    if layout is not sparse_coo:
-        raise unsupported_layout("to_sparse", str(layout))
+    if layout is not sparse_coo and layout is not strided:
+        return _to_compressed(self, layout, blocksize, dense_dim, "to_sparse")
     if len(args) > 1 or not all(is_integer(argument) for argument in args):
         raise TypeError(f"to_sparse(): expected the number of sparse dimensions, got {', '.join(map(type_name, args))}")
     if is_sparse(self):
@@ -212,21 +228,13 @@ def to_sparse(
             raise RuntimeError(
                 "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
             )
-        return _to_coo(self)
+        return as_coo(self)
     dimensions = int(args[0]) if args else self.dim() - (dense_dim or 0)
     if not (0 < dimensions <= self.dim() or not self.dim()):
         raise RuntimeError(f"sparse_dim {dimensions} must be in the range of 1 to {self.dim()}")
     pattern = _nonzero(self, dimensions)
     values = gathered(self, pattern.indices[0], "ToSparseBackward1")
     return assembled(pattern, values, True, "ToSparseBackward1")
-
-
-def _to_coo(sparse: Tensor) -> Tensor:
-    content = parts(sparse)
-    if content.pattern.layout is sparse_coo:
-        return sparse
-    pattern = Pattern(sparse_coo, (coo_index(content.pattern),), content.pattern.shape)
-    return assembled(pattern, values_of(sparse), content.coalesced, "ToSparseBackward0")
 
 
 @composite(forms=Form.METHOD)
@@ -247,35 +255,69 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
     Raises:
         NotImplementedError: a tensor that is no matrix, or values with dimensions.
     """
-    if self.dim() != 2 or dense_dim:
-        raise NotImplementedError("torchlike does not support stacks of CSR matrices: make one tensor a matrix")
-    if is_sparse(self) and not is_coo(self):
-        return self
-    sparse = coalesced(self if is_sparse(self) else to_sparse(self))
-    pattern = pattern_of(sparse)
-    rows, columns = index_array(pattern)
-    crow = np.zeros(pattern.shape[0] + 1, np.int64)
-    np.cumsum(np.bincount(rows, minlength=pattern.shape[0]), out=crow[1:])
-    device = sparse.device
-    by_rows = Pattern(sparse_csr, (from_host(crow).to(device), from_host(columns.copy()).to(device)), pattern.shape)
-    return assembled(by_rows, values_of(sparse), True, "ToSparseCsrBackward0")
+    return _to_compressed(self, sparse_csr, None, dense_dim, "to_sparse_csr")
 
 
-def _refuse_layout(name: str, layout: str) -> None:
-    def call(self: Tensor, *args: object, **kwargs: object) -> Tensor:
-        raise unsupported_layout(f"Tensor.{name}", layout)
-
-    call.__name__ = name
-    call.__doc__ = f"Raises NotImplementedError: torchlike has no tensors of layout {layout}."
-    composite(forms=Form.METHOD)(call)
+@composite(forms=Form.METHOD)
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """The matrix as a sparse one by columns."""
+    return _to_compressed(self, sparse_csc, None, dense_dim, "to_sparse_csc")
 
 
-for _name, _layout in (
-    ("to_sparse_csc", "sparse_csc"),
-    ("to_sparse_bsr", "sparse_bsr"),
-    ("to_sparse_bsc", "sparse_bsc"),
-):
-    _refuse_layout(_name, f"torch.{_layout}")
+@composite(forms=Form.METHOD)
+def to_sparse_bsr(self: Tensor, blocksize: IntOrInts, dense_dim: int | None = None) -> Tensor:
+    """The matrix as a sparse one of blocks, by rows.
+
+    Args:
+        blocksize: rows and columns of a block.
+
+    >>> torch.eye(2).to_sparse_bsr((1, 2)).values()
+    tensor([[[1., 0.]],
+    <BLANKLINE>
+            [[0., 1.]]])
+    """
+    return _to_compressed(self, sparse_bsr, blocksize, dense_dim, "to_sparse_bsr")
+
+
+@composite(forms=Form.METHOD)
+def to_sparse_bsc(self: Tensor, blocksize: IntOrInts, dense_dim: int | None = None) -> Tensor:
+    """The matrix as a sparse one of blocks, by columns. See ``to_sparse_bsr``."""
+    return _to_compressed(self, sparse_bsc, blocksize, dense_dim, "to_sparse_bsc")
+
+
+def _to_compressed(tensor: Tensor, to: Layout, blocksize: Any, dense_dim: int | None, name: str) -> Tensor:
+    """The matrix in a compressed layout, after PyTorch's checks."""
+    if tensor.dim() != 2 or dense_dim:
+        raise NotImplementedError("torchlike does not support stacks of compressed matrices: make one tensor a matrix")
+    source, target = LAYOUT_NAMES[tensor.layout], LAYOUT_NAMES[to]  # pyright: ignore[reportAttributeAccessIssue]
+    own = pattern_of(tensor) if is_sparse(tensor) else None
+    blocks = to in (sparse_bsr, sparse_bsc)
+    if blocks is (blocksize is None):
+        given = "without blocksize argument given" if blocks else "with blocksize argument given"
+        whose = "dense" if own is None else "sparse" if own.layout is sparse_coo else "sparse_compressed"
+        raise RuntimeError(f"{whose}_to_sparse: conversion from {source} to {target} {given} is not supported")
+    if own is not None and own.blocked and not blocks:
+        kind = "csr" if to is sparse_csr else "csc"
+        raise RuntimeError(
+            f"sparse_compressed_to_sparse_{kind}: expected SparseCsr or SparseCsc layout but got {source}"
+        )
+    block = (
+        tuple(map(int, blocksize if isinstance(blocksize, (tuple, list)) else (blocksize,) * 2)) if blocks else (1, 1)
+    )
+    if len(block) != 2 or min(block) < 1:
+        raise RuntimeError(f"{name}: blocksize needs to be a tuple of two positive numbers, but got {list(block)}")
+    if own is not None and own.blocked and own.block != block:
+        raise RuntimeError(
+            f"{name}: conversion from {source} to {target} with blocksize changed from {list(own.block)} to {list(block)} is not "
+            "supported"
+        )
+    if tensor.shape[0] % block[0] or tensor.shape[1] % block[1]:
+        whose = "dense_to_sparse" if own is None else "sparse_compressed_to_sparse"
+        raise RuntimeError(
+            f"{whose}_{'bsr' if to is sparse_bsr else 'bsc'}: tensor sparse size ({tensor.shape[0]},{tensor.shape[1]}) must be divisible "
+            f"by given blocksize ({block[0]},{block[1]})"
+        )
+    return compressed(tensor, to, block)
 
 
 @composite(forms=Form.METHOD)
@@ -298,27 +340,27 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
 # ---- copies
 
 
-@sparse_form("_copy")
+@sparse_form("_copy", blocks=True)
 def _copied(sparse: Tensor) -> Tensor:
     content = parts(sparse)
     return assembled(content.pattern, ops.clone(values_of(sparse)), content.coalesced, "CloneBackward0")
 
 
-@sparse_form("_to_dtype")
+@sparse_form("_to_dtype", blocks=True)
 def _cast(sparse: Tensor, dtype: Dtype) -> Tensor:
     content = parts(sparse)
     return assembled(content.pattern, to_dtype(values_of(sparse), dtype), content.coalesced, "ToCopyBackward0")
 
 
-@sparse_form("move")
+@sparse_form("move", blocks=True)
 def _move_sparse(sparse: Tensor, placement: Placement) -> Tensor:
     content = parts(sparse)
     index = tuple(move(indices, placement) for indices in content.pattern.indices)
-    pattern = Pattern(content.pattern.layout, index, content.pattern.shape)
+    pattern = content.pattern._replace(indices=index)
     return assembled(pattern, move(values_of(sparse), placement), content.coalesced, "ToCopyBackward0")
 
 
-@sparse_form("zeros_like", "empty_like")
+@sparse_form("zeros_like", "empty_like", blocks=True)
 def _empty(sparse: Tensor, dtype: Dtype, device: DeviceLike | None, requires_grad: bool) -> Tensor:
     """A sparse tensor of the same shape without elements."""
     content = parts(sparse)
@@ -327,16 +369,30 @@ def _empty(sparse: Tensor, dtype: Dtype, device: DeviceLike | None, requires_gra
         lead, dense_shape = content.pattern.sparse_dim, content.pattern.shape[content.pattern.sparse_dim :]
         index: tuple[Tensor, ...] = (ops.zeros((lead, 0), dtype=dtypes.int64, device=device),)
     else:
-        dense_shape = ()
-        kind = content.pattern.indices[0].dtype
+        dense_shape = content.pattern.block if content.pattern.blocked else ()
+        begins = content.pattern.indices[0]
+        kind = begins.dtype
         index = (
-            ops.zeros((content.pattern.shape[0] + 1,), dtype=kind, device=device),
+            ops.zeros(begins.shape, dtype=kind, device=device),
             ops.zeros((0,), dtype=kind, device=device),
         )
-    pattern = Pattern(content.pattern.layout, index, content.pattern.shape)
+    pattern = content.pattern._replace(indices=index)
     return require_grad(
         assembled(pattern, ops.zeros((0, *dense_shape), dtype=dtype, device=device), True), requires_grad
     )
+
+
+@sparse_form("ones_like", blocks=True)
+def _ones(sparse: Tensor, dtype: Dtype, device: DeviceLike | None, requires_grad: bool) -> Tensor:
+    """A compressed matrix whose elements are where the other one's are, all 1."""
+    if is_coo(sparse):
+        raise unsupported("ones_like", (sparse,))
+    content = parts(sparse)
+    pattern = content.pattern
+    if device is not None:
+        pattern = pattern._replace(indices=tuple(index.to(device) for index in pattern.indices))
+    ones = ops.ones_like(content.values, dtype=dtype, device=device)
+    return require_grad(assembled(pattern, ones, content.coalesced), requires_grad)
 
 
 @sparse_form("new_zeros", "new_empty")
@@ -358,16 +414,21 @@ def rebuilt(
     in_order: bool,
     requires_grad: bool,
     attributes: dict[str, object],
+    layout: Layout | None = None,
+    block: tuple[int, int] = (1, 1),
 ) -> Tensor:
-    """The sparse tensor that a pickle describes."""
-    layout = sparse_coo if len(indices) == 1 else sparse_csr
-    return leaf_alias(assembled(Pattern(layout, indices, shape), values, in_order), kind, requires_grad, attributes)
+    """The sparse tensor that a pickle describes; older ones say no layout, which is that of coordinates or CSR."""
+    if layout is None:
+        layout = sparse_coo if len(indices) == 1 else sparse_csr
+    pattern = Pattern(layout, indices, shape, block)
+    return leaf_alias(assembled(pattern, values, in_order), kind, requires_grad, attributes)
 
 
-@sparse_form("__reduce__")
+@sparse_form("__reduce__", blocks=True)
 def _reduced(sparse: Tensor) -> tuple[Any, ...]:
     content = parts(sparse)
     pattern = content.pattern
     return rebuilt, (
         type(sparse), pattern.indices, content.values, pattern.shape, content.coalesced, sparse.requires_grad, dict(sparse.__dict__),
+        pattern.layout, pattern.block,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 from .. import ops
 from .._core.fields import stored_value
 from .._core.layouts import sparse_coo
-from .._core.sparse import Pattern, is_sparse, sparse_form, unsupported
+from .._core.sparse import Pattern, has_blocks, is_sparse, sparse_form, unsupported
 from .._core.tensor import Tensor
 from ..dispatch.bindings import DISPATCHER_OF, FUNCTIONS
 from ..ops.linalg.sparse_kernels import added, gathered
@@ -27,7 +27,7 @@ def _unary(name: str, linear: bool) -> None:
     parameters = function.declared.parameters  # pyright: ignore[reportFunctionMemberAccess]
     node = f"{''.join(word.capitalize() for word in name.split('_'))}Backward0"
 
-    @sparse_form(DISPATCHER_OF[name].name)
+    @sparse_form(DISPATCHER_OF[name].name, blocks=True)
     def form(sparse: Tensor, *rest: object) -> Tensor:
         if any(isinstance(argument, Tensor) for argument in rest):
             raise unsupported(name, (sparse,))
@@ -69,27 +69,28 @@ def _divided(input: Any, other: Any, rounding_mode: str | None = None) -> Tensor
     return on_values(input, lambda values: ops.div(values, other, rounding_mode=rounding_mode), "DivBackward0")
 
 
-@sparse_form("mul")
+@sparse_form("mul", blocks=True)
 def _product(input: Any, other: Any) -> Tensor:
     if not is_sparse(input):
         input, other = other, input
     if _number(other):
         return on_values(input, lambda values: values * other, "MulBackward0")
     pattern = pattern_of(input)
+    _same_blocks("mul", input, other)
     if not is_sparse(other):
         return _product_with_dense(stable(input), other)
     if input.shape != other.shape:
         raise RuntimeError(
             f"mul operands have incompatible sizes: {list(input.shape)} and {list(other.shape)}. Sparse tensors do not broadcast"
         )
-    if is_coo(input) is not is_coo(other):
+    if pattern_of(other).layout is not pattern.layout:
         other = other.to_sparse(layout=pattern.layout)  # pyright: ignore[reportAttributeAccessIssue]
     if is_coo(input):
         input, other = coalesced(input), coalesced(other)
         pattern = pattern_of(input)
     elif not _same_pattern(pattern, pattern_of(other)):
         coo = _product(input.to_sparse(), other.to_sparse())
-        return coo.to_sparse_csr()  # pyright: ignore[reportAttributeAccessIssue]
+        return coo.to_sparse(layout=pattern.layout)  # pyright: ignore[reportAttributeAccessIssue]
     if _same_pattern(pattern, pattern_of(other)):
         return assembled(pattern, values_of(input) * values_of(other), True, "MulBackward0")
     products = values_of(input) * at_pattern(other, pattern)
@@ -129,7 +130,7 @@ def _product_with_dense(sparse: Tensor, dense: Tensor) -> Tensor:
 
 def _same_pattern(a: Pattern, b: Pattern) -> bool:
     """Whether two patterns are the same one, as those of a tensor and of what was computed from it are."""
-    if a.shape != b.shape or a.layout is not b.layout or a.count != b.count:
+    if a.shape != b.shape or a.layout is not b.layout or a.count != b.count or a.block != b.block:
         return False
     pairs = list(zip(a.indices, b.indices, strict=True))
     if all(x is y or stored_value(x) is stored_value(y) for x, y in pairs):
@@ -140,12 +141,12 @@ def _same_pattern(a: Pattern, b: Pattern) -> bool:
     )
 
 
-@sparse_form("add")
+@sparse_form("add", blocks=True)
 def _sum(input: object, other: object, alpha: object = 1) -> Tensor:
     return _summed(input, other, alpha, "AddBackward0")
 
 
-@sparse_form("sub")
+@sparse_form("sub", blocks=True)
 def _difference(input: Any, other: object, alpha: Any = 1) -> Tensor:
     return _summed(input, other, -alpha, "SubBackward0")
 
@@ -161,12 +162,15 @@ def _summed(input: Any, other: Any, alpha: Any, name: str) -> Tensor:
             raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
         return _added_to_dense(input, other, alpha, name)
     if not is_sparse(other):
+        if isinstance(other, Tensor) and not is_coo(input):
+            return _added_to_dense(other if alpha == 1 else other * alpha, input, 1, name)
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     if input.shape != other.shape:
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {list(input.shape)} != {list(other.shape)}"
         )
-    if is_coo(input) is not is_coo(other):
+    _same_blocks("add", input, other)
+    if pattern_of(other).layout is not pattern_of(input).layout:
         other = other.to_sparse(layout=pattern_of(input).layout)
     input, other = stable(input), stable(other)
     a, b = parts(input), parts(other)
@@ -175,7 +179,7 @@ def _summed(input: Any, other: Any, alpha: Any, name: str) -> Tensor:
         return assembled(a.pattern, values_of(input) + right, a.coalesced and b.coalesced, name)
     if a.pattern.layout is not sparse_coo:
         total = _summed(input.to_sparse(), other.to_sparse(), alpha, name)
-        return total.to_sparse_csr()  # pyright: ignore[reportAttributeAccessIssue]
+        return total.to_sparse(layout=a.pattern.layout)  # pyright: ignore[reportAttributeAccessIssue]
     if a.pattern.sparse_dim != b.pattern.sparse_dim:
         raise RuntimeError(
             f"add: expected 'self' and 'other' to have same number of sparse dimensions: {a.pattern.sparse_dim} and "
@@ -188,7 +192,16 @@ def _summed(input: Any, other: Any, alpha: Any, name: str) -> Tensor:
     return coalesced(uncoalesced) if a.coalesced and b.coalesced else uncoalesced
 
 
+def _same_blocks(name: str, *operands: Any) -> None:
+    """Raises the error of an operation that sparse tensors lack where there are blocks, unless both have the same ones."""
+    if any(map(has_blocks, operands)) and not (
+        all(map(is_sparse, operands)) and _same_pattern(*(pattern_of(each) for each in operands))
+    ):
+        raise unsupported(name, operands)
+
+
 def _added_to_dense(dense: Tensor, sparse: Tensor, alpha: object, name: str) -> Tensor:
+    _same_blocks("add", dense, sparse)
     sparse = stable(sparse)
     pattern = pattern_of(sparse)
     if tuple(dense.shape) != pattern.shape:

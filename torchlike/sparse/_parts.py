@@ -14,7 +14,7 @@ import numpy as np
 from .. import ops
 from .._core.dtypes import int64
 from .._core.fields import stored_value
-from .._core.layouts import sparse_coo
+from .._core.layouts import sparse_bsr, sparse_coo, sparse_csr
 from .._core.modes import modes
 from .._core.sparse import Pattern, SparseValue, is_sparse
 from .._core.tensor import Tensor, alias, from_host, from_value
@@ -22,8 +22,8 @@ from ..autograd.function import Function
 from ..ops.linalg.sparse_kernels import gathered, looked_up, rows_of
 
 __all__ = [
-    "added_up", "assembled", "at_pattern", "coalesced", "coo_index", "index_array", "is_coo", "keys", "keys_of", "parts", "pattern_of",
-    "rows_and_columns", "values_of",
+    "added_up", "assembled", "at_pattern", "coalesced", "coo_index", "elements_of", "index_array", "is_coo", "keys", "keys_of", "parts",
+    "pattern_of", "places", "rows_and_columns", "values_of",
 ]  # fmt: skip
 
 
@@ -166,12 +166,32 @@ def coo_index(pattern: Pattern) -> Tensor:
     return ops.stack(rows_and_columns(pattern))
 
 
-def rows_and_columns(pattern: Pattern) -> list[Tensor]:
-    """The two coordinates of the elements of a matrix."""
+def places(pattern: Pattern) -> list[Tensor]:
+    """The row and the column of each value of a matrix; of each block, where the values are blocks."""
     first, *other_indices = pattern.indices
     if pattern.layout is sparse_coo:
         return [first[0], first[1]]
-    return [rows_of(first, pattern.count), other_indices[0].to(int64)]
+    outer, inner = rows_of(first, pattern.count), other_indices[0].to(int64)
+    return [outer, inner] if pattern.layout in (sparse_csr, sparse_bsr) else [inner, outer]
+
+
+def rows_and_columns(pattern: Pattern) -> list[Tensor]:
+    """The two coordinates of the elements of a matrix."""
+    at = places(pattern)
+    if not pattern.blocked:
+        return at
+    whole = (pattern.count, *pattern.block)
+    within = [ops.arange(n, device=index.device) for n, index in zip(pattern.block, at, strict=True)]
+    return [
+        (index[:, None, None] * n + inside).expand(whole).reshape(-1)
+        for index, n, inside in zip(at, pattern.block, (within[0][:, None], within[1]), strict=True)
+    ]
+
+
+def elements_of(sparse: Tensor) -> Tensor:
+    """The values of a sparse tensor one by one, also where they are blocks, in the order of ``coo_index``."""
+    values = values_of(sparse)
+    return values.reshape(-1) if pattern_of(sparse).blocked else values
 
 
 def keys(pattern: Pattern) -> Tensor:
@@ -186,11 +206,19 @@ def keys(pattern: Pattern) -> Tensor:
 def at_pattern(tensor: Tensor, pattern: Pattern, name: str = "SparseMaskBackward0") -> Tensor:
     """The elements of a tensor, sparse or dense, that stand where the pattern has some."""
     if not is_sparse(tensor):
-        return gathered(tensor, coo_index(pattern), name)
+        return _shaped(gathered(tensor, coo_index(pattern), name), pattern)
     own = pattern_of(tensor)
     if all(a is b or stored_value(a) is stored_value(b) for a, b in zip(own.indices, pattern.indices, strict=False)):
-        if own.layout is pattern.layout:
+        if own.layout is pattern.layout and own.block == pattern.block:
             return values_of(tensor)
-    if is_coo(tensor):
+    if own.layout is not sparse_csr:  # whose elements are in order
+        if own.layout is not sparse_coo:
+            by_coordinates = Pattern(sparse_coo, (coo_index(own),), own.shape)
+            tensor = assembled(by_coordinates, elements_of(tensor), False, "ToSparseBackward0")
         tensor = coalesced(tensor)
-    return looked_up(keys(pattern_of(tensor)), values_of(tensor), keys(pattern), name)
+    return _shaped(looked_up(keys(pattern_of(tensor)), values_of(tensor), keys(pattern), name), pattern)
+
+
+def _shaped(elements: Tensor, pattern: Pattern) -> Tensor:
+    """The elements as values of a pattern, whose values may be blocks."""
+    return elements.reshape(-1, *pattern.block) if pattern.blocked else elements

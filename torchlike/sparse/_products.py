@@ -5,12 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from .. import ops
-from .._core.layouts import sparse_coo
-from .._core.sparse import Pattern, is_sparse, sparse_form
+from .._core.layouts import sparse_coo, sparse_csr
+from .._core.sparse import Pattern, has_blocks, is_sparse, sparse_form, unsupported
 from .._core.tensor import Tensor, from_host
 from ..ops.linalg.sparse_kernels import accumulated, product
 from ._conversion import stable
-from ._parts import assembled, coalesced, index_array, is_coo, parts, pattern_of, rows_and_columns, values_of
+from ._parts import (
+    assembled,
+    coalesced,
+    elements_of,
+    index_array,
+    is_coo,
+    parts,
+    pattern_of,
+    rows_and_columns,
+    values_of,
+)
 
 __all__ = ["addmm", "dsmm", "hsmm", "hspmm", "mm", "sampled_addmm", "smm", "spmm", "sspaddmm"]
 
@@ -45,7 +55,7 @@ def _times_dense_and(
     _check("addmm", sparse, dense)
     sparse = stable(sparse)
     rows, columns = rows_and_columns(pattern_of(sparse))
-    return accumulated(input, rows, columns, values_of(sparse), dense, sparse.shape[0], beta, alpha, name)
+    return accumulated(input, rows, columns, elements_of(sparse), dense, sparse.shape[0], beta, alpha, name)
 
 
 def _times_dense(sparse: Tensor, dense: Tensor, name: str) -> Tensor:
@@ -54,13 +64,13 @@ def _times_dense(sparse: Tensor, dense: Tensor, name: str) -> Tensor:
         raise RuntimeError("a sparse tensor that is multiplied must have two sparse dimensions and no others")
     sparse = stable(sparse)
     rows, columns = rows_and_columns(pattern_of(sparse))
-    return product(rows, columns, values_of(sparse), dense, pattern.shape[0], name)
+    return product(rows, columns, elements_of(sparse), dense, pattern.shape[0], name)
 
 
 def _dense_times(dense: Tensor, sparse: Tensor, name: str) -> Tensor:
     sparse = stable(sparse)
     rows, columns = rows_and_columns(pattern_of(sparse))
-    return product(columns, rows, values_of(sparse), dense.t(), sparse.shape[1], name).t()  # pyright: ignore[reportAttributeAccessIssue]
+    return product(columns, rows, elements_of(sparse), dense.t(), sparse.shape[1], name).t()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _multiplied(a: Tensor, b: Tensor, name: str, of_two: str) -> Tensor:
@@ -72,6 +82,8 @@ def _multiplied(a: Tensor, b: Tensor, name: str, of_two: str) -> Tensor:
 
 def _times_sparse(a: Tensor, b: Tensor, name: str) -> Tensor:
     """The product of two sparse matrices: each element of the one with those in its row of the other. Reads the indices."""
+    if has_blocks(a) or has_blocks(b):
+        raise unsupported("mm", (a, b))
     layout_of = a
     a, b = (coalesced(x.to_sparse()) for x in (a, b))  # pyright: ignore[reportAttributeAccessIssue]
     rows, inner = index_array(pattern_of(a))
@@ -94,23 +106,23 @@ def _times_sparse(a: Tensor, b: Tensor, name: str) -> Tensor:
     return result if is_coo(layout_of) else result.to_sparse_csr()  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@sparse_form("mm")
+@sparse_form("mm", blocks=True)
 def _mm(input: Tensor, mat2: Tensor) -> Tensor:
     return _multiplied(input, mat2, "MmBackward0", "SparseSparseMatmulBackward0")
 
 
-@sparse_form("mv")
+@sparse_form("mv", blocks=True)
 def _mv(input: Tensor, vec: Tensor) -> Tensor:
     _check("mv", input, vec, 1)
     return _times_dense(input, vec, "MvBackward0")
 
 
-@sparse_form("addmm")
+@sparse_form("addmm", blocks=True)
 def _addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: object = 1, alpha: object = 1) -> Tensor:
     return _times_dense_and(input, mat1, mat2, beta, alpha, "AddmmBackward0", "AddmmBackward0")
 
 
-@sparse_form("_linear")
+@sparse_form("_linear", blocks=True)
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     result = _mm(input, weight.t())  # pyright: ignore[reportAttributeAccessIssue]
     return result if bias is None else result + bias
@@ -126,7 +138,7 @@ def _added(input: Tensor, result: Tensor, beta: object, alpha: object) -> Tensor
 
 def _reduced(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
     """For each row of a CSR matrix the mean or an extreme, instead of the sum, of what its elements contribute to the product."""
-    if is_coo(mat1) or is_sparse(mat2) or reduce not in ("sum", "mean", "amax", "amin"):
+    if mat1.layout is not sparse_csr or is_sparse(mat2) or reduce not in ("sum", "mean", "amax", "amin"):
         raise RuntimeError(
             "torch.sparse.mm with reduce needs a CSR matrix, a dense one, and one of sum, mean, amax, amin: got "
             f"{mat1.layout}, {mat2.layout}, {reduce!r}"  # pyright: ignore[reportAttributeAccessIssue]
@@ -243,7 +255,7 @@ def sampled_addmm(
     """
     if out is not None:
         raise NotImplementedError("torchlike does not support sampled_addmm with out=")
-    if not is_sparse(input) or is_coo(input):
+    if input.layout is not sparse_csr:
         raise RuntimeError("Expected self to be a sparse CSR tensor")
     content = parts(input)
     rows, columns = rows_and_columns(content.pattern)

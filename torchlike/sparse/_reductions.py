@@ -19,7 +19,7 @@ from ._parts import added_up, assembled, coalesced, index_array, is_coo, keys_of
 __all__ = ["log_softmax", "softmax", "sum"]
 
 
-@sparse_form("sum")
+@sparse_form("sum", blocks=True)
 def _sum(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Dtype | None = None) -> Tensor:
     values = values_of(stable(input))
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):

@@ -12,7 +12,7 @@ from .._core.layouts import sparse_coo
 from .._core.sparse import Pattern, is_sparse, sparse_form, unsupported
 from .._core.tensor import Tensor, from_host, wrap_dim
 from ..numerics.windows import FULL, TAKE
-from ._construction import unsupported_layout
+from ._compressed import transposed
 from ._conversion import stable
 from ._parts import assembled, coalesced, index_array, is_coo, parts, pattern_of, values_of
 
@@ -26,8 +26,9 @@ def _coordinates(name: str, sparse: Tensor) -> None:
 
 def _permuted(sparse: Tensor, order: tuple[int, ...], name: str) -> Tensor:
     if not is_coo(sparse):
-        # PyTorch returns a tensor of layout CSC.
-        raise unsupported_layout("the transpose of a CSR matrix", "torch.sparse_csc")
+        if order == (0, 1):
+            return sparse
+        return transposed(sparse, name)
     sparse = stable(sparse)
     pattern = pattern_of(sparse)
     lead = pattern.sparse_dim
@@ -42,7 +43,7 @@ def _permuted(sparse: Tensor, order: tuple[int, ...], name: str) -> Tensor:
     return assembled(new_pattern, values, in_order and parts(sparse).coalesced, name)
 
 
-@sparse_form("t")
+@sparse_form("t", blocks=True)
 def _t(sparse: Tensor) -> Tensor:
     if sparse.dim() > 2:
         raise RuntimeError(
@@ -51,7 +52,7 @@ def _t(sparse: Tensor) -> Tensor:
     return sparse if sparse.dim() < 2 else _permuted(sparse, (1, 0), "TBackward0")
 
 
-@sparse_form("transpose")
+@sparse_form("transpose", blocks=True)
 def _transposed(sparse: Tensor, dim0: int, dim1: int) -> Tensor:
     order = list(range(sparse.dim()))
     a, b = wrap_dim(dim0, sparse.dim()), wrap_dim(dim1, sparse.dim())
@@ -61,6 +62,7 @@ def _transposed(sparse: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @sparse_form("permute")
 def _reordered(sparse: Tensor, dims: Any) -> Tensor:
+    _coordinates("permute", sparse)  # as in PyTorch, which has ``t`` and ``transpose`` for compressed matrices
     order = tuple(wrap_dim(dim, sparse.dim()) for dim in dims)
     if sorted(order) != list(range(sparse.dim())):
         raise RuntimeError(

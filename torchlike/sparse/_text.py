@@ -7,6 +7,7 @@ from .._core.layouts import sparse_coo
 from .._core.printing import append, format_tensor
 from .._core.sparse import sparse_form
 from .._core.tensor import Tensor
+from ._compressed import INDEX_NAMES
 from ._parts import parts
 
 __all__: list[str] = []
@@ -24,11 +25,11 @@ def _field_text(name: str, tensor: Tensor, start: str) -> str:
     return body
 
 
-@sparse_form("__repr__")
+@sparse_form("__repr__", blocks=True)
 def text(sparse: Tensor, prefix: str = "tensor(") -> str:
     content = parts(sparse)
     pattern, indent = content.pattern, len(prefix)
-    names = ["indices"] if pattern.layout is sparse_coo else ["crow_indices", "col_indices"]
+    names = ("indices",) if pattern.layout is sparse_coo else INDEX_NAMES[pattern.layout]
     between = ",\n" + " " * indent
     lines = [_field_text(name, index, prefix) for name, index in zip(names, pattern.indices, strict=True)]
     body = between.join([*lines, _field_text("values", content.values, prefix)])

@@ -3,7 +3,6 @@
 import copy
 import io
 import pickle
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,6 @@ import pytest
 
 import torchlike as torch
 from torchlike import nn
-
-WARNING = "Lazy modules are a new feature"
 
 # the lazy layer, the input, the layer that it becomes
 ROWS = {
@@ -44,8 +41,7 @@ every_row = pytest.mark.parametrize("name", ROWS)
 
 
 def lazy(name: str) -> Any:
-    with pytest.warns(UserWarning, match=WARNING):
-        return ROWS[name][0]()
+    return ROWS[name][0]()
 
 
 @every_row
@@ -93,9 +89,7 @@ def test_a_lazy_layer_is_copied_pickled_and_moved(name):
 
 
 def test_lazy_layers_in_a_model_train():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = nn.Sequential(nn.LazyLinear(4), nn.LazyBatchNorm1d(), nn.ReLU(), nn.LazyLinear(1))
+    model = nn.Sequential(nn.LazyLinear(4), nn.LazyBatchNorm1d(), nn.ReLU(), nn.LazyLinear(1))
     model(torch.ones(3, 5))
     assert [p.shape for p in model.parameters()] == [(4, 5), (4,), (4,), (4,), (1, 4), (1,)]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -147,7 +141,6 @@ def test_errors_name_what_is_wrong():
         def initialize_parameters(self, x):
             pass
 
-    with pytest.warns(UserWarning, match=WARNING):
-        half = Half()
+    half = Half()
     with pytest.raises(RuntimeError, match="module Half has not been fully initialized"):
         half(torch.ones(1))

@@ -27,9 +27,14 @@ def assert_same(found: Any, expected: Any, where: str = "") -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.filterwarnings("ignore")  # PyTorch deprecates these and warns; torchlike does not warn
+@pytest.mark.filterwarnings("ignore")  # some of these are deprecated, and warn
 def test_what_layers_do_is_pytorchs(golden, name: str):
     assert_same(CASES[name](torch), golden("nn_utils")[name])
+
+
+def old_weight_norm(layer: Any) -> Any:
+    with pytest.warns(FutureWarning, match="`torch.nn.utils.weight_norm` is deprecated in favor of"):
+        return utils.weight_norm(layer)
 
 
 class Cut(nn.Module):
@@ -103,7 +108,7 @@ TEXT = "Linear(in_features=2, out_features=2, bias=True)"
             "Expected n_power_iterations to be positive, but got n_power_iterations=0",
         ),
         (
-            lambda: utils.weight_norm(utils.weight_norm(linear())), RuntimeError,
+            lambda: old_weight_norm(old_weight_norm(linear())), RuntimeError,
             "Cannot register two weight_norm hooks on the same parameter weight",
         ),
         (
@@ -175,7 +180,7 @@ def test_cached_parametrizations_are_computed_once():
 
 
 def test_the_new_weight_norm_reads_the_state_of_the_old():
-    old, new = utils.weight_norm(linear()), utils.parametrizations.weight_norm(linear())
+    old, new = old_weight_norm(linear()), utils.parametrizations.weight_norm(linear())
     new.load_state_dict(old.state_dict())
     assert torch.allclose(new.weight, old.weight)
 

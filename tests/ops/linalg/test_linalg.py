@@ -7,6 +7,7 @@ import pytest
 import torchlike as torch
 
 SINGULAR = torch.tensor([[1.0, 2.0], [2.0, 4.0]])
+UNKNOWN = torch.tensor([[math.nan, 1.0], [1.0, 2.0]])
 FAILURES = [
     (
         lambda: torch.linalg.inv(SINGULAR),
@@ -26,6 +27,21 @@ FAILURES = [
         "linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order "
         "2 is not positive-definite).",
     ),
+    *(
+        (call, "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.")
+        for call in (
+            lambda: torch.linalg.svd(UNKNOWN),
+            lambda: torch.linalg.svdvals(UNKNOWN),
+            lambda: torch.svd(UNKNOWN),
+            lambda: torch.linalg.matrix_norm(UNKNOWN, 2),
+            lambda: torch.linalg.cond(UNKNOWN),
+            lambda: torch.linalg.pinv(UNKNOWN),
+        )
+    ),
+    (
+        lambda: torch.linalg.svdvals(torch.stack([SINGULAR, UNKNOWN, UNKNOWN])),
+        "linalg.svd: (Batch element 1): The algorithm failed to converge because the input matrix contained non-finite values.",
+    ),
 ]
 
 
@@ -34,6 +50,15 @@ def test_a_matrix_that_fails_is_named(call, message):
     with pytest.raises(torch.linalg.LinAlgError) as caught:
         call()  # at its line, before a value is read
     assert str(caught.value) == message
+
+
+def test_the_error_of_a_matrix_has_pytorchs_name():
+    assert torch.linalg.LinAlgError.__name__ == torch.linalg.LinAlgError.__qualname__ == "_LinAlgError"
+    assert repr(torch._C._LinAlgError("no")) == "_LinAlgError('no')"
+
+
+def test_infinite_matrices_have_singular_values_without_a_value():
+    assert torch.linalg.svdvals(torch.full((2, 2), math.inf)).isnan().all()
 
 
 def test_a_program_may_catch_the_error_and_try_another_matrix():
@@ -198,3 +223,9 @@ def test_norms_of_singular_values_have_pytorchs_graph(ord, name):
     norm = torch.linalg.matrix_norm(x, ord)
     assert norm.grad_fn.name() == name and norm.grad_fn.next_functions[0][0].name() == "LinalgSvdBackward0"
     assert torch.linalg.matrix_norm(x[:, :0], 2).item() == 0
+
+
+def test_transforms_of_few_elements_cancel_exactly():
+    expected = [[3, 0, 0], [0, 0, 3], [0, 3, 0]]
+    assert torch.fft.fft2(torch.eye(3)).tolist() == expected
+    assert torch.fft.rfft2(torch.eye(3)).tolist() == [row[:2] for row in expected]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -41,10 +40,6 @@ class LazyModuleMixin:
         module: Any = self
         module._load_hook = module._register_load_state_dict_pre_hook(self._lazy_load_hook)
         module._initialize_hook = module.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
-        warnings.warn(
-            "Lazy modules are a new feature under heavy development so changes to the API or functionality can happen at any moment.",
-            stacklevel=2,
-        )
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """Saves like every module. Tensors without a shape are saved as they are."""

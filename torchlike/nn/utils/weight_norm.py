@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..._core.tensor import Tensor
@@ -58,12 +59,20 @@ def weight_norm(module: object, name: str = "weight", dim: int | None = 0) -> An
         name: the name of the parameter.
         dim: the dimension that keeps a norm for each of its elements; None: one norm for all.
 
-    >>> layer = torch.nn.utils.weight_norm(torch.nn.Linear(2, 3))
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", FutureWarning)
+    ...     layer = torch.nn.utils.weight_norm(torch.nn.Linear(2, 3))
     >>> [(name, tuple(p.shape)) for name, p in layer.named_parameters()]
     [('bias', (3,)), ('weight_g', (3, 1)), ('weight_v', (3, 2))]
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.weight_norm.html; https://arxiv.org/abs/1602.07868
     """
+    warnings.warn(
+        "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
+        FutureWarning,
+        stacklevel=2,
+    )
     WeightNorm.apply(module, name, dim)
     return module
 

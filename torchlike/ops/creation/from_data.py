@@ -14,6 +14,7 @@ from ..._core.annotations import DeviceLike, Dtype, Layout
 from ..._core.fields import count_write, node_of, version_of
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor, alias, from_storage, from_value
+from ..._core.warned import warn_once
 from ...dispatch.options import dtype_of, placement_of, require_grad
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
@@ -185,11 +186,11 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     ndarray = np.asarray(ndarray)
     _check_array(ndarray)
     if not ndarray.flags.writeable:
-        _warn_once(
-            "numpy",
+        warn_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this "
             "tensor will result in undefined behavior. You may want to copy the array to protect its data or make it writable "
             "before converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
+            stacklevel=4,
         )
         # Nobody can write through the array, so users cannot tell a copy from shared memory.
         return _strided_copy(ndarray)
@@ -235,15 +236,6 @@ def _check_array(array: np.ndarray) -> None:
     dtypes.from_numpy_dtype(array.dtype)
 
 
-_warned: set[str] = set()
-
-
-def _warn_once(key: str, message: str) -> None:
-    if key not in _warned:
-        _warned.add(key)
-        warnings.warn(message, UserWarning, stacklevel=4)
-
-
 # ---- buffers and dlpack
 
 
@@ -287,12 +279,12 @@ def frombuffer(
             f"buffer length ({length} bytes)"
         )
     if not bytes_.flags.writeable:
-        _warn_once(
-            "buffer",
+        warn_once(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the "
             "underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or "
             "make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
             "program.",
+            stacklevel=4,
         )
     stop = length if count < 0 else offset + count * size
     array = bytes_[offset:stop]
@@ -400,10 +392,10 @@ def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
         first = first[0]
     level = [data]
     if shape and isinstance(data, (list, tuple)) and len(data) and isinstance(data[0], np.ndarray):
-        _warn_once(
-            "arrays",
+        warn_once(
             "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
             "numpy.ndarray with numpy.array() before converting to a tensor.",
+            stacklevel=4,
         )
     for dim, n in enumerate(shape):
         if not n:

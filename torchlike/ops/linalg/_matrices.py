@@ -21,7 +21,10 @@ NUMERIC: dict[str, Any] = FIELDS | {"accepts": Category.INEXACT}
 class LinAlgError(RuntimeError):
     """A matrix for which an algorithm of linear algebra fails: a singular one, or one that is not positive-definite."""
 
-    __module__ = "torchlike.linalg"
+
+# The names by which PyTorch prints it.
+LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
+LinAlgError.__module__ = "torchlike._C"
 
 
 def said(dtype: np.dtype) -> str:

@@ -522,7 +522,14 @@ def _(full: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> An
     return factors, (pad(du, factors[0]), ds, pad(dv, factors[2]))
 
 
-@op(**FIELDS, forms=Form.OUT, saves=Saves.RESULT, samples=[], autocast={"cpu": Autocast.FLOAT32})
+SVD_OF_NUMBERS = ValueCheck(
+    lambda A, *others, **keywords: first_bad(jnp.isnan(A).any((-2, -1)).astype(np.int32)),
+    failed("linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.", 0),
+    at_once=True,
+)
+
+
+@op(**FIELDS, forms=Form.OUT, saves=Saves.RESULT, check=SVD_OF_NUMBERS, samples=[], autocast={"cpu": Autocast.FLOAT32})
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, ...]:
     """``U diag(S) Vh = A``: orthonormal columns, singular values (largest first), orthonormal rows.
 
@@ -546,6 +553,7 @@ def _no_driver(name: str, driver: str | None) -> None:
     forms=Form.OUT,
     saves=Saves.RESULT,
     backward="LinalgSvdBackward0",
+    check=SVD_OF_NUMBERS,
     samples=[TALL, WIDE],
     autocast={"cpu": Autocast.FLOAT32},
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -32,7 +33,7 @@ from ._matrices import (
     square,
     zero_on_diagonal,
 )
-from .factorisations import eigh_of, lu_of, order_of, svd_of
+from .factorisations import SVD_OF_NUMBERS, eigh_of, lu_of, order_of, svd_of
 
 SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
 SYSTEM = Sample(values=([[4.0, 1.0], [1.0, 3.0]], [[1.0, 2.0], [3.0, 4.0]]))
@@ -185,12 +186,16 @@ def _(hermitian: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]) 
     return p, change
 
 
+_PINV_OF_NUMBERS = replace(SVD_OF_NUMBERS, needed=lambda dtype, input, atol, rtol, hermitian: not hermitian)
+
+
 @op(
     name="_pinv",
     **FIELDS,
     forms=Form.NONE,
     saves=Saves.RESULT,
     backward="LinalgPinvBackward0",
+    check=_PINV_OF_NUMBERS,
     samples=[Sample(shapes=((4, 3),), args=(None, None, False))],
 )
 def pinv_op(input: Array, atol: object, rtol: object, hermitian: bool) -> Array:
@@ -198,7 +203,15 @@ def pinv_op(input: Array, atol: object, rtol: object, hermitian: bool) -> Array:
     return pinv_of(input, atol, rtol, hermitian)
 
 
-@op(name="_pinv_bounded", **FIELDS, forms=Form.NONE, saves=Saves.RESULT, backward="LinalgPinvBackward0", samples=[])
+@op(
+    name="_pinv_bounded",
+    **FIELDS,
+    forms=Form.NONE,
+    saves=Saves.RESULT,
+    backward="LinalgPinvBackward0",
+    check=_PINV_OF_NUMBERS,
+    samples=[],
+)
 def pinv_bounded(input: Array, atol: Indices, rtol: Indices, hermitian: bool) -> Array:
     """The pseudo-inverse; the bounds are tensors, one for each matrix."""
     return pinv_of(input, atol, rtol, hermitian)

@@ -48,6 +48,57 @@ def cumsum(input: Array, dim: int, *, dtype: object = None) -> Array:
     return jnp.cumsum(input.astype(accumulator(input.dtype)), axis=dim).astype(input.dtype) if input.ndim else input
 
 
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def _products(x: Array, dim: int) -> Array:
+    return jnp.cumprod(x, axis=dim)
+
+
+def _products_forward(x: Array, dim: int) -> tuple[Array, Array]:
+    return _products(x, dim), x
+
+
+def _products_backward(dim: int, x: Array, gradient: Array) -> tuple[Array]:
+    return (_product_gradient(x, gradient, dim),)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def _product_gradient(x: Array, gradient: Array, dim: int) -> Array:
+    """The gradient as PyTorch computes it, also where elements are 0, infinite or NaN.
+
+    Before the first 0 it is the sum of ``gradient * products`` from the element on, divided by the element. At the first 0 it is the sum
+    of the products without it. Behind it all products have it as a factor, and the gradient is 0.
+    """
+    nothing, one = jnp.zeros((), x.dtype), jnp.ones((), x.dtype)
+    zeros = jnp.cumsum((x == 0).astype(np.int32), axis=dim)
+    before, first = zeros == 0, (zeros == 1) & (x == 0)
+    products = jnp.cumprod(jnp.where(before, x, one), axis=dim)
+    sums = _sums_from_here(jnp.where(before, gradient * products, nothing), dim)
+    # ``products`` stays what it was before the first 0; behind that one the factors up to the second 0 count.
+    behind = jnp.cumprod(jnp.where(before | first, one, x), axis=dim)
+    at_first = _sums_from_here(jnp.where(zeros == 1, gradient * behind, nothing), dim) * products
+    return jnp.where(before, sums / jnp.where(before, x, one), jnp.where(first, at_first, nothing))
+
+
+def _product_gradient_forward(x: Array, gradient: Array, dim: int) -> tuple[Array, tuple[Array, Array]]:
+    return _product_gradient(x, gradient, dim), (x, gradient)
+
+
+def _product_gradient_backward(dim: int, saved: tuple[Array, Array], cotangent: Array) -> tuple[Array, ...]:
+    # Of the derivative that makes no difference of zeros: which factor is 0 is nothing that could be differentiated.
+    plain = lambda x, gradient: jax.vjp(lambda x: jnp.cumprod(x, axis=dim), x)[1](gradient)[0]  # noqa: E731
+    return jax.vjp(plain, *saved)[1](cotangent)
+
+
+_product_gradient.defvjp(_product_gradient_forward, _product_gradient_backward)
+
+
+def _sums_from_here(x: Array, dim: int) -> Array:
+    return jnp.flip(jnp.cumsum(jnp.flip(x, dim), axis=dim), dim)
+
+
+_products.defvjp(_products_forward, _products_backward)
+
+
 @op(
     promote=Promote.REDUCE_INT_TO_LONG,
     accepts=Category.ALL,
@@ -64,7 +115,10 @@ def cumprod(input: Array, dim: int, *, dtype: object = None) -> Array:
     tensor([1, 2, 6])
     """
     dim = wrap_dim(dim, input.ndim)
-    return jnp.cumprod(input.astype(accumulator(input.dtype)), axis=dim).astype(input.dtype) if input.ndim else input
+    if not input.ndim:
+        return input
+    products: Array = _products(input.astype(accumulator(input.dtype)), dim)
+    return products.astype(input.dtype)
 
 
 @op(

@@ -17,6 +17,7 @@ from ..._core.fields import rebase, view_record
 from ..._core.layouts import memory_format as memory_format_
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, alias, wrap_dim
+from ..._core.warned import warn_once
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.windows import FULL, TAKE, read_slices
 
@@ -427,9 +428,25 @@ def moveaxis(input: Tensor, source: object, destination: object) -> Tensor:
     return movedim(input, source, destination)
 
 
+def _warn_of_scalar(name: str, instead: str = "This function is the identity in these cases.") -> None:
+    warn_once(f"{name} is deprecated on 0-D tensors. {instead}", stacklevel=5)
+
+
+_CONJ = "Consider using x.conj()."
+
+
 @composite(forms=Form.PROPERTY, name="T")
 def reversed_dims(self: Tensor) -> Tensor:
     """The dimensions in reverse order."""
+    if self.dim() == 0:
+        _warn_of_scalar("Tensor.T")
+    elif self.dim() != 2:
+        warn_once(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
+            "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "reverse the dimensions of a tensor.",
+            stacklevel=4,
+        )
     return permute(self, tuple(range(self.dim()))[::-1])
 
 
@@ -437,6 +454,7 @@ def reversed_dims(self: Tensor) -> Tensor:
 def matrix_transpose(self: Tensor) -> Tensor:
     """The last two dimensions swapped."""
     if self.dim() == 0:
+        _warn_of_scalar("Tensor.mT")
         return self
     if self.dim() == 1:
         raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
@@ -455,6 +473,8 @@ def hermitian(self: Tensor) -> Tensor:
             f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor."
             + (" For batches of matrices, consider using tensor.mH" if self.dim() > 2 else "")
         )
+    if self.dim() == 0:
+        _warn_of_scalar("Tensor.H", _CONJ)
     return _conjugate(transpose(self, 0, 1) if self.dim() else self)
 
 
@@ -463,6 +483,9 @@ def matrix_hermitian(self: Tensor) -> Tensor:
     """The last two dimensions swapped, and conjugated."""
     if self.dim() == 1:
         raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    if self.dim() == 0:
+        _warn_of_scalar("Tensor.mH", _CONJ)
+        return _conjugate(self)
     return adjoint(self)
 
 
@@ -471,6 +494,8 @@ def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions swapped, and conjugated."""
     if input.dim() == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    if input.dim() == 0:
+        _warn_of_scalar("adjoint()", _CONJ)
     return _conjugate(transpose(input, -2, -1) if input.dim() else input)
 
 
