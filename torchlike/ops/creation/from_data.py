@@ -14,7 +14,6 @@ from ..._core.annotations import DeviceLike, Dtype, Layout
 from ..._core.fields import count_write, node_of, version_of
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor, alias, from_storage, from_value
-from ..._core.warned import warn_once
 from ...dispatch.options import dtype_of, placement_of, require_grad
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
@@ -22,6 +21,7 @@ from ...engine.jax_settings import with_64_bits
 from ...engine.value import Value
 from ..shape.storages import UntypedStorage, in_elements_of
 from ..shape.strided_views import as_strided
+from ..warned import warn_once
 
 _COPY_ADVICE = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "

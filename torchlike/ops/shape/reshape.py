@@ -17,9 +17,9 @@ from ..._core.fields import rebase, view_record
 from ..._core.layouts import memory_format as memory_format_
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, alias, wrap_dim
-from ..._core.warned import warn_once
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.windows import FULL, TAKE, read_slices
+from ..warned import warn_once
 
 Dims = tuple[int, ...]  # may be written spread out: x.permute(1, 0)
 TENSOR_TYPES = {
