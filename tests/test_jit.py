@@ -119,3 +119,10 @@ def test_what_scripts_say_changes_nothing():
         pass
     before = torch.jit.set_fusion_strategy([("STATIC", 1)])
     assert torch.jit.set_fusion_strategy(before) == [("STATIC", 1)]
+
+
+def test_settings_of_scripts_run_what_is_in_them():
+    with torch.jit.optimized_execution(False), torch.jit.fuser("fuser1"):
+        assert torch.jit.script(torch.relu)(torch.tensor(-1.0)).item() == 0
+    with pytest.raises(Exception, match=r"unrecognized fuser option \(name: fuser4\)"), torch.jit.fuser("fuser4"):
+        pass

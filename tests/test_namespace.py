@@ -127,3 +127,11 @@ def test_each_rare_name_is_in_the_module_that_is_named_for_it():
 def test_files_have_pytorchs_names(module, name):
     space: Any = torch.optim if module.startswith("optim") else torch.autograd
     assert getattr(importlib.import_module(f"torchlike.{module}"), name) is getattr(space, name)
+
+
+def test_the_switches_of_mkldnn_are_stored():
+    mkldnn = torch.backends.mkldnn
+    assert mkldnn.set_flags() == (True, False, None, "none")
+    with mkldnn.flags(enabled=False):
+        assert (mkldnn.enabled, mkldnn.allow_tf32) == (False, True)
+    assert (mkldnn.enabled, mkldnn.deterministic, mkldnn.allow_tf32) == (True, False, None)

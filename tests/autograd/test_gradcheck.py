@@ -287,3 +287,20 @@ def test_the_second_check_draws_as_many_random_numbers_as_in_pytorch(function, s
     torch.manual_seed(0)
     gradgradcheck(function, (torch.randn(size, dtype=dtype, requires_grad=True),))
     assert torch.rand(2).tolist() == pytest.approx(following, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"check_backward_ad": False}, "Expected at least one of check_forward_ad or check_backward_ad to be True"),
+        ({"check_batched_forward_grad": True}, "Setting check_batched_forward_grad=True requires check_forward_ad to be True"),
+        (
+            {"check_backward_ad": False, "check_forward_ad": True, "check_batched_grad": True},
+            "Setting check_batched_grad=True requires check_backward_ad to be True",
+        ),
+    ],
+)  # fmt: skip
+def test_a_check_of_nothing_is_refused_as_in_pytorch(options, message):
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(AssertionError, match=message):
+        torch.autograd.gradcheck(torch.sin, x, **options)

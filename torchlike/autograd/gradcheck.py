@@ -63,6 +63,14 @@ def gradcheck(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html
     """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    for name, on, needed, there in (
+        ("check_batched_grad", check_batched_grad, "check_backward_ad", check_backward_ad),
+        ("check_batched_forward_grad", check_batched_forward_grad, "check_forward_ad", check_forward_ad),
+    ):
+        if on and not there:
+            raise AssertionError(f"Setting {name}=True requires {needed} to be True")
     for name, on in (
         ("check_forward_ad", check_forward_ad),
         ("check_batched_grad", check_batched_grad),

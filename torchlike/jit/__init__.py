@@ -39,6 +39,7 @@ __all__ = [
     "export",
     "fork",
     "freeze",
+    "fuser",
     "ignore",
     "interface",
     "is_scripting",
@@ -47,6 +48,7 @@ __all__ = [
     "load",
     "onednn_fusion_enabled",
     "optimize_for_inference",
+    "optimized_execution",
     "save",
     "script",
     "script_if_tracing",
@@ -224,6 +226,24 @@ def isinstance(obj: object, target_type: Any) -> bool:
 @contextlib.contextmanager
 def strict_fusion() -> Iterator[None]:
     """Does nothing: XLA fuses what runs."""
+    yield
+
+
+@contextlib.contextmanager
+def optimized_execution(should_optimize: bool) -> Iterator[None]:
+    """Does nothing: the engine optimises what runs, scripted or not."""
+    yield
+
+
+@contextlib.contextmanager
+def fuser(name: str) -> Iterator[None]:
+    """Does nothing: XLA fuses what runs.
+
+    Raises:
+        Exception: PyTorch has no fuser of that name.
+    """
+    if name not in ("fuser0", "fuser1", "fuser2", "fuser3", "none"):
+        raise Exception(f"unrecognized fuser option (name: {name})")
     yield
 
 
