@@ -163,7 +163,8 @@ def _results(result: Any, asked: Call, plan: Plan, taken: Taken) -> object:
     if isinstance(result, (list, tuple)):
         parts = [_results(each, asked, plan, taken) for each in result]
         if hasattr(result, "_fields"):
-            return type(result)(*parts)
+            make: Callable[..., object] = type(result)
+            return make(*parts)
         return parts if isinstance(result, list) else tuple(parts)
     if not isinstance(result, Tensor):
         return result
