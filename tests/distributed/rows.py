@@ -39,9 +39,22 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "fully_shard's states": ("states_of_pieces",),
     "fully_shard's unused parameters": ("unused_pieces",),
     "DTensors": ("dtensors",),
+    "DTensors that are computed with": ("computed",),
+    "DTensors on a grid": ("computed", True),
+    "modules of DTensors": ("spread_modules",),
+    "tensor parallelism": ("by_plan", False),
+    "tensor parallelism along the sequence": ("by_plan", True),
+    "tensor parallelism and a loss of pieces": ("by_plan", True, True),
+    "tensor parallelism with fully_shard": ("by_plan", True, False, 2),
 }
+# What two processes would say in one dimension.
+OF_FOUR = {"DTensors on a grid", "tensor parallelism with fully_shard"}
 # What four processes would say again.
-OF_TWO = {"fully_shard of one unit", "fully_shard with accumulation"}
+OF_TWO = {
+    "fully_shard of one unit",
+    "fully_shard with accumulation",
+    "tensor parallelism along the sequence",
+}
 
 
 def everything(framework: str) -> dict[str, Any]:
@@ -49,7 +62,7 @@ def everything(framework: str) -> dict[str, Any]:
     answers = {}
     for size in SIZES:
         processes = Processes(size, framework)
-        rows = ((row, call) for row, call in ROWS.items() if size == 2 or row not in OF_TWO)
+        rows = ((row, call) for row, call in ROWS.items() if row not in {2: OF_FOUR, 4: OF_TWO}[size])
         answers |= {f"{size}/{row}": processes.run(*call) for row, call in rows}
         processes.close()
     return answers

@@ -3,7 +3,6 @@
 import importlib.util
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -295,10 +294,8 @@ def test_a_launcher_whose_fellow_ends_ends_too(end: str, words: str, tmp_path: P
         str(tmp_path / "program.py"),
     ]
     first, second = launched(*given), launched("--node-rank", "1", *given)
-    process, _ = (int(each.stdout.readline()) for each in (first, second))
+    _ = [each.stdout.readline() for each in (first, second)]
     getattr(first, end)()
-    if end == "kill":
-        os.kill(process, signal.SIGKILL)  # nobody ends it
     (code, _, error), (stopped, _, _) = together([second, first])
     assert code == 1 and re.search(words, error), error
     assert stopped in (128 + 15, -9)
@@ -331,3 +328,24 @@ def test_a_run_begins_with_the_machines_that_have_come(tmp_path: Path) -> None:
 def test_what_the_launcher_cannot_do_is_named(words: list[str], error: str) -> None:
     done = launch(*words)
     assert done.returncode == 1 and error in done.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends a process with its parent")
+def test_processes_end_with_a_launcher_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(WAITING)
+    launcher = launched("--nproc-per-node", "2", "--no-python", sys.executable, str(tmp_path / "program.py"))
+    numbers = [int(launcher.stdout.readline()) for _ in range(2)]
+    launcher.kill()
+    launcher.communicate(timeout=10)
+    deadline = time.monotonic() + 10
+
+    def is_running(number: int) -> bool:
+        try:
+            state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return False
+        return state != "Z"
+
+    while any(map(is_running, numbers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_running, numbers))

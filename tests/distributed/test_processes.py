@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.distributed.processes import Processes
-from tests.distributed.rows import OF_TWO, ROWS
+from tests.distributed.rows import OF_FOUR, OF_TWO, ROWS
 
 pytestmark = pytest.mark.recorded
 
@@ -40,8 +40,8 @@ def words(thing: Any) -> Any:
 
 @pytest.mark.parametrize("row", ROWS)
 def test_processes_together_give_what_pytorchs_give(world: Processes, row: str, golden: Any) -> None:
-    if row in OF_TWO and len(world.members) != 2:
-        pytest.skip("two processes have said it")
+    if row in (OF_TWO if len(world.members) == 4 else OF_FOUR):
+        pytest.skip("the other number of processes says it")
     name, *arguments = ROWS[row]
     mine = words(world.run(name, *arguments))
     theirs = golden("distributed")[f"{len(world.members)}/{row}"]
@@ -144,11 +144,17 @@ def test_fully_shard_in_mixed_precision_keeps_the_parameters(world: Processes) -
         assert 0 < got["apart"] < 0.02
 
 
+def test_functions_of_pieces_give_what_they_give_for_whole_tensors(world: Processes) -> None:
+    for failed in world.run("besides"):
+        assert not failed
+
+
+def test_initialisers_draw_whole_tensors_and_give_each_process_its_part(world: Processes) -> None:
+    for differing in world.run("drawn"):
+        assert not differing
+
+
 def test_what_needs_the_elements_of_other_processes_is_refused_by_name(world: Processes) -> None:
     for got in world.run("refused_of_pieces"):
-        assert got.pop("matmul of copies") is None
-        assert got.pop("save").startswith(
-            "NotImplementedError: torchlike does not support torch.distributed.checkpoint"
-        )
         for name, words in got.items():
             assert re.fullmatch(r"NotImplementedError: torchlike does not support .* yet.*", words or ""), (name, words)

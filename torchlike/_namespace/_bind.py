@@ -152,12 +152,18 @@ def _invert(self: Tensor) -> Tensor:
     return ops.bitwise_not(self)
 
 
+def _named(name: str, function: Callable[..., object]) -> Callable[..., object]:
+    function.__name__ = name  # what ``__torch_function__`` sees
+    return function
+
+
 for word, name in BINARY.items():
-    attach(f"__{word}__", _operator(FUNCTIONS[name]))
-    attach(f"__r{word}__", _reflected(f"__r{word}__", REFLECTED.get(word, FUNCTIONS[name])))
-    attach(f"__i{word}__", _operator(inplace_form(name), promotes=False))
+    attach(f"__{word}__", _named(f"__{word}__", _operator(FUNCTIONS[name])))
+    attach(f"__r{word}__", _named(f"__r{word}__", _reflected(f"__r{word}__", REFLECTED.get(word, FUNCTIONS[name]))))
+    attach(f"__i{word}__", _named(f"__i{word}__", _operator(inplace_form(name), promotes=False)))
 for word, name in COMPARISONS.items():
-    setattr(Tensor, f"__{word}__", _operator(FUNCTIONS[name], promotes=False))  # every class has these from ``object``
+    # Every class has these from ``object``.
+    setattr(Tensor, f"__{word}__", _named(f"__{word}__", _operator(FUNCTIONS[name], promotes=False)))
 for word, name in UNARY.items():
     attach(f"__{word}__", _invert if word == "invert" else FUNCTIONS[name])
 

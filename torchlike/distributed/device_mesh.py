@@ -74,6 +74,8 @@ class DeviceMesh:
         self._ranks = np.array(self.mesh.tolist(), np.int64).reshape(self.shape)
         self._groups: list[ProcessGroup | None] = []
         self._grid = _grid
+        self._root: DeviceMesh = self  # the mesh of which this is a slice, and the dimensions
+        self._root_dims: tuple[int, ...] = tuple(range(self.ndim))
         if alone and _grid is None:
             names = self.mesh_dim_names or tuple(f"dim_{number}" for number in range(self.ndim))
             self._grid = Grid.of(device_type, self._ranks, names)
@@ -167,7 +169,24 @@ class DeviceMesh:
         part = self._ranks[tuple(slice(None) if n in dimensions else here[n] for n in range(self.ndim))]
         groups = [self._groups[n] for n in dimensions] if self._groups else None
         grid = None if self._grid is None else self._grid.along(dimensions)
-        return DeviceMesh(self.device_type, part.tolist(), mesh_dim_names=names, _groups=groups, _grid=grid)
+        sliced = DeviceMesh(self.device_type, part.tolist(), mesh_dim_names=names, _groups=groups, _grid=grid)
+        sliced._root, sliced._root_dims = self._root, tuple(self._root_dims[n] for n in dimensions)
+        return sliced
+
+    def joined_with(self, other: DeviceMesh) -> DeviceMesh:
+        """The slice of the root mesh that has the dimensions of this mesh, and then those of the other one.
+
+        Raises:
+            ValueError: they are not slices of one mesh.
+        """
+        root = self._root
+        dims = [*self._root_dims, *other._root_dims]
+        if root is not other._root or root is self or dims != sorted(set(dims)) or root.mesh_dim_names is None:
+            raise ValueError(
+                "FSDP requires the DP and model parallel TP/EP mesh to have the same parent mesh but got: \n"
+                f"DP's global mesh: {root}\nTP/EP's global mesh: {other._root}"
+            )
+        return root[tuple(root.mesh_dim_names[n] for n in dims)]
 
     @property
     def over_processes(self) -> bool:

@@ -15,7 +15,7 @@ from .._core.tensor import Tensor, from_value
 from ..autograd.grad_mode import no_grad
 from ..dispatch.inplace import write
 from ..engine import Value
-from ..ops.creation.filled import zeros_like
+from ..ops.creation.filled import zeros, zeros_like
 from ..random_streams.rng import Generator
 
 __all__ = [
@@ -66,8 +66,26 @@ def _set_array(tensor: Tensor, array: np.ndarray) -> Any:
         return write(tensor, from_value(Value.on_host(array, tensor._aval.placement)))
 
 
+def _is_spread(tensor: Tensor) -> bool:
+    """Whether this is a DTensor over several processes, each of which has a piece."""
+    return hasattr(tensor, "_write_part_of")
+
+
+def _from_whole(tensor: Any, fill: Callable[..., object], *args: object) -> Any:
+    """Fills a whole tensor in each process, which keeps its part."""
+    whole = zeros(*tensor.shape, dtype=tensor.dtype)
+    fill(whole, *args)
+    tensor._write_part_of(whole)
+    return tensor
+
+
 def _fill(tensor: Tensor, value: float) -> Tensor:
-    if tensor.is_floating_point() and isinstance(value, (int, float)) and not on_meta(tensor):
+    if (
+        tensor.is_floating_point()
+        and isinstance(value, (int, float))
+        and not on_meta(tensor)
+        and not _is_spread(tensor)
+    ):
         return _set_array(tensor, np.full(tensor.shape, value, tensor.dtype.numpy))
     return _without_gradients(tensor, lambda t: t.fill_(value))
 
@@ -109,6 +127,8 @@ def trunc_normal_(
             stacklevel=2,
         )
 
+    if _is_spread(tensor):
+        return _from_whole(tensor, trunc_normal_, mean, std, a, b, generator)
     if on_meta(tensor):
         return normal_(tensor, mean, std, generator)
 
@@ -179,6 +199,8 @@ def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix, for a 2-dimensional tensor."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
+    if _is_spread(tensor):
+        return _from_whole(tensor, eye_)
     if on_meta(tensor):
         return zeros_(tensor)
     return _set_array(tensor, np.eye(*tensor.shape, dtype=tensor.dtype.numpy))
@@ -196,6 +218,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     outs, ins, *kernel = tensor.shape
     if outs % groups != 0:
         raise ValueError("dim 0 must be divisible by groups")
+    if _is_spread(tensor):
+        return _from_whole(tensor, dirac_, groups)
     if on_meta(tensor):
         return zeros_(tensor)
     array = np.zeros(tensor.shape, tensor.dtype.numpy)
@@ -321,6 +345,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     """
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if _is_spread(tensor):
+        return _from_whole(tensor, orthogonal_, gain, generator)
     if tensor.numel() == 0:
         return tensor
     rows = tensor.size(0)
@@ -347,6 +373,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
+    if _is_spread(tensor):
+        return _from_whole(tensor, sparse_, sparsity, std, generator)
     if on_meta(tensor):
         return normal_(tensor, 0, std, generator)
     rows, columns = tensor.shape

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple
 
 __all__ = ["Streams", "chosen", "ranks"]
 
 OUT, ERR = 1, 2
+_SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
 
 def chosen(text: str) -> int | dict[int, int]:
@@ -69,7 +73,9 @@ class Streams(NamedTuple):
             else:
                 targets.append(None if shown else subprocess.DEVNULL)
         try:
-            process = subprocess.Popen(command, env=environment, stdout=targets[0], stderr=targets[1])
+            process = subprocess.Popen(
+                command, env=environment, stdout=targets[0], stderr=targets[1], preexec_fn=ending_with(os.getpid())
+            )
         finally:
             for file in opened:
                 file.close()
@@ -81,6 +87,23 @@ class Streams(NamedTuple):
                 threads.append(threading.Thread(target=_copy, args=arguments, daemon=True))
                 threads[-1].start()
         return process, threads
+
+
+def ending_with(launcher: int) -> Callable[[], None] | None:
+    """What a new process does before its program: it asks Linux to end it when the launcher ends, also when that one is killed.
+
+    Other systems have no such signal. The launcher's main thread has to start processes, since Linux watches the thread.
+    """
+    if not sys.platform.startswith("linux"):
+        return None
+    prctl = ctypes.CDLL(None, use_errno=True).prctl  # loaded here, because little is safe between fork and exec
+
+    def ask() -> None:
+        prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != launcher:  # it has ended already
+            os._exit(1)
+
+    return ask
 
 
 def _of(which: int | Mapping[int, int], local_rank: int) -> int:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from ..._core.fields import mark_as_parameter, set_requires_grad
 from ..._core.tensor import Tensor
+from ...autograd.grad_mode import no_grad
 from .._units import Owner, RowLayout, Unit
 from ..device_mesh import DeviceMesh
-from ..tensor._pieces import distributed, local_of
-from ..tensor.placement_types import Placement, Replicate, Shard
+from ..tensor._pieces import PieceOfDTensor, as_parameter, distributed, local_of, wrapped
+from ..tensor._specs import Spec
+from ..tensor.placement_types import Placement, Replicate, Shard, _StridedShard
 from ._policies import MixedPrecisionPolicy
 
 __all__ = ["ProcessUnits"]
@@ -31,7 +32,13 @@ class _RowUnit(Unit):
         policy: MixedPrecisionPolicy,
     ) -> None:
         group = mesh.get_group(mesh.ndim - 1)
-        layout = RowLayout(tuple(tuple(leaf.shape) for leaf in leaves), tuple(dims), group.size())
+        # What a parameter is while the module computes: a DTensor over the other dimensions of the mesh, or a plain tensor.
+        self.spread = [_without(leaf._spec, mesh.ndim) for leaf in leaves]
+        shapes = [
+            tuple(leaf.shape) if spec is None else spec.stored_shape()
+            for leaf, spec in zip(leaves, self.spread, strict=True)
+        ]
+        layout = RowLayout(tuple(shapes), tuple(dims), group.size())
         floats = leaves[0].is_floating_point()
         super().__init__(
             owners,
@@ -48,11 +55,23 @@ class _RowUnit(Unit):
     def current(self) -> list[Tensor]:
         return [local_of(leaf) for leaf in self.leaves]
 
+    def put(self, wholes: Sequence[Tensor]) -> None:
+        pairs = zip(wholes, self.spread, strict=True)
+        super().put([whole if spec is None else wrapped(whole, spec) for whole, spec in pairs])
+
     def put_back(self) -> None:
-        self.put(self.leaves)
+        super().put(self.leaves)
 
     def split_alone(self, pieces: Sequence[Tensor]) -> list[Tensor]:
         return [piece.clone() for piece in pieces]
+
+
+def _without(spec: Spec, dims: int) -> Spec | None:
+    """How a parameter is spread over the dimensions of its mesh that come after the first ones; None if there are none."""
+    names = spec.mesh.mesh_dim_names
+    if spec.mesh.ndim == dims or names is None:
+        return None
+    return Spec(spec.mesh[names[dims:]], spec.placements[dims:], spec.shape)
 
 
 class ProcessUnits:
@@ -122,7 +141,24 @@ def _spread(parameter: Any, mesh: DeviceMesh, wish: Shard | None) -> tuple[int, 
         )
     assert isinstance(placement, Shard)
     dim = placement.dim % parameter.dim()
-    leaf = distributed(parameter, mesh, (*[Replicate()] * (mesh.ndim - 1), Shard(dim)), None)
-    set_requires_grad(leaf, parameter.requires_grad)
-    mark_as_parameter(leaf)
-    return dim, leaf
+    placements = (*[Replicate()] * (mesh.ndim - 1), Shard(dim))
+    if isinstance(parameter, PieceOfDTensor):
+        return dim, _spread_further(parameter, mesh, placements, dim)
+    return dim, as_parameter(distributed(parameter, mesh, placements, None), parameter.requires_grad)
+
+
+def _spread_further(parameter: PieceOfDTensor, mesh: DeviceMesh, placements: tuple[Placement, ...], dim: int) -> Any:
+    """The DTensor of a parameter that is spread over another dimension of the root mesh already: its pieces are cut."""
+    before = parameter._spec
+    if not before.even():
+        raise NotImplementedError(
+            "torchlike does not support fully_shard of DTensors with pieces of several shapes over several processes yet"
+        )
+    parts = before.parts(dim)
+    if parts > 1:
+        placements = (*placements[:-1], _StridedShard(dim, parts))
+    spec = Spec(mesh.joined_with(before.mesh), (*placements, *before.placements), before.shape).checked()
+    with no_grad():
+        piece = distributed(local_of(parameter).detach(), mesh, (*placements[:-1], Shard(dim)), None)
+    leaf = wrapped(local_of(piece), spec)
+    return as_parameter(leaf, parameter.requires_grad)

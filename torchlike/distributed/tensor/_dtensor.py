@@ -19,7 +19,7 @@ from ...engine.aval import Meshed
 from ...ops import add, cat, maximum, minimum, mul, narrow
 from ..device_mesh import DeviceMesh
 from ._layouts import is_on_mesh, mesh_of, normalized, placements_of, plain_home, where
-from ._pieces import PieceOfDTensor, distributed, from_piece
+from ._pieces import PieceOfDTensor, distributed, from_piece, replicate_in_processes
 from .placement_types import Partial, Placement, Replicate, Shard
 
 __all__ = ["DTensor", "distribute_module", "distribute_tensor", "replicate_rest"]
@@ -91,7 +91,8 @@ class DTensor(Tensor, metaclass=_DTensorKind):
                 f"Found shape:{shape}, stride:{stride}.", "Please pass both shape and stride at the same time."
             )
         if mesh.over_processes:
-            return from_piece(local_tensor, mesh, normalized(placements, mesh, local_tensor.dim()), shape)
+            normal = normalized(placements, mesh, local_tensor.dim())
+            return from_piece(local_tensor, mesh, normal, shape, grad_placements)
         if isinstance(local_tensor, (list, tuple)):
             return _from_pieces(local_tensor, mesh, placements)
         normal = normalized(placements, mesh, local_tensor.dim())
@@ -303,6 +304,10 @@ def distribute_module(
 
 def replicate_rest(module: Any, mesh: DeviceMesh) -> None:
     """Copies the parameters and buffers of a module that lie on one device to each device of a mesh."""
+    if mesh.over_processes:
+        for owner in module.modules():
+            replicate_in_processes(owner, mesh)
+        return
     everywhere = where(mesh, (Replicate(),) * mesh.ndim)
     for tensor in [*module.parameters(), *module.buffers()]:
         if not is_on_mesh(tensor):

@@ -59,3 +59,17 @@ class Partial(Placement):
 
     def __str__(self) -> str:
         return f"P({self.reduce_op})"
+
+
+@dataclass(frozen=True, repr=False)
+class _StridedShard(Placement):
+    """A piece along a dimension that another dimension of the mesh, which comes later, has cut into ``split_factor`` parts before."""
+
+    dim: int
+    split_factor: int
+
+    def __repr__(self) -> str:
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+    def __str__(self) -> str:
+        return f"_S({self.dim}, {self.split_factor})"

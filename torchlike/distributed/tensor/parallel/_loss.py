@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .._rules._losses import settings
+
 __all__ = ["loss_parallel"]
 
 
@@ -12,8 +14,13 @@ __all__ = ["loss_parallel"]
 def loss_parallel() -> Iterator[None]:
     """A context for ``cross_entropy`` of logits that are split along their classes.
 
-    It changes nothing: XLA computes the loss from the pieces outside of the context, too.
+    Over several processes the loss is computed without gathering the logits, and ``target`` may be a plain tensor. In one process
+    the context changes nothing: XLA computes the loss from the pieces outside of it, too.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.loss_parallel
     """
-    yield
+    before, settings.parallel = settings.parallel, True
+    try:
+        yield
+    finally:
+        settings.parallel = before

@@ -22,7 +22,7 @@ def parallelize_module(
 ) -> Any:
     """Splits the layers of a module over a mesh, in place, as a plan describes. Returns the module.
 
-    Parameters that the plan does not name are copied to each device, since one process computes with all of them.
+    In one process, parameters that the plan does not name are copied to each device. Over several processes they stay plain tensors.
 
     Args:
         device_mesh: a mesh of one dimension, or a slice of one.
@@ -41,16 +41,18 @@ def parallelize_module(
         )
         return module
     if isinstance(parallelize_plan, ParallelStyle):
+        parallelize_plan.src_data_rank = src_data_rank
         parallelize_plan._apply(module, mesh)
     elif isinstance(parallelize_plan, dict):
         for path, style in parallelize_plan.items():
             for submodule in _submodules_named(module, path):
-                parallelize_module(submodule, mesh, style)
+                parallelize_module(submodule, mesh, style, src_data_rank=src_data_rank)
     else:
         raise TypeError(
             f"Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for parallelize_plan, {type(parallelize_plan)} found!"
         )
-    replicate_rest(module, mesh)
+    if not mesh.over_processes:
+        replicate_rest(module, mesh)
     return module
 
 

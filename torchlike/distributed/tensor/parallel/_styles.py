@@ -12,8 +12,9 @@ from ...._core.tensor import Tensor
 from ....dispatch.moving import Hint, hinted, move, put_on_mesh, redistribute
 from ....engine.aval import Meshed
 from ...device_mesh import DeviceMesh
-from .._dtensor import replicate_rest
+from .._dtensor import DTensor, distribute_tensor, replicate_rest
 from .._layouts import is_on_mesh, normalized, where
+from .._pieces import PieceOfDTensor, as_parameter
 from ..placement_types import Partial, Placement, Replicate, Shard
 
 __all__ = [
@@ -33,7 +34,7 @@ class ParallelStyle(ABC):
     src_data_rank: int | None = 0
 
     @abstractmethod
-    def _apply(self, module: object, device_mesh: DeviceMesh) -> Any: ...
+    def _apply(self, module: object, device_mesh: DeviceMesh) -> object: ...
 
 
 def laid_out(value: object, placement: Placement | None, mesh: DeviceMesh) -> Any:
@@ -55,13 +56,22 @@ def laid_out(value: object, placement: Placement | None, mesh: DeviceMesh) -> An
     return hinted(value, Hint(grid.mesh, tuple(entries)))
 
 
-def _cut(module: object, name: str, placement: Placement, mesh: DeviceMesh) -> None:
+def _cut(module: Any, name: str, placement: Placement, mesh: DeviceMesh, source: int | None) -> None:
     parameter = getattr(module, name)
     if parameter is None:
+        return
+    if mesh.over_processes:
+        piece: Any = distribute_tensor(parameter.detach(), mesh, [placement], src_data_rank=source)
+        module._parameters[name] = as_parameter(piece, parameter.requires_grad)
         return
     before = parameter._aval.placement
     target = where(mesh, normalized([placement], mesh, parameter.dim()), before if isinstance(before, Meshed) else None)
     put_on_mesh(parameter, target)
+
+
+def _replicate(module: object, mesh: DeviceMesh) -> None:
+    if mesh.over_processes:  # in one process ``parallelize_module`` does it, for what no style names too
+        replicate_rest(module, mesh)
 
 
 def _is_embedding(module: object) -> bool:
@@ -78,12 +88,47 @@ def _first(layouts: Layouts, otherwise: Placement) -> Placement:
     return layouts if isinstance(layouts, Placement) else otherwise
 
 
-def _hook_input(module: Any, placement: Placement, mesh: DeviceMesh) -> None:
-    module.register_forward_pre_hook(lambda owner, inputs: (laid_out(inputs[0], placement, mesh), *inputs[1:]))
+def _hook_input(module: Any, given: Placement, wanted: Placement, mesh: DeviceMesh) -> None:
+    module.register_forward_pre_hook(lambda owner, inputs: (prepared(inputs[0], given, wanted, mesh), *inputs[1:]))
 
 
-def _hook_output(module: Any, placement: Placement, mesh: DeviceMesh) -> None:
-    module.register_forward_hook(lambda owner, inputs, output: laid_out(output, placement, mesh))
+def _hook_output(module: Any, placement: Placement, mesh: DeviceMesh, use_local: bool) -> None:
+    module.register_forward_hook(lambda owner, inputs, output: finished(output, None, placement, mesh, use_local))
+
+
+def prepared(
+    value: object, given: Placement | None, wanted: Placement | None, mesh: DeviceMesh, use_local: bool = False
+) -> Any:
+    """Returns an input in the layout that is wanted.
+
+    Args:
+        given: over processes, what a plain tensor is: the placement that this process's tensor is a piece by.
+        use_local: over processes, whether the module gets a plain tensor.
+    """
+    if not mesh.over_processes:
+        return laid_out(value, wanted, mesh)
+    if given is None or not isinstance(value, Tensor):
+        return value
+    return finished(value, given, wanted, mesh, use_local)
+
+
+def finished(
+    value: object, given: Placement | None, wanted: Placement | None, mesh: DeviceMesh, use_local: bool
+) -> Any:
+    """Returns an output in the layout that is wanted, with ``use_local`` as a plain tensor."""
+    if not mesh.over_processes:
+        return laid_out(value, wanted, mesh)
+    if wanted is None or not isinstance(value, Tensor):
+        return value
+    spread: Any = value
+    if not isinstance(value, PieceOfDTensor):
+        if given is None:
+            raise AssertionError(f"expecting a DTensor but got {type(value)}")
+        spread = DTensor.from_local(value, mesh, [given])
+    placements = normalized([wanted], mesh, spread.dim())
+    if spread.placements != placements:
+        spread = spread.redistribute(placements=placements)
+    return spread.to_local() if use_local else spread
 
 
 class _WeightParallel(ParallelStyle):
@@ -109,23 +154,24 @@ class ColwiseParallel(_WeightParallel):
     Args:
         input_layouts: how the input lies; by default each device has all of it.
         output_layouts: how the output is to lie; by default it is cut along its last dimension.
-        use_local_output: in one process every tensor is the whole, so this changes nothing.
+        use_local_output: whether to return this process's piece, a plain tensor. It changes nothing in one process.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.ColwiseParallel
     """
 
     _default_layouts = Replicate(), Shard(-1)
 
-    def _apply(self, module: object, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: object, device_mesh: DeviceMesh) -> object:
         if _is_linear(module):
-            _cut(module, "weight", Shard(0), device_mesh)
-            _cut(module, "bias", Shard(0), device_mesh)
+            _cut(module, "weight", Shard(0), device_mesh, self.src_data_rank)
+            _cut(module, "bias", Shard(0), device_mesh, self.src_data_rank)
         elif _is_embedding(module):
-            _cut(module, "weight", Shard(1), device_mesh)
+            _cut(module, "weight", Shard(1), device_mesh, self.src_data_rank)
         else:
             raise NotImplementedError("ColwiseParallel currently only support nn.Linear and nn.Embedding!")
-        _hook_input(module, Replicate(), device_mesh)
-        _hook_output(module, self.output_layouts, device_mesh)
+        _replicate(module, device_mesh)
+        _hook_input(module, self.input_layouts, Replicate(), device_mesh)
+        _hook_output(module, self.output_layouts, device_mesh, self.use_local_output)
         return module
 
 
@@ -135,24 +181,26 @@ class RowwiseParallel(_WeightParallel):
     Args:
         input_layouts: how the input lies; by default it is cut along its last dimension.
         output_layouts: how the output is to lie; by default each device gets all of it.
-        use_local_output: in one process every tensor is the whole, so this changes nothing.
+        use_local_output: whether to return this process's piece, a plain tensor. It changes nothing in one process.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.RowwiseParallel
     """
 
     _default_layouts = Shard(-1), Replicate()
 
-    def _apply(self, module: object, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: object, device_mesh: DeviceMesh) -> object:
         if _is_linear(module):
-            _cut(module, "weight", Shard(1), device_mesh)
-            _cut(module, "bias", Replicate(), device_mesh)
-            _hook_input(module, Shard(-1), device_mesh)
+            _cut(module, "weight", Shard(1), device_mesh, self.src_data_rank)
+            _cut(module, "bias", Replicate(), device_mesh, self.src_data_rank)
+            wanted: Placement = Shard(-1)
         elif _is_embedding(module):
-            _cut(module, "weight", Shard(0), device_mesh)
-            _hook_input(module, Replicate(), device_mesh)
+            _cut(module, "weight", Shard(0), device_mesh, self.src_data_rank)
+            wanted = Replicate()
         else:
             raise NotImplementedError("RowwiseParallel currently only support nn.Linear and nn.Embedding!")
-        _hook_output(module, self.output_layouts, device_mesh)
+        _replicate(module, device_mesh)
+        _hook_input(module, self.input_layouts, wanted, device_mesh)
+        _hook_output(module, self.output_layouts, device_mesh, self.use_local_output)
         return module
 
 
@@ -161,7 +209,7 @@ class SequenceParallel(ParallelStyle):
 
     Args:
         sequence_dim: which dimension of the input counts the elements of the sequence.
-        use_local_output: in one process every tensor is the whole, so this changes nothing.
+        use_local_output: whether to return this process's piece, a plain tensor. It changes nothing in one process.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.SequenceParallel
     """
@@ -169,10 +217,14 @@ class SequenceParallel(ParallelStyle):
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
         self.sequence_sharding, self.use_local_output = (Shard(sequence_dim),), use_local_output
 
-    def _apply(self, module: object, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> object:
+        (sharding,) = self.sequence_sharding
         replicate_rest(module, device_mesh)
-        _hook_input(module, self.sequence_sharding[0], device_mesh)
-        _hook_output(module, self.sequence_sharding[0], device_mesh)
+        _hook_input(module, sharding, sharding, device_mesh)
+        if not device_mesh.over_processes:
+            _hook_output(module, sharding, device_mesh, False)
+        elif self.use_local_output:
+            module.register_forward_hook(lambda owner, inputs, output: output.to_local())
         return module
 
 
@@ -188,7 +240,7 @@ class PrepareModuleInput(ParallelStyle):
         desired_input_layouts: how they are to lie.
         input_kwarg_layouts: the same for inputs by name.
         desired_input_kwarg_layouts: how these are to lie.
-        use_local_output: in one process every tensor is the whole, so this changes nothing.
+        use_local_output: whether to return this process's piece, a plain tensor. It changes nothing in one process.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.PrepareModuleInput
     """
@@ -212,19 +264,23 @@ class PrepareModuleInput(ParallelStyle):
                 "input_layouts and desired_input_layouts should have same length!"
             )
 
-    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> object:
         def prepare(
             owner: object, inputs: tuple[object, ...], keywords: dict[str, object]
-        ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        ) -> tuple[tuple[object, ...], dict[str, object]]:
             desired_layouts = self.desired_input_layouts
             if desired_layouts is not None:
                 if len(inputs) != len(desired_layouts):
                     raise ValueError("module inputs and input_layouts should have same length!")
-                inputs = tuple(
-                    laid_out(value, layout, device_mesh) for value, layout in zip(inputs, desired_layouts, strict=True)
-                )
-            by_name = self.desired_input_kwarg_layouts
-            return inputs, {name: laid_out(value, by_name.get(name), device_mesh) for name, value in keywords.items()}
+                layouts = zip(inputs, self.input_layouts or (), desired_layouts, strict=True)
+                inputs = tuple(prepared(value, given, wanted, device_mesh, local) for value, given, wanted in layouts)
+            given_by_name, by_name = self.input_kwarg_layouts, self.desired_input_kwarg_layouts
+            return inputs, {
+                name: prepared(value, given_by_name.get(name), by_name.get(name), device_mesh, local)
+                for name, value in keywords.items()
+            }
+
+        local = self.use_local_output
 
         module.register_forward_pre_hook(prepare, with_kwargs=True)
         return module
@@ -236,7 +292,7 @@ class PrepareModuleOutput(ParallelStyle):
     Args:
         output_layouts: how they lie, one by one.
         desired_output_layouts: how they are to lie.
-        use_local_output: in one process every tensor is the whole, so this changes nothing.
+        use_local_output: whether to return this process's piece, a plain tensor. It changes nothing in one process.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html#torch.distributed.tensor.parallel.PrepareModuleOutput
     """
@@ -250,15 +306,17 @@ class PrepareModuleOutput(ParallelStyle):
             "output_layouts and desired_output_layouts should have same length!"
         )
 
-    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> object:
         desired_layouts = self.desired_output_layouts or ()
 
-        def prepare(owner: object, inputs: tuple[object, ...], outputs: object) -> Any:
+        def prepare(owner: object, inputs: tuple[object, ...], outputs: object) -> object:
             output_tuple = outputs if isinstance(outputs, tuple) else (outputs,)
             if len(output_tuple) != len(desired_layouts):
                 raise ValueError("module outputs and output_layouts should have same length!")
+            layouts = zip(output_tuple, self.output_layouts or (), desired_layouts, strict=True)
             laid = tuple(
-                laid_out(one, layout, device_mesh) for one, layout in zip(output_tuple, desired_layouts, strict=True)
+                finished(one, given, wanted, device_mesh, self.use_local_output) if given is not None else one
+                for one, given, wanted in layouts
             )
             return laid if isinstance(outputs, tuple) else laid[0]
 
@@ -297,6 +355,6 @@ class PrepareModuleInputOutput(ParallelStyle):
             use_local_output=use_local_output,
         )
 
-    def _apply(self, module: object, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: object, device_mesh: DeviceMesh) -> object:
         self.prepare_module_input._apply(module, device_mesh)
         return self.prepare_module_output._apply(module, device_mesh)
