@@ -1,7 +1,7 @@
 """torch.linalg: linear algebra."""
 
 from .._core.overridable import offer as _offer
-from ..ops.linalg._matrices import LinAlgError as LinAlgError
+from ..ops.linalg._matrices import LinAlgError as LinAlgError, LinAlgError as _LinAlgError
 from ..ops.linalg.factorisations import (
     linalg_cholesky as cholesky,
     linalg_cholesky_ex as cholesky_ex,

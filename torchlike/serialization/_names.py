@@ -22,6 +22,7 @@ _ELSEWHERE = {
         "MultiheadAttention": "torch.nn.modules.activation",
         "_WrappedHook": "torch.nn.modules.module",
     },
+    "torchlike.linalg": {"_LinAlgError": "torch._C"},
     "torchlike.optim.": {"Adafactor": "torch.optim", "AdamW": "torch.optim.adamw", "Muon": "torch.optim"},
 }
 

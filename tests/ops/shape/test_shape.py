@@ -31,7 +31,7 @@ def test_as_recorded(line, shared, golden):
     ],
 )
 def test_transposing_what_is_no_matrix_warns_once(monkeypatch, shape, call, message):
-    monkeypatch.setattr("torchlike._core.warned._given", set())
+    monkeypatch.setattr("torchlike.dispatch.warned._given", set())
     x = torch.ones(shape)
     with pytest.warns(UserWarning, match=message) as caught:
         assert call(x).shape == shape[::-1]

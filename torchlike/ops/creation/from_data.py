@@ -17,11 +17,11 @@ from ..._core.tensor import Tensor, alias, from_storage, from_value
 from ...dispatch.options import dtype_of, placement_of, require_grad
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
+from ...dispatch.warned import warn_once
 from ...engine.jax_settings import with_64_bits
 from ...engine.value import Value
 from ..shape.storages import UntypedStorage, in_elements_of
 from ..shape.strided_views import as_strided
-from ..warned import warn_once
 
 _COPY_ADVICE = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -190,7 +190,6 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this "
             "tensor will result in undefined behavior. You may want to copy the array to protect its data or make it writable "
             "before converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
-            stacklevel=4,
         )
         # Nobody can write through the array, so users cannot tell a copy from shared memory.
         return _strided_copy(ndarray)
@@ -284,7 +283,6 @@ def frombuffer(
             "underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or "
             "make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
             "program.",
-            stacklevel=4,
         )
     stop = length if count < 0 else offset + count * size
     array = bytes_[offset:stop]
@@ -395,7 +393,6 @@ def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
         warn_once(
             "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
             "numpy.ndarray with numpy.array() before converting to a tensor.",
-            stacklevel=4,
         )
     for dim, n in enumerate(shape):
         if not n:

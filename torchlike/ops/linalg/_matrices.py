@@ -22,9 +22,9 @@ class LinAlgError(RuntimeError):
     """A matrix for which an algorithm of linear algebra fails: a singular one, or one that is not positive-definite."""
 
 
-# The names by which PyTorch prints it.
+# PyTorch's class has this name, in a module of its own: the runner says torch._C._LinAlgError.
 LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
-LinAlgError.__module__ = "torchlike._C"
+LinAlgError.__module__ = "torchlike.linalg"
 
 
 def said(dtype: np.dtype) -> str:

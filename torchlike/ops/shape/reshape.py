@@ -18,8 +18,8 @@ from ..._core.layouts import memory_format as memory_format_
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, alias, wrap_dim
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
+from ...dispatch.warned import warn_once
 from ...numerics.windows import FULL, TAKE, read_slices
-from ..warned import warn_once
 
 Dims = tuple[int, ...]  # may be written spread out: x.permute(1, 0)
 TENSOR_TYPES = {
@@ -429,7 +429,7 @@ def moveaxis(input: Tensor, source: object, destination: object) -> Tensor:
 
 
 def _warn_of_scalar(name: str, instead: str = "This function is the identity in these cases.") -> None:
-    warn_once(f"{name} is deprecated on 0-D tensors. {instead}", stacklevel=5)
+    warn_once(f"{name} is deprecated on 0-D tensors. {instead}")
 
 
 _CONJ = "Consider using x.conj()."
@@ -445,7 +445,6 @@ def reversed_dims(self: Tensor) -> Tensor:
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
             "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
             "reverse the dimensions of a tensor.",
-            stacklevel=4,
         )
     return permute(self, tuple(range(self.dim()))[::-1])
 

@@ -1,0 +1,27 @@
+"""Warnings that PyTorch gives once in a process."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+__all__ = ["warn_once"]
+
+_given: set[str] = set()
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def warn_once(message: str) -> None:
+    """Warns of something the first time only, at the line of the program that led here."""
+    if message not in _given:
+        _given.add(message)
+        warnings.warn(message, UserWarning, stacklevel=_level())
+
+
+def _level() -> int:
+    """How many calls up from ``warn_once`` the program's own line is. It varies: what may be overridden is called by one function more."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
