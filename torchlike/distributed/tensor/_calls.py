@@ -162,10 +162,8 @@ def _taken(piece: PieceOfDTensor, spec: Spec, terms: frozenset[int]) -> Any:
 def _results(result: Any, asked: Call, plan: Plan, taken: Taken) -> object:
     if isinstance(result, (list, tuple)):
         parts = [_results(each, asked, plan, taken) for each in result]
-        if hasattr(result, "_fields"):
-            make: Callable[..., object] = type(result)
-            return make(*parts)
-        return parts if isinstance(result, list) else tuple(parts)
+        kind: Any = type(result)
+        return kind(*parts) if hasattr(result, "_fields") else kind(parts)
     if not isinstance(result, Tensor):
         return result
     shape = list(result.shape) if plan.shape is None else list(plan.shape)
