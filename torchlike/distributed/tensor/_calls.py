@@ -40,13 +40,15 @@ _READ = {"item", "float", "int", "bool", "complex", "index"}
 # Functions with sizes of their own: what they make is the same in all processes.
 _MADE = {"new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"}
 _PYTORCHS_NAMES = {"cross_entropy": "nll_loss_forward", "matmul": "mm", "linear": "mm"}
-_INVERSE = {
+_OPERATORS = {
     "truediv": "div",
     "itruediv": "div",
     "rtruediv": "div",
     "imatmul": "matmul",
     "rmatmul": "matmul",
     "invert": "logical_not",
+    **dict.fromkeys(["floordiv", "ifloordiv", "rfloordiv"], "floor_divide"),
+    **dict.fromkeys(["mod", "imod", "rmod"], "remainder"),
 }
 
 
@@ -54,7 +56,7 @@ def _base_name(func: Callable[..., object]) -> str:
     """The name of a function, without the marks of operators and of in-place forms."""
     name: str = func.__name__
     if name.startswith("__") and name.endswith("__"):
-        inner = _INVERSE.get(name[2:-2], name[2:-2])
+        inner = _OPERATORS.get(name[2:-2], name[2:-2])
         for prefix in ("i", "r"):
             if inner not in ELEMENTWISE and inner.removeprefix(prefix) in ELEMENTWISE:
                 inner = inner.removeprefix(prefix)
