@@ -19,7 +19,7 @@ def main(framework: str, rank: int, size: int, store: str, answers_to: int) -> N
     sys.path.insert(0, str(ROOT))
     torch: Any = importlib.import_module(framework)
     importlib.import_module(f"{framework}.distributed.nn")
-    from tests.distributed import dtensor_scenarios, fully_sharded, parallel_scenarios, scenarios
+    from tests.distributed import checkpoint_scenarios, dtensor_scenarios, fully_sharded, parallel_scenarios, scenarios
 
     torch.set_num_threads(1)
     dist = torch.distributed
@@ -33,7 +33,7 @@ def main(framework: str, rank: int, size: int, store: str, answers_to: int) -> N
         except EOFError:
             return
         try:
-            modules = scenarios, fully_sharded, dtensor_scenarios, parallel_scenarios
+            modules = scenarios, fully_sharded, dtensor_scenarios, parallel_scenarios, checkpoint_scenarios
             scenario: Any = next(getattr(module, name) for module in modules if hasattr(module, name))
             answer: Any = True, scenario(torch, *arguments)
         except Exception:

@@ -104,7 +104,7 @@ BESIDES: list[tuple[str, dict[str, str]]] = [
     ("torch.linalg.vector_norm(x)", {"x": "S1"}),
     ("x.norm(3, dim=1)", {"x": "S1"}),
     ("x.std(0)", {"x": "S0"}),
-    ("2**x + x**2 + 1 / (x * x + 1) + (x == u).float() - x // 2 % 3", {"x": "S0", "u": "S0"}),
+    ("2**x + x**2 + 1 / (x * x + 1) + (x == u).float() * u - x.detach() // 2 % 3", {"x": "S0", "u": "S0"}),
     ("torch.einsum('bij,bkj->bik', x, u)", {"x": "S2", "u": "S2"}),
     ("torch.einsum('ij,jk->ik', a, b)", {"a": "S0", "b": "R"}),
     ("x.movedim(0, 2)", {"x": "S0"}),

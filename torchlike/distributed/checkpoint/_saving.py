@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..._core.tensor import Tensor, from_value
 from ...autograd.grad_mode import no_grad
+from ...engine.value import Value
+from .._groups import ProcessGroup, group_of
+from .._objects import objects_of_all
 from ..distributed_c10d import get_world_size, is_initialized
-from ._pieces import read, snapshot, value_of, write
+from ..tensor._pieces import PieceOfDTensor, local_of
+from ._pieces import (
+    Saved,
+    Snapshots,
+    array_of,
+    data_name,
+    joined,
+    next_number,
+    read,
+    snapshot,
+    value_of,
+    write_data,
+    write_metadata,
+)
 
 __all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter", "Metadata", "async_save", "load", "save"]
 
@@ -39,6 +58,9 @@ class Metadata(NamedTuple):
 
     tensors: tuple[str, ...]
     others: tuple[str, ...]
+    saved: dict[str, Saved] = {}
+    values: dict[str, Any] = {}
+    number: int = 0
 
 
 class _OnDisk:
@@ -57,8 +79,6 @@ class FileSystemReader(_OnDisk):
 
 
 def _folder(checkpoint_id: PathLike | None, storage: object, planner: object) -> Path:
-    if is_initialized() and get_world_size() > 1:
-        raise NotImplementedError("torchlike does not support torch.distributed.checkpoint in several processes yet")
     if planner is not None:
         raise NotImplementedError("torchlike does not support planners of torch.distributed.checkpoint")
     if storage is not None and not isinstance(storage, _OnDisk):
@@ -112,27 +132,77 @@ def _from_json(entry: object) -> Any:
     return list(map(_from_json, entry)) if isinstance(entry, list) else entry
 
 
-def _prepare_writing(state_dict: dict[str, Any], folder: Path) -> Callable[[], Metadata]:
-    """Collects the present values. Returns a function that writes them."""
-    tensors: dict[str, Any] = {}
+def _own_pieces(piece: PieceOfDTensor) -> Callable[[], Iterator[tuple[tuple[int, ...], np.ndarray]]]:
+    """What this process saves of a DTensor: its piece, unless an earlier process has the same."""
+    spec = piece._spec
+    if spec.partial():
+        raise NotImplementedError("torchlike does not support DTensors with terms in a checkpoint yet")
+    cut = {n for _, n in spec.cut()}
+    first = all(n in cut or not spec.mesh.get_local_rank(n) for n in range(spec.mesh.ndim))
+    own = snapshot(piece.detach().to_local().clone()._value())  # pyright: ignore[reportAttributeAccessIssue]
+    begin = tuple(spec.begin(dim) for dim in range(len(spec.shape)))
+    has_some = first and 0 not in spec.local_shape()
+    return lambda: iter([(begin, array) for _, array in own()] if has_some else [])
+
+
+def _prepare_writing(state_dict: dict[str, Any], folder: Path, group: ProcessGroup | None) -> Callable[[], Metadata]:
+    """Collects the present values. Returns a function that writes them. All processes of a group call it."""
+    tensors: Snapshots = {}
     others: dict[str, Any] = {}
+    rank = 0 if group is None else group.rank()
 
     def visit(name: str, entry: object) -> Any:
         if isinstance(entry, Tensor):
             dtype = str(entry.dtype).removeprefix("torch.").removeprefix("torchlike.")
-            tensors[name] = dtype, tuple(entry.shape), snapshot(entry._value())
+            shape = tuple(entry.shape)
+            if isinstance(entry, PieceOfDTensor):
+                tensors[name] = dtype, shape, _own_pieces(entry)
+            elif rank == 0:  # what is no DTensor is the same in all processes
+                tensors[name] = dtype, shape, snapshot(entry._value())
         else:
             others[name] = _to_json(name, entry)
         return entry
 
     for key, value in state_dict.items():
         _walk(str(key), _copied(_state_of(value)), visit)
+    values = json.loads(json.dumps(others))  # a value that JSON cannot represent raises before anything is written
+    number = next_number(folder)
+    if group is not None:
+        number = objects_of_all(group, number)[0]
 
     def run() -> Metadata:
-        write(folder, tensors, others)
-        return Metadata(tuple(tensors), tuple(others))
+        saved = write_data(folder, rank, number, tensors)
+        if group is None:
+            write_metadata(folder, [data_name(0, number)], saved, values)
+        return Metadata(tuple(tensors), tuple(others), saved, values, number)
 
     return run
+
+
+def _finish(metadata: Metadata | BaseException, folder: Path, group: ProcessGroup) -> Metadata:
+    """Makes the data files of all processes the checkpoint, after all are written.
+
+    Raises:
+        CheckpointException: a process could not write its file.
+    """
+    failed = metadata if isinstance(metadata, BaseException) else None
+    parts = objects_of_all(group, (None if failed is None else repr(failed), getattr(metadata, "saved", {})))
+    failures = {rank: (RuntimeError(words), None) for rank, (words, _) in enumerate(parts) if words is not None}
+    if failures:
+        raise CheckpointException("save", failures) from failed
+    assert isinstance(metadata, Metadata)
+    tensors = joined([saved for _, saved in parts])
+    if group.rank() == 0:
+        names = [data_name(rank, metadata.number) for rank in range(group.size())]
+        write_metadata(folder, names, tensors, metadata.values)
+    objects_of_all(group, None)  # nobody goes on before the checkpoint is there
+    return metadata._replace(tensors=tuple(tensors))
+
+
+def _together(process_group: object, no_dist: bool) -> ProcessGroup | None:
+    if no_dist or not is_initialized() or get_world_size(process_group) < 2:
+        return None
+    return group_of(process_group)
 
 
 def save(
@@ -147,18 +217,28 @@ def save(
 ) -> Metadata:
     """Saves tensors, numbers and strings in dictionaries and lists, and the state of objects that have a ``state_dict``.
 
-    A tensor that is spread over devices is written in its pieces. An interrupted save leaves the previous checkpoint intact.
+    A tensor that is spread is written in its pieces. Several processes call it together, and have to see the same folder. An interrupted
+    save leaves the previous checkpoint intact.
 
     Args:
         checkpoint_id: the folder.
         storage_writer: a ``FileSystemWriter`` for the folder, instead of ``checkpoint_id``.
 
     Raises:
-        RuntimeError: no folder is given. NotImplementedError: other objects, several processes, or a planner.
+        RuntimeError: no folder is given. NotImplementedError: other objects, or a planner.
+        CheckpointException: a process could not write.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict_saver.save
     """
-    return _prepare_writing(state_dict, _folder(checkpoint_id, storage_writer, planner))()
+    folder, group = _folder(checkpoint_id, storage_writer, planner), _together(process_group, no_dist)
+    run = _prepare_writing(state_dict, folder, group)
+    if group is None:
+        return run()
+    try:
+        written: Metadata | BaseException = run()
+    except Exception as error:  # the others must not wait for this process
+        written = error
+    return _finish(written, folder, group)
 
 
 _writing: list[Future[Metadata]] = []
@@ -178,11 +258,19 @@ def async_save(
 ) -> Future[Metadata]:
     """Saves on a thread, like ``save``. It writes the values that the tensors hold at the call; values are immutable, so none is copied.
 
-    A save waits until the one before it has finished.
+    A save waits until the one before it has finished. In several processes it has finished when the function returns.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict_saver.async_save
     """
-    run = _prepare_writing(state_dict, _folder(checkpoint_id, storage_writer, planner))
+    folder, group = _folder(checkpoint_id, storage_writer, planner), _together(process_group, no_dist)
+    if group is not None:
+        done: Future[Metadata] = Future()
+        try:
+            done.set_result(save(state_dict, checkpoint_id=folder, process_group=process_group))
+        except CheckpointException as error:
+            done.set_exception(error)
+        return done
+    run = _prepare_writing(state_dict, folder, group)
     while _writing:
         _writing.pop().exception()
     pool = ThreadPoolExecutor(1, "checkpoint")
@@ -223,8 +311,17 @@ def load(
         raise CheckpointException("load", {0: (error, error.__traceback__)}) from error
 
 
+def _load_piece(files: Sequence[Path], saved: Saved, piece: PieceOfDTensor) -> None:
+    """Reads this process's piece of a DTensor."""
+    spec = piece._spec
+    index = tuple(slice(spec.begin(dim), None) for dim in range(len(spec.shape)))
+    shape = spec.stored_shape()
+    into = local_of(piece)
+    into.copy_(from_value(Value.on_host(array_of(files, saved, index, shape), into._aval.placement)))
+
+
 def _load(state_dict: dict[str, Any], folder: Path) -> None:
-    file, tensors, others = read(folder)
+    files, tensors, others = read(folder)
     checked: list[tuple[Tensor, Any]] = []
 
     def check(name: str, entry: object) -> Any:
@@ -244,7 +341,10 @@ def _load(state_dict: dict[str, Any], folder: Path) -> None:
     loaded = {key: _walk(str(key), _copied(state), check) for key, state in states.items()}
     with no_grad():
         for tensor, saved in checked:
-            value = value_of(file, saved, tensor._value())
+            if isinstance(tensor, PieceOfDTensor):
+                _load_piece(files, saved, tensor)
+                continue
+            value = value_of(files, saved, tensor._value())
             tensor.copy_(from_value(value))  # pyright: ignore[reportAttributeAccessIssue]
     for key, state in loaded.items():
         if states[key] is not state_dict[key]:

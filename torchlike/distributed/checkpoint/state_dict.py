@@ -10,6 +10,8 @@ from ..._core.tensor import Tensor
 from ...dispatch.moving import move
 from ...engine.aval import CPU, Meshed
 from ...ops import zeros_like
+from ..tensor._dtensor import distribute_tensor
+from ..tensor._pieces import PieceOfDTensor
 
 __all__ = [
     "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
@@ -57,6 +59,8 @@ def _given_out(value: object, options: StateDictOptions) -> Any:
     if not isinstance(value, Tensor):
         return value
     is_distributed = isinstance(value._aval.placement, Meshed)
+    if isinstance(value, PieceOfDTensor):
+        return value.detach().full_tensor() if options.full_state_dict else value  # pyright: ignore[reportAttributeAccessIssue]
     if options.cpu_offload or (options.full_state_dict and is_distributed):
         own: Any = value.detach()  # pyright: ignore[reportAttributeAccessIssue]
         return move(own, CPU) if options.cpu_offload else own.full_tensor()
@@ -163,6 +167,8 @@ def _like(parameter: Any) -> Callable[[Any], Any]:
 
     def lay(value: Any) -> Any:
         same_shape = isinstance(value, Tensor) and value.shape == parameter.shape
+        if same_shape and isinstance(parameter, PieceOfDTensor) and not isinstance(value, PieceOfDTensor):
+            return distribute_tensor(value.detach(), parameter.device_mesh, parameter.placements, src_data_rank=None)
         return move(value, placement) if same_shape and isinstance(placement, Meshed) else value
 
     return lay

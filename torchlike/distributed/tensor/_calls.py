@@ -40,13 +40,15 @@ _READ = {"item", "float", "int", "bool", "complex", "index"}
 # Functions with sizes of their own: what they make is the same in all processes.
 _MADE = {"new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"}
 _PYTORCHS_NAMES = {"cross_entropy": "nll_loss_forward", "matmul": "mm", "linear": "mm"}
-_INVERSE = {
+_OPERATORS = {
     "truediv": "div",
     "itruediv": "div",
     "rtruediv": "div",
     "imatmul": "matmul",
     "rmatmul": "matmul",
     "invert": "logical_not",
+    **dict.fromkeys(["floordiv", "ifloordiv", "rfloordiv"], "floor_divide"),
+    **dict.fromkeys(["mod", "imod", "rmod"], "remainder"),
 }
 
 
@@ -54,7 +56,7 @@ def _base_name(func: Callable[..., object]) -> str:
     """The name of a function, without the marks of operators and of in-place forms."""
     name: str = func.__name__
     if name.startswith("__") and name.endswith("__"):
-        inner = _INVERSE.get(name[2:-2], name[2:-2])
+        inner = _OPERATORS.get(name[2:-2], name[2:-2])
         for prefix in ("i", "r"):
             if inner not in ELEMENTWISE and inner.removeprefix(prefix) in ELEMENTWISE:
                 inner = inner.removeprefix(prefix)
@@ -162,10 +164,8 @@ def _taken(piece: PieceOfDTensor, spec: Spec, terms: frozenset[int]) -> Any:
 def _results(result: Any, asked: Call, plan: Plan, taken: Taken) -> object:
     if isinstance(result, (list, tuple)):
         parts = [_results(each, asked, plan, taken) for each in result]
-        if hasattr(result, "_fields"):
-            make: Callable[..., object] = type(result)
-            return make(*parts)
-        return parts if isinstance(result, list) else tuple(parts)
+        kind: Any = type(result)
+        return kind(*parts) if hasattr(result, "_fields") else kind(parts)
     if not isinstance(result, Tensor):
         return result
     shape = list(result.shape) if plan.shape is None else list(plan.shape)
