@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from ..._missing import explain_missing
 from ..device_mesh import DeviceMesh as DeviceMesh, init_device_mesh as init_device_mesh
+from . import _calls as _calls  # gives DTensors their functions
 from ._dtensor import (
     DTensor as DTensor,
     distribute_module as distribute_module,

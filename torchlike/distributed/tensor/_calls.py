@@ -371,3 +371,6 @@ def _refuse_mixture(asked: Call) -> None:
                 f"aten.{name}.{overload} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling "
                 "distributed operators!"
             )
+
+
+PieceOfDTensor._call = staticmethod(call)  # pyright: ignore[reportPrivateUsage]

@@ -34,6 +34,7 @@ class PieceOfDTensor(Tensor):
 
     _spec: Spec
     _shared: dict[object, Tensor] | None = None  # see ``taken``
+    _call: Callable[..., object]  # what a function computes: set by ``_calls.py``, which needs this class
 
     @classmethod
     def __torch_function__(
@@ -43,9 +44,7 @@ class PieceOfDTensor(Tensor):
         args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None,
     ) -> object:
-        from ._calls import call  # imported here, because it computes with this class
-
-        return call(func, args, kwargs or {})
+        return cls._call(func, args, kwargs or {})
 
     @staticmethod
     def of_all(tensor: Tensor, mesh: DeviceMesh) -> PieceOfDTensor:
