@@ -14,7 +14,7 @@ import time
 from types import TracebackType
 from typing import TypeAlias
 
-from ..engine.collective import Answer
+from ..engine.collective import Answer, wait_for_exchanges
 from ..engine.recorder import finish_all
 from .errors import DistBackendError
 
@@ -192,6 +192,8 @@ class Control:
             return
         try:
             finish_all("the process ends")
+            if not self.raised:
+                wait_for_exchanges()
         except Exception as error:
             if not self.raised:
                 sys.stderr.write(f"{type(error).__name__}: {error}\n")

@@ -9,7 +9,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from ..engine.collective import Answer, Group
+from ..engine.collective import Answer, Group, wait_for_exchanges
 from ..engine.recorder import flush
 from ..utils.data.distributed import world as sampler_world
 from ._stores import FileStore, HashStore, PrefixStore, Store
@@ -283,6 +283,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     """Removes the default group with all others, or one group that ``new_group`` made. Recorded operations run first."""
     destroyed = group_of(group)
     flush()
+    wait_for_exchanges()
     if destroyed is GroupMember.WORLD:
         GroupMember.WORLD = None
         underlying = destroyed.store

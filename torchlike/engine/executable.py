@@ -128,8 +128,8 @@ class Executable:
             raise out_of_memory(self._device, nbytes)
 
 
-class _LargeRuns:
-    """An output of the last run on a CPU that needed much memory."""
+class LastRun:
+    """An output of the last run on CPUs, of the programs that must not run at the same time."""
 
     def __init__(self) -> None:
         self.last: Any = None
@@ -142,7 +142,7 @@ class _LargeRuns:
                 last.block_until_ready()
 
 
-_large_runs = _LargeRuns()
+_large_runs = LastRun()  # of those that need much memory
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 
 

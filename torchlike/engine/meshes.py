@@ -13,7 +13,7 @@ from jax import lax
 from jax.sharding import NamedSharding
 
 from .aval import Aval, Meshed, Placement
-from .executable import COMPILER_OPTIONS, Executable, for_one_trace, lower_once
+from .executable import COMPILER_OPTIONS, Executable, LastRun, for_one_trace, lower_once
 from .jax_settings import tracing, with_64_bits
 from .scatters import with_reduce_scatters
 from .value import Value, put
@@ -95,10 +95,23 @@ def compile_over_mesh(
     return MeshedExecutable(lowered.compile(compiler_options=COMPILER_OPTIONS), home.device)
 
 
+# Devices of one process that are CPUs share a few threads. In a collective each device holds one until all have come, so of two programs
+# in flight each could hold threads that the other waits for: XLA ends the process after a minute.
+_last_run = LastRun()
+
+
 class MeshedExecutable(Executable):
     """A program over a mesh."""
 
     __slots__ = ()
+
+    def reserve(self) -> None:
+        """Waits for the program before, if the devices are CPUs."""
+        _last_run.wait()
+
+    def ran(self, output: object) -> None:
+        if self._device.platform == "cpu":
+            _last_run.last = output
 
     def hlo(self) -> str:
         """The compiled program as text."""
@@ -127,11 +140,15 @@ class MeshedCall:
         """Does nothing: on a mesh XLA itself reports that there is too little memory."""
 
     def __call__(self, arrays: Sequence[object]) -> list[Any]:
+        _last_run.wait()
         inputs = []
         for array, aval in zip(arrays, self._in_avals, strict=True):
             on_mesh = isinstance(array, jax.Array) and aval.placement is self._home
             inputs.append(array if on_mesh else arrange(array, aval, self._home))
-        return tracing(self._jitted)(*inputs)
+        outs = tracing(self._jitted)(*inputs)
+        if self._home.platform == "cpu" and outs:
+            _last_run.last = outs[0]
+        return outs
 
 
 def settle(table: Sequence[weakref.ref[Value]], outputs: Iterable[int]) -> None:

@@ -62,7 +62,8 @@ def _embedding(call: Call) -> Plan:
         here = input - begin * length
         found = (here >= 0) & (here < rows)
         if not rows:
-            return ops.zeros(*input.shape, weight.shape[1], dtype=weight.dtype)
+            # Plus a sum of nothing, so that this process takes part in the backward pass as the others do.
+            return ops.zeros(*input.shape, weight.shape[1], dtype=weight.dtype) + weight.sum()
         return call.func(here.masked_fill(~found, 0), weight) * found.unsqueeze(-1)
 
     return Plan(choices, run)
