@@ -76,6 +76,12 @@ def _lies_here(value: Value) -> bool:
     return not value.traced and aval.placement is CPU and aval.nbytes <= MAX_BYTES and isinstance(array, jax.Array)
 
 
+def _elements(value: Value) -> np.ndarray:
+    """The elements of indices. Those that never left the host are read without waiting for any program."""
+    array = value.array
+    return array if array.__class__ is np.ndarray else value.numpy()
+
+
 def _check(dispatcher: Checking, static: tuple[object, ...], args: tuple[object, ...], values: list[Value]) -> None:
     """Runs the check of an op over the elements of its indices."""
     op, check = dispatcher.op, dispatcher.op.check
@@ -83,9 +89,9 @@ def _check(dispatcher: Checking, static: tuple[object, ...], args: tuple[object,
     arguments: list[Any] = []
     for arg, role in zip(args, op.roles, strict=True):
         if role == INDICES and isinstance(arg, Tensor):
-            arguments.append(arg._value().numpy())
+            arguments.append(_elements(arg._value()))
         elif role == INDICES and isinstance(arg, (list, tuple)):
-            arguments.append([one._value().numpy() if isinstance(one, Tensor) else one for one in arg])
+            arguments.append([_elements(one._value()) if isinstance(one, Tensor) else one for one in arg])
         else:
             arguments.append(arg)
     avals = tuple([value.aval for value in values])
