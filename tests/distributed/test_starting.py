@@ -52,6 +52,26 @@ def test_the_example_has_the_losses_of_one_process() -> None:
     assert one == pytest.approx(two, abs=2e-4)
 
 
+SHORT = """
+import sys, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+x = torch.ones(20_000_000) * (dist.get_rank() + 1)
+dist.all_reduce(x)
+if dist.get_rank() == 0:
+    print("the sum is", x[-1].item())
+if len(sys.argv) > 1:
+    dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("destroy",)])
+def test_a_process_does_not_end_in_the_middle_of_an_exchange(tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "short.py").write_text(SHORT)
+    done = launch("--standalone", "--nproc-per-node", "2", str(tmp_path / "short.py"), *words)
+    assert done.returncode == 0, done.stderr
+    assert "the sum is 3.0" in done.stdout
+
+
 def alone(*words: str) -> subprocess.CompletedProcess[str]:
     """A program in one process with eight devices."""
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}

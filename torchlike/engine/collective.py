@@ -129,8 +129,7 @@ class GroupExecutable(Executable):
 
     def ran(self, output: object) -> None:
         super().ran(output)
-        if self._device.platform == "cpu":
-            _last_run.last = output
+        _last_run.note(self._device.platform, output)
 
     def hlo(self) -> str:
         """The compiled program as text."""

@@ -100,11 +100,14 @@ class Executable:
 
     def ran(self, output: object) -> None:
         """Notes that a run has begun, and one of its outputs."""
-        if self.bytes_needed >= RESERVED_BYTES and self._device.platform == "cpu":
-            _large_runs.last = output
+        if self.bytes_needed >= RESERVED_BYTES:
+            _large_runs.note(self._device.platform, output)
 
     def __call__(self, arrays: Sequence[object]) -> list[Any]:
-        return list(self.outputs(arrays))
+        outs = list(self.outputs(arrays))
+        if outs:
+            self.ran(outs[0])
+        return outs
 
     def reserve(self) -> None:
         """Raises the exception of ``out_of_memory`` if the program would not get the memory that it needs.
@@ -133,6 +136,11 @@ class LastRun:
 
     def __init__(self) -> None:
         self.last: Any = None
+
+    def note(self, platform: str, output: object) -> None:
+        """Notes an output of a run that has begun. Other platforms than CPUs need no waiting."""
+        if platform == "cpu":
+            self.last = output
 
     def wait(self) -> None:
         """Waits until that run has ended."""

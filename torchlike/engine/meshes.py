@@ -64,6 +64,20 @@ def lay_out(array: jax.Array, placement: Placement) -> jax.Array:
     return _cut(lax.with_sharding_constraint(_padded(array, aval), placement.sharding), aval)
 
 
+# Devices of one process that are CPUs share a few threads. In a collective each device holds one until all have come, so of two programs
+# in flight each could hold threads that the other waits for: XLA ends the process after a minute.
+_last_run = LastRun()
+
+
+def _alone(home: Placement, run: Callable[..., Any], *arguments: object) -> Any:
+    """What a function gives that runs a program over a mesh. The program begins when the one before has ended."""
+    _last_run.wait()
+    given = run(*arguments)
+    for output in jax.tree.leaves(given)[:1]:
+        _last_run.note(home.platform, output)
+    return given
+
+
 def arrange(array: Any, aval: Aval, home: Meshed) -> Any:
     """The array as a program on the mesh takes it."""
     (layout,) = _layouts([aval], home)
@@ -71,7 +85,7 @@ def arrange(array: Any, aval: Aval, home: Meshed) -> Any:
         return put(np.asarray(array), aval.placement if aval.placement.home is home else home)
     if array.sharding == layout:
         return array
-    return with_64_bits(jax.device_put)(array, layout)
+    return _alone(home, with_64_bits(jax.device_put), array, layout)
 
 
 @tracing
@@ -95,23 +109,18 @@ def compile_over_mesh(
     return MeshedExecutable(lowered.compile(compiler_options=COMPILER_OPTIONS), home.device)
 
 
-# Devices of one process that are CPUs share a few threads. In a collective each device holds one until all have come, so of two programs
-# in flight each could hold threads that the other waits for: XLA ends the process after a minute.
-_last_run = LastRun()
-
-
 class MeshedExecutable(Executable):
     """A program over a mesh."""
 
     __slots__ = ()
 
     def reserve(self) -> None:
-        """Waits for the program before, if the devices are CPUs."""
         _last_run.wait()
+        super().reserve()
 
     def ran(self, output: object) -> None:
-        if self._device.platform == "cpu":
-            _last_run.last = output
+        super().ran(output)
+        _last_run.note(self._device.platform, output)
 
     def hlo(self) -> str:
         """The compiled program as text."""
@@ -140,15 +149,11 @@ class MeshedCall:
         """Does nothing: on a mesh XLA itself reports that there is too little memory."""
 
     def __call__(self, arrays: Sequence[object]) -> list[Any]:
-        _last_run.wait()
         inputs = []
         for array, aval in zip(arrays, self._in_avals, strict=True):
             on_mesh = isinstance(array, jax.Array) and aval.placement is self._home
             inputs.append(array if on_mesh else arrange(array, aval, self._home))
-        outs = tracing(self._jitted)(*inputs)
-        if self._home.platform == "cpu" and outs:
-            _last_run.last = outs[0]
-        return outs
+        return _alone(self._home, tracing(self._jitted), *inputs)
 
 
 def settle(table: Sequence[weakref.ref[Value]], outputs: Iterable[int]) -> None:
@@ -165,7 +170,7 @@ def settle(table: Sequence[weakref.ref[Value]], outputs: Iterable[int]) -> None:
             continue
         layout = array.sharding
         if not (isinstance(layout, NamedSharding) and layout.mesh == placement.mesh):
-            array = jax.device_put(array, placement.sharding)
+            array = _alone(placement, jax.device_put, array, placement.sharding)
             layout = placement.sharding
         aval = Aval(value.aval.shape, value.aval.dtype, Meshed(placement.mesh, layout.spec))
         value.array, value.aval = array, aval
