@@ -124,6 +124,12 @@ BESIDES: list[tuple[str, dict[str, str]]] = [
     ("F.rms_norm(x, (12,), n)", {"x": "S0", "n": "R"}),
     ("(a * 2 - a.mean()).sum(1)", {"a": "S1"}),
     ("a.sum() / a.numel() + a.sum() * 0.5", {"a": "S0"}),
+    ("1 / x.exp().sum(0)", {"x": "S0"}),
+    ("torch.div(x.exp().sum(0), 2, rounding_mode='floor') + x[0] * 0", {"x": "S0"}),
+    ("torch.div(2, x.exp().sum(0))", {"x": "S0"}),
+    ("x.exp().sum(0).to(torch.int64).to(x.dtype) + x[0] * 0", {"x": "S0"}),
+    ("x.flip(0, 1)", {"x": "S1"}),
+    ("x[0].repeat_interleave(2)", {"x": "S1"}),
     # Pieces of several lengths, in four processes some of no elements.
     ("p @ q", {"p": "S1", "q": "S0"}),
     ("p @ q", {"p": "S0", "q": "S1"}),

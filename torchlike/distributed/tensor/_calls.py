@@ -23,7 +23,7 @@ from ._moving import moved
 from ._pieces import PieceOfDTensor, local_of, stored, wrapped
 from ._rules import COMPOSED, ELEMENTWISE, FILLS, RULES, Call, Choice, Plan
 from ._rules._choices import OF_TENSOR_AND_NUMBER, Taken, changes_placement, cheapest, replaced
-from ._rules._elementwise import elementwise
+from ._rules._elementwise import elementwise, rounds
 from ._specs import Spec
 from .placement_types import Partial, Placement, Replicate, Shard, _StridedShard
 
@@ -32,7 +32,7 @@ __all__ = ["call"]
 # Functions that ask for something that is the same for the piece and the whole, or sets it.
 FACTS = {
     "dim", "ndimension", "element_size", "is_floating_point", "is_complex", "requires_grad_", "get_device", "is_signed", "is_contiguous",
-    "register_post_accumulate_grad_hook", "data_ptr", "is_shared", "is_same_size", "has_names", "is_inference", "is_pinned", "is_set_to",
+    "register_post_accumulate_grad_hook", "data_ptr", "is_shared", "has_names", "is_inference", "is_pinned", "is_set_to",
     "retain_grad",
 }  # fmt: skip
 # Functions that give the elements to the host: those of the whole.
@@ -43,7 +43,7 @@ _PYTORCHS_NAMES = {"cross_entropy": "nll_loss_forward", "matmul": "mm", "linear"
 _OPERATORS = {
     "truediv": "div",
     "itruediv": "div",
-    "rtruediv": "div",
+    "rtruediv": "rdiv",
     "imatmul": "matmul",
     "rmatmul": "matmul",
     "invert": "logical_not",
@@ -195,7 +195,8 @@ def _in_place(asked: Call, first: PieceOfDTensor) -> PieceOfDTensor:
         placements = [_beside(own, piece, spec, number, fitting, asked) for own in spec.placements]
         added = frozenset(n for n in written if isinstance(placements[n], Replicate))
         others.append(moved(local_of(piece), piece._spec, piece._spec.replaced(placements), added))
-    if spec.partial() and len(asked.pieces) == 1 and asked.name not in ("zero_", "mul", "multiply", "div", "divide"):
+    scales = asked.name in ("zero_", "mul", "multiply", "div", "divide") and not rounds(asked)
+    if spec.partial() and len(asked.pieces) == 1 and not scales:
         raise changes_placement(asked)
     remaining = iter([local_of(first), *others])
     args = replaced(tuple(asked.args), remaining)

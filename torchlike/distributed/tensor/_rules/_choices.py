@@ -13,7 +13,18 @@ from .._pieces import PieceOfDTensor
 from .._specs import Spec
 from ..placement_types import Partial, Placement, Replicate, Shard
 
-__all__ = ["Call", "Choice", "Plan", "Taken", "along_others", "changes_placement", "cheapest", "dims_of", "replaced"]
+__all__ = [
+    "Call",
+    "Choice",
+    "Plan",
+    "Taken",
+    "along",
+    "along_others",
+    "changes_placement",
+    "cheapest",
+    "dims_of",
+    "replaced",
+]
 
 R = Replicate()
 
@@ -99,6 +110,21 @@ def along_others(call: Call, dims: Sequence[int], moved: Mapping[int, int] | Non
         Choice((R, *copies), R),
         *(Choice((Shard(dim), *copies), Shard(dim if moved is None else moved[dim])) for dim in others),
     ]
+
+
+def along(place: int, default: object = None) -> Callable[[Call], Plan]:
+    """The rule of a function that needs all elements along one dimension, which remains in the result.
+
+    Args:
+        place: of the argument ``dim``, with its default. Without a dimension the function needs all elements.
+    """
+
+    def rule(call: Call) -> Plan:
+        if call.option(place, "dim", default) is None:
+            return Plan([Choice((R,) * len(call.pieces), R)])
+        return Plan(along_others(call, [call.dim(place, "dim", default)]))
+
+    return rule
 
 
 def _cost(spec: Spec, n: int, after: Placement, made_whole: bool) -> float:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...._core.dtypes import dtype
+from ...._core.tensor import Tensor
 from ..placement_types import Partial, Placement, Replicate, Shard
 from ._choices import Call, Choice
 
-__all__ = ["ELEMENTWISE", "LINEAR", "elementwise"]
+__all__ = ["ELEMENTWISE", "LINEAR", "elementwise", "rounds"]
 
 ELEMENTWISE = {
     "abs", "acos", "add", "addcdiv", "addcmul", "asin", "atan", "atan2", "bfloat16", "bool", "ceil", "celu", "clamp", "clamp_max",
     "clamp_min", "clip", "clone", "contiguous", "copy_", "cos", "cosh", "cpu", "detach", "detach_", "div", "divide", "double", "elu",
-    "empty_like", "eq", "erf", "erfc", "exp", "exp2", "expm1", "fill_", "float", "floor", "floor_divide", "fmod", "frac", "full_like", "ge",
-    "gelu", "gt", "half", "hardsigmoid", "hardswish", "hardtanh", "int", "isclose", "isfinite", "isinf", "isnan", "le", "leaky_relu",
-    "lerp", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logsigmoid", "long", "lt",
-    "masked_fill", "maximum", "minimum", "mish", "mul", "multiply", "nan_to_num", "ne", "neg", "negative", "ones_like", "positive", "pow",
-    "reciprocal", "relu", "relu6", "remainder", "round", "rsqrt", "rsub", "selu", "sigmoid", "sign", "silu", "sin", "sinh", "softplus",
-    "softsign", "sqrt", "square", "sub", "subtract", "tan", "tanh", "threshold", "to", "true_divide", "trunc", "type", "type_as", "where",
-    "xlogy", "zero_", "zeros_like",
+    "empty_like", "eq", "erf", "erfc", "exp", "exp2", "expm1", "fill_", "float", "floor", "floor_divide", "fmod", "frac", "full_like",
+    "ge", "gelu", "gt", "half", "hardsigmoid", "hardswish", "hardtanh", "int", "isclose", "isfinite", "isinf", "isnan", "le",
+    "leaky_relu", "lerp", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
+    "logsigmoid", "long", "lt", "masked_fill", "maximum", "minimum", "mish", "mul", "multiply", "nan_to_num", "ne", "neg", "negative",
+    "ones_like", "positive", "pow", "rdiv", "reciprocal", "relu", "relu6", "remainder", "round", "rsqrt", "rsub", "selu", "sigmoid",
+    "sign", "silu", "sin", "sinh", "softplus", "softsign", "sqrt", "square", "sub", "subtract", "tan", "tanh", "threshold", "to",
+    "true_divide", "trunc", "type", "type_as", "where", "xlogy", "zero_", "zeros_like",
 }  # fmt: skip
 
 # Those that may be computed with terms: with how many of them at the same time.
@@ -30,9 +32,20 @@ LINEAR = {
 _MADE_LIKE = {"empty_like", "full_like", "ones_like", "zeros_like"}
 
 
+def rounds(call: Call) -> bool:
+    """Whether terms would be rounded one by one: by a division, or on the way to integers."""
+    given = (*call.args[1:], *call.kwargs.values())
+    kinds = [each.dtype if isinstance(each, Tensor) else each for each in given] if call.name == "to" else []
+    to_integers = any(isinstance(kind, dtype) and not kind.is_floating_point for kind in kinds)
+    return to_integers or call.kwargs.get("rounding_mode") is not None
+
+
 def _terms(call: Call) -> list[Choice]:
     """The choices with terms that are added later."""
     count = len(call.pieces)
+    divides_by_terms = count == 1 and bool(call.args) and call.args[0] is not call.pieces[0]  # div(2, terms)
+    if rounds(call) or (divides_by_terms and call.name in ("div", "divide", "true_divide")):
+        return []
     if LINEAR.get(call.name) != count and not (LINEAR.get(call.name) == 1 and count == 2):
         return []
     kinds = {p.reduce_op for piece in call.pieces for p in piece._spec.placements if isinstance(p, Partial)}

@@ -8,20 +8,11 @@ from typing import Any
 from .... import ops
 from .._moving import index_in, own_part
 from ..placement_types import Partial, Replicate, Shard
-from ._choices import Call, Choice, Plan, Taken, along_others
+from ._choices import Call, Choice, Plan, Taken, along, along_others
 
 __all__ = ["LAYERS"]
 
 R = Replicate()
-
-
-def _along(place: int, default: object = None) -> Callable[[Call], Plan]:
-    """The rule of a function that needs all elements along one dimension."""
-
-    def rule(call: Call) -> Plan:
-        return Plan(along_others(call, [call.dim(place, "dim", default)]))
-
-    return rule
 
 
 def _normalised(call: Call) -> Plan:
@@ -105,9 +96,9 @@ def _one_hot(call: Call) -> Plan:
 
 
 LAYERS: dict[str, Callable[[Call], Plan | None]] = {
-    "softmax": _along(1), "log_softmax": _along(1), "softmin": _along(1), "normalize": _along(2, 1), "glu": _along(1, -1),
-    "cumsum": _along(1), "cumprod": _along(1), "logcumsumexp": _along(1), "sort": _along(1, -1), "argsort": _along(1, -1),
-    "topk": _along(2, -1), "layer_norm": _normalised, "rms_norm": _normalised, "group_norm": _of_samples, "conv1d": _of_samples,
+    "softmax": along(1), "log_softmax": along(1), "softmin": along(1), "normalize": along(2, 1), "glu": along(1, -1),
+    "cumsum": along(1), "cumprod": along(1), "logcumsumexp": along(1), "sort": along(1, -1), "argsort": along(1, -1),
+    "topk": along(2, -1), "layer_norm": _normalised, "rms_norm": _normalised, "group_norm": _of_samples, "conv1d": _of_samples,
     "conv2d": _of_samples, "conv3d": _of_samples, "max_pool2d": _of_samples, "avg_pool2d": _of_samples, "embedding": _embedding,
     "scaled_dot_product_attention": _attention, "dropout": _dropout, "one_hot": _one_hot,
 }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...._core.tensor import Tensor
 from ..placement_types import Partial, Replicate, Shard
-from ._choices import Call, Choice, Plan, Taken, along_others, dims_of
+from ._choices import Call, Choice, Plan, Taken, along, along_others, dims_of
 
 __all__ = ["VIEWS"]
 
@@ -179,15 +179,6 @@ def _unflatten(call: Call) -> Plan:
 # ---- parts, and what is joined
 
 
-def _along(place: int, default: object = None) -> Callable[[Call], Plan]:
-    """The rule of a function that needs all elements along one dimension, which remains in the result."""
-
-    def rule(call: Call) -> Plan:
-        return Plan(along_others(call, [call.dim(place, "dim", default)]))
-
-    return rule
-
-
 def _in_terms(rule: Callable[[Call], Plan]) -> Callable[[Call], Plan]:
     def with_terms(call: Call) -> Plan:
         plan = rule(call)
@@ -246,16 +237,20 @@ def _repeat(call: Call) -> Plan:
     return Plan(_mapped(call, {dim: dim + more for dim in range(call.ndim) if times[dim + more] == 1}))
 
 
-def _several(call: Call) -> Plan:
-    return Plan(along_others(call, dims_of(call.option((call.name == "roll" and 2) or 1, "dims"), call.ndim)))
+def _flip(call: Call) -> Plan:
+    return Plan(along_others(call, dims_of(_sizes(call, "dims"), call.ndim)))
+
+
+def _roll(call: Call) -> Plan:
+    return Plan(along_others(call, dims_of(call.option(2, "dims"), call.ndim)))
 
 
 VIEWS: dict[str, Callable[[Call], Plan | None]] = {
     "permute": _permute, "transpose": _transpose, "swapaxes": _transpose, "swapdims": _transpose, "t": _t, "T": _reversed,
     "mT": _matrix_transpose, "movedim": _movedim, "moveaxis": _movedim, "unsqueeze": _unsqueeze, "squeeze": _squeeze, "expand": _expand,
     "view": _view, "reshape": _view, "view_as": _like, "reshape_as": _like, "flatten": _flatten, "unflatten": _unflatten,
-    "split": _in_terms(_along(2, 0)), "chunk": _in_terms(_along(2, 0)), "tensor_split": _in_terms(_along(2, 0)),
-    "narrow": _in_terms(_along(1)), "index_select": _along(1), "repeat_interleave": _along(2), "select": _without(1),
+    "split": _in_terms(along(2, 0)), "chunk": _in_terms(along(2, 0)), "tensor_split": _in_terms(along(2, 0)),
+    "narrow": _in_terms(along(1)), "index_select": along(1), "repeat_interleave": along(2), "select": _without(1),
     "unbind": _without(1, 0), "cat": _cat, "concat": _cat, "stack": _stack, "getitem": _getitem, "repeat": _repeat,
-    "flip": _several, "roll": _several,
+    "flip": _flip, "roll": _roll,
 }  # fmt: skip
