@@ -133,9 +133,8 @@ def _rename(module: ModuleType) -> None:
     for value in list(vars(module).values()):
         if not isinstance(value, (type, FunctionType)) or not value.__module__.startswith(PACKAGE):
             continue
-        places = [
-            f"torch{value.__module__.removeprefix(PACKAGE)}"
-        ]  # PyTorch too may define it in a module of its own: torch._C
+        # PyTorch too may define it in a module of its own: torch._C.
+        places = [f"torch{value.__module__.removeprefix(PACKAGE)}"]
         address = outward(value.__module__, value.__qualname__)
         if address is not None:
             places.insert(0, address[0])

@@ -47,9 +47,8 @@ def _fits(kind: str, value: object) -> bool:
         inner, count = items.groups()
         if isinstance(value, (list, tuple)):
             return all(_fits(inner, item) for item in value)
-        return _spoken(inner) not in _CHECKED or (
-            bool(count) and _fits(inner, value)
-        )  # int[2]: one number stands for all
+        # One number stands for all of ``int[2]``.
+        return _spoken(inner) not in _CHECKED or (bool(count) and _fits(inner, value))
     name = _NAMES.get(kind, kind)
     if (
         kind == "ScalarType"

@@ -207,10 +207,9 @@ def step_group(
     damped = "dampening" in numbers
     values = values_of(params)
     placement = values[0].aval.placement.home
-    if len({id(value.aval.placement) for value in values}) > 1:
-        for value in values:
-            if value.aval.placement.home is not placement:
-                return _step_by_placement(op, params, values, state, hyperparameters)
+    several = len({id(value.aval.placement) for value in values}) > 1
+    if several and any(value.aval.placement.home is not placement for value in values):
+        return _step_by_placement(op, params, values, state, hyperparameters)
     states = [state[param] for param in params] if saved else []
     # Only momentum with dampening treats the first step differently. All other chains have one program for all steps.
     first = tuple([damped and not own for own in states]) if damped else (False,) * len(params)

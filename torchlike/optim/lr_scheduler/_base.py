@@ -97,9 +97,8 @@ class LRScheduler:
 
     def _initial_step(self) -> None:
         """The step that each schedule makes when it is created: it sets the rates of epoch 0."""
-        if (
-            not self.optimizer._has_schedule
-        ):  # steps before the first schedule do not count, those before a second one do
+        # Steps before the first schedule do not count, those before a second one do.
+        if not self.optimizer._has_schedule:
             self.optimizer._has_schedule, self.optimizer._opt_called = True, False
         self._step_count = 0
         self._is_initial = True
