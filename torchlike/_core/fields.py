@@ -21,8 +21,8 @@ from .views import View, ViewStep
 
 __all__ = [
     "backward_hooks_of", "count_write", "drop_grads", "grad_of", "in_graph", "inference_flag", "is_marked", "is_whole_storage",
-    "leaf_alias", "mark_as_parameter", "move_to_storage", "node_of", "output_number_of", "post_accumulate_hooks_of", "rebase",
-    "replace_contents", "requires_grad_flag", "root_of", "set_grad", "set_requires_grad", "standing_in", "steps_of", "storage_of",
+    "leaf_alias", "leaf_fields", "mark_as_parameter", "move_to_storage", "node_of", "output_number_of", "post_accumulate_hooks_of",
+    "rebase", "replace_contents", "requires_grad_flag", "root_of", "set_grad", "set_requires_grad", "standing_in", "steps_of", "storage_of",
     "stored_value", "tensor_at", "values_of", "version_of", "view_record", "write_value",
 ]  # fmt: skip
 
@@ -36,6 +36,10 @@ inference_flag: Callable[[Tensor], bool] = attrgetter("_inference")  # made unde
 post_accumulate_hooks_of: Callable[[Tensor], dict[int, Any] | None] = attrgetter("_post_accumulate_hooks")
 # These three are the ones from when the tensor was last read. Reading a view after a write to its base changes them.
 requires_grad_flag: Callable[[Tensor], bool] = attrgetter("_requires_grad")
+# (whether it wants a gradient, its gradient, its post-accumulate hooks), read at once
+leaf_fields: Callable[[Tensor], tuple[bool, Tensor | None, dict[int, Any] | None]] = attrgetter(
+    "_requires_grad", "_grad", "_post_accumulate_hooks"
+)
 node_of: Callable[[Tensor], Node | None] = attrgetter("_grad_fn")
 output_number_of: Callable[[Tensor], int] = attrgetter("_output_nr")  # which output of that node the tensor is
 

@@ -880,7 +880,7 @@ def _pick(name: str, entries: tuple[int, ...], dim: int) -> int:
 
 def wrap_dim(dim: int, ndim: int) -> int:
     """A dimension number as a non-negative one; IndexError in PyTorch's words where there is no such dimension."""
-    count = max(ndim, 1)
+    count = ndim or 1
     if not -count <= dim < count:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {dim})")
     return dim + count if dim < 0 else dim

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core.fields import (
     grad_of,
+    output_number_of,
     post_accumulate_hooks_of,
     requires_grad_flag,
     storage_of,
@@ -126,7 +127,7 @@ def _backward_from_scalar(root: Tensor, keep: bool) -> bool:
     aval = root._aval
     if aval.shape != () or aval.dtype.kind != "f":
         return False
-    this_pass, replayed = replay_backward(node, root.output_nr, _unit_cotangent(aval), keep)
+    this_pass, replayed = replay_backward(node, output_number_of(root), _unit_cotangent(aval), keep)
     if this_pass is None:
         return False
     if not replayed:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
-from .._core.fields import grad_of, post_accumulate_hooks_of, requires_grad_flag, stored_value
+from .._core.fields import grad_of, leaf_fields, stored_value
 from .._core.node import AccumulateGrad, Node
 from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
 from ..dispatch.pullback import Rule
-from ..engine.recorder import recorder
+from ..engine.recorder import per_thread, recorder
 from ..engine.value import Value
 from ..ops.elementwise.pointwise import add
 
@@ -44,7 +44,7 @@ class ReplayedBackward:
     @classmethod
     def describe(cls, root: Node, number: int, seed: Value) -> ReplayedBackward | None:
         """The pass from a root; None where it cannot be replayed: for hooks, gradients to add to, or nodes of earlier segments."""
-        thread_recorder = recorder()
+        thread_recorder = per_thread.recorder
         segment = thread_recorder.segment
         if (
             thread_recorder.op_by_op
@@ -89,13 +89,10 @@ class ReplayedBackward:
                     at = leaf_index.get(target)
                     if at is None:
                         leaf = target.leaf()
-                        if (
-                            leaf is None
-                            or grad_of(leaf) is not None
-                            or not requires_grad_flag(leaf)
-                            or target.hooked
-                            or post_accumulate_hooks_of(leaf) is not None
-                        ):
+                        if leaf is None or target.hooked:
+                            return None
+                        wants_gradient, gradient, hooks_after = leaf_fields(leaf)
+                        if gradient is not None or not wants_gradient or hooks_after is not None:
                             return None
                         at = leaf_index[target] = len(leaves)
                         leaves.append(leaf)
@@ -123,7 +120,7 @@ class ReplayedBackward:
         replay = None if replays is None else replays.get(self.key)
         if replay is None:
             return False
-        values = recorder().replay(replay, (self.seed,), self.start)
+        values = per_thread.recorder.replay(replay, (self.seed,), self.start)
         if values is None:
             return False
         for leaf, value in zip(self.leaves, values, strict=True):

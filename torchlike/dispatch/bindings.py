@@ -278,11 +278,11 @@ def functional_form(record: Op | Composite, name: str, always_inplace: bool = Fa
     if parameters.positional < parameters.total:
         raise TypeError(f"{name!r}: a form with ``inplace`` needs parameters that can be given by position")
     names = ", ".join(parameters.names)
+    in_place, doc = f"_into({parameters.names[0]}, True, _function({names}))", record.source.__doc__
     if always_inplace:
-        head, inplace, doc = f"{name}_({names})", "True", f"``{name}`` in place."
+        text, doc = f"def {name}_({names}): return {in_place}", f"``{name}`` in place."
     else:
-        head, inplace, doc = f"{name}({names}, inplace)", "inplace", record.source.__doc__
-    text = f"def {head}: return _into({parameters.names[0]}, {inplace}, _function({names}))"
+        text = f"def {name}({names}, inplace): return {in_place} if inplace else _function({names})"
     defined: dict[str, Any] = {}
     exec(text, {"__name__": FUNCTIONAL, "_into": into, "_function": FUNCTIONS[name]}, defined)
     (call,) = defined.values()

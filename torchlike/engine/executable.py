@@ -86,10 +86,12 @@ class Executable:
         except AttributeError:  # a JAX whose inner parts have other names
             plain = False
         if plain:
-            self._execute: Any = _map(execute)
+            self._execute: Any = functools.partial(
+                map, execute
+            )  # C code, as all that runs between the program and the stores
             self._collect: Any = methodcaller("consume_with_handlers", handlers)
         else:
-            self._execute = _starmap(compiled)
+            self._execute = functools.partial(starmap, compiled)
             self._collect = iter
         self.plain = plain
         self.bytes_needed = _bytes_needed(compiled) if bytes_needed is None else bytes_needed
@@ -164,14 +166,6 @@ def give_back_memory() -> None:
     """Gives memory that is not used back to the system, where the C library can: compiling leaves tens of megabytes."""
     if _trim is not None:
         _trim(0)
-
-
-def _map(execute: Any) -> Callable[[Any], Iterator[Any]]:
-    return lambda calls: map(execute, calls)
-
-
-def _starmap(compiled: Any) -> Callable[[Any], Iterator[Any]]:
-    return lambda calls: starmap(compiled, calls)
 
 
 def _bytes_needed(compiled: Any) -> int:

@@ -53,19 +53,19 @@ _ref = weakref.ref
 class Replay:
     """Many captured records that are made in one step: where they end, what they read, and which of their outputs somebody holds."""
 
-    __slots__ = ("end", "start", "leaves", "table", "output_slots")
+    __slots__ = ("end", "start", "leaves", "table", "outputs")
 
     def __init__(
         self,
         end: TraceNode,
         start: int,
         leaves: tuple[tuple[int, int], ...],
-        output_slots: tuple[tuple[int, int], ...],
+        outputs: tuple[tuple[int, Aval], ...],
     ) -> None:
         self.end = end
         self.start = start  # length of the table before
         self.leaves = leaves  # number among the inputs, position in the table, of those that were not in the table
-        self.output_slots = output_slots  # number among the outputs, position in the table
+        self.outputs = outputs  # position in the table, aval
         self.table = [_DEAD] * (end.count - start)  # since nothing ever held the values there
 
 
@@ -248,17 +248,14 @@ class Recorder:
             arrays.append(value.array)
             if value.pinned:
                 segment.pinned.add(id(value.array))
-        avals = end.path().avals
         outs = []
-        for _, position in replay.output_slots:
+        for position, aval in replay.outputs:
             value = Value()
-            value.aval, value.array, value.segment, value.position, value.pinned = (
-                avals[position],
-                None,
-                segment,
-                position,
-                False,
-            )
+            value.aval = aval
+            value.array = None
+            value.segment = segment
+            value.position = position
+            value.pinned = False
             table[position - start] = _ref(value)
             outs.append(value)
         if segment.cursor is not begin or len(segment.table) != start:
@@ -294,10 +291,10 @@ class Recorder:
                 return None
             leaves.append((number, position))
         outputs = []
-        for number, value in enumerate(values):
+        for value in values:
             if value.segment is not segment or not start.count <= value.position < end.count:
                 return None
-            outputs.append((number, value.position))
+            outputs.append((value.position, value.aval))
         return Replay(end, start.count, tuple(leaves), tuple(outputs))
 
     # ---- the slow side: everything below runs when a signature or a path is new, or a segment ends
@@ -633,7 +630,7 @@ def forget() -> None:
 
 def boundary() -> None:
     """Ends the current step of a loop: what is recorded is run before the next op is."""
-    recorder().end_step()
+    per_thread.recorder.end_step()
 
 
 def set_op_by_op(on: bool) -> bool:

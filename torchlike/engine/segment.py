@@ -159,10 +159,12 @@ class Segment:
         with recorder.lock:
             if self.recorder is None:
                 return
-            self.end_run()
+            if self.known_run is not None:
+                self.end_run()
             recorder.close(self)
-            recorder.put_in_line(self)
             waiting = recorder.waiting
+            if self not in waiting:  # it was closed before an op was recorded into it
+                recorder.put_in_line(self)
             if waiting[0] is not self:
                 # In the order in which they were begun, so that no segment donates what an older one has still to read.
                 for segment in waiting[: waiting.index(self)]:

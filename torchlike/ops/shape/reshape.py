@@ -278,7 +278,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     >>> torch.flatten(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
-    shape = input.shape
+    shape = input._aval.shape
     start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
