@@ -23,15 +23,27 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def in_order(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether these are the strides of a contiguous layout. The stride of a dimension of one element does not matter."""
+    expected = 1
+    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if n != 1 and stride != expected:
+            return False
+        if n != 1:
+            expected *= n
+    return True
+
+
 class Strided:
     """The layout of an array without its elements. View ops run on it as they run on arrays."""
 
-    __slots__ = ("shape", "strides", "offset")
+    __slots__ = ("shape", "strides", "offset", "_in_order")
 
     def __init__(self, shape: Sequence[int], strides: Sequence[int] | None = None, offset: int = 0) -> None:
         self.shape = tuple(shape)
         self.strides = contiguous_strides(self.shape) if strides is None else tuple(strides)
         self.offset = offset
+        self._in_order: bool | None = None  # not known yet
 
     @property
     def ndim(self) -> int:
@@ -48,13 +60,11 @@ class Strided:
     @property
     def in_order(self) -> bool:
         """Whether the strides are those of a contiguous layout. Unlike ``contiguous``, it can be false where there are no elements."""
-        expected = 1
-        for n, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if n != 1 and stride != expected:
-                return False
-            if n != 1:
-                expected *= n
-        return True
+        known = self._in_order
+        if known is None:
+            # Views of one kind share their layout, so it is looked at once.
+            known = self._in_order = in_order(self.shape, self.strides)
+        return known
 
     def transpose(self, *axes: Any) -> Strided:
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes

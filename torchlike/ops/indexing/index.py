@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ from ...engine.aval import Aval
 from ...engine.value import Unreadable
 from ...numerics.numbers import number_for
 from ...numerics.scatter import add_at, set_at
-from ...numerics.windows import FULL, TAKE
+from ...numerics.windows import FULL, TAKE, Entry
 from ..shape.reshape import TENSOR_TYPES, common_shape
 from ..shape.slicing import index_step, slice_entry, window, wrap_index
 
@@ -35,10 +35,60 @@ NOT_AN_INDEX = "tensors used as indices must be long, int, byte or bool tensors"
 # ---- what an index means
 
 
-def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
-    """The view that the integers, slices, None and ... of an index select, and the rest: an entry for each of the view's
-    dimensions, None or a tensor of indices or a mask; or None in place of that list where there is no such entry.
+class Selection(NamedTuple):
+    """What an index selects from tensors of one shape.
+
+    ``entries`` and ``starts`` describe the view that its integers, slices, None and ... select: see ``numerics/windows.py``. ``items``
+    is the rest: an entry for each of the view's dimensions, None or a tensor of indices or a mask; or None where there is no such entry.
     """
+
+    entries: tuple[Entry, ...]
+    starts: tuple[int, ...]
+    items: list[Any] | None
+
+
+# The selections of indices that were met before, at most so many.
+_known: dict[tuple[object, ...], Selection] = {}
+MAX_KNOWN = 4096
+_are_plain = frozenset({int, type(None), type(Ellipsis)}).issuperset
+
+
+def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
+    """The view that an index selects, and the ``items`` of its ``Selection``."""
+    shape = tensor._aval.shape
+    key = _key_of_basic(shape, index)
+    selection = None if key is None else _known.get(key)
+    if selection is None:
+        selection = _selection(shape, index)
+        if key is not None:
+            if len(_known) >= MAX_KNOWN:
+                _known.clear()
+            _known[key] = selection
+    entries, starts, items = selection
+    if items is not None and all(entry == FULL for entry in entries):
+        return tensor, items
+    return window(tensor, entries, starts), items
+
+
+def _key_of_basic(shape: tuple[int, ...], index: Any) -> tuple[object, ...] | None:
+    """The shape and a basic index, as a key; None for an index with anything but integers, slices of integers, None and ... in it.
+
+    Equal keys are equal indices, since only objects of these classes are in it: True is equal to 1, and a tensor to nothing known.
+    """
+    key: list[object] = [shape]
+    numbers: list[object] = []
+    for item in index if index.__class__ is tuple else (index,):
+        if item.__class__ is slice:
+            bounds = item.start, item.stop, item.step
+            numbers += bounds
+            key.append(bounds)
+        else:
+            numbers.append(item)
+            key.append(item)
+    return tuple(key) if _are_plain(map(type, numbers)) else None
+
+
+def _selection(shape: tuple[int, ...], index: object) -> Selection:
     items = items_of(index)
     indexed_dims = 0
     for item in items:
@@ -48,7 +98,6 @@ def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
             indexed_dims += 1
     if len(items) > 1 and all(item is Ellipsis for item in items):
         items = []
-    shape = tensor.shape
     rank = len(shape)
     if indexed_dims > rank:
         if rank == 0 and all(isinstance(item, (int, np.integer)) for item in items):
@@ -108,9 +157,7 @@ def parse(tensor: Tensor, index: object) -> tuple[Tensor, list[Any] | None]:
             entries.append(TAKE)
             starts.append(wrap_index(_integer(item), position, shape[dim]))  # PyTorch names the place in the index
             dim += 1
-    if advanced and all(e == FULL for e in entries):
-        return tensor, advanced_items
-    return window(tensor, tuple(entries), tuple(starts)), advanced_items if advanced else None
+    return Selection(tuple(entries), tuple(starts), advanced_items if advanced else None)
 
 
 def items_of(index: object) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -49,6 +50,25 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     elif known_size == numel:
         return shape
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+
+
+_of_integers = frozenset({int}).issuperset
+_known_size = functools.lru_cache(4096)(infer_size)
+
+
+def asked_size(name: str, argument: str, sizes: tuple[object, ...], tensor: Tensor) -> tuple[int, ...]:
+    """The shape that ``view`` and ``reshape`` are called with, its one -1 replaced.
+
+    Raises:
+        TypeError, RuntimeError: those of ``unpack_sizes`` and ``infer_size``.
+    """
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = tuple(sizes[0])
+    numel = math.prod(tensor._aval.shape)
+    if _of_integers(map(type, sizes)):
+        return _known_size(sizes, numel)  # pyright: ignore[reportArgumentType]
+    # A tensor or a symbol among them may be another number each time.
+    return infer_size(unpack_sizes(name, argument, sizes), numel)
 
 
 def unpack_sizes(name: str, argument: str, sizes: tuple[object, ...]) -> tuple[Any, ...]:
@@ -192,7 +212,7 @@ def view(self: Tensor, *size: object, dtype: Dtype | None = None, **keywords: ob
         )
     if dtype is not None:
         return _view_dtype(self, dtype)
-    shape = infer_size(unpack_sizes("view", "size", size), self.numel())
+    shape = asked_size("view", "size", size, self)
     if not can_view(self, shape):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
@@ -253,7 +273,7 @@ def reshape(input: Tensor, *shape: object, **keywords: object) -> Tensor:
         shape = (keywords.pop("shape"),)
     if keywords:
         raise TypeError(f"reshape() got an unexpected keyword argument '{next(iter(keywords))}'")
-    size = infer_size(unpack_sizes("reshape", "shape", shape), input.numel())
+    size = asked_size("reshape", "shape", shape, input)
     if view_record(input) is None or input._geometry.contiguous:
         return view_as_shape(input, size)
     return alias_as_shape(input, size) if can_view(input, size) else copy_as_shape(input, size)
