@@ -15,10 +15,12 @@ from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value, records
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
-from ...engine.aval import Aval
+from ...engine import onednn
+from ...engine.aval import Aval, Placement
 from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..linalg.matmul import contract
+from ._lstm_layer import computes
 from ._recurrence import CELLS, Cell, Inputs, LayerInputs, Plan, outputs, plan_of, run
 
 # ---- what PyTorch says to weights and inputs that do not go together
@@ -110,8 +112,7 @@ def rnn_run(
     """All layers over all steps: the output, the last states and cells; if ``keep``, what the derivative reads as well."""
     inputs, fixed = Inputs(input, list(hidden), list(weights)), LayerInputs(list(masks), batch_sizes)
     _check_stack(plan, inputs)
-    arrays = run(plan, inputs, fixed)
-    return tuple(arrays if keep else arrays[: plan.results])
+    return tuple(run(plan, inputs, fixed, keep))
 
 
 @op(
@@ -204,6 +205,24 @@ def _bound(
     return arguments if fits else None
 
 
+def _threads_of_onednn(plan: Plan, data: Tensor, hidden: list[Tensor], weights: Sequence[Tensor]) -> int:
+    """For how many threads oneDNN computes these layers; 0 if it does not."""
+    threads, placement = onednn.threads(), data._aval.placement
+    if not threads or placement.platform != "cpu" or type(placement) is not Placement:
+        return 0
+    for tensor in (data, *hidden, *weights):
+        if (
+            tensor.dtype is not dtypes.float32
+            or tensor._aval.placement is not placement
+            or tensor._value().traced  # JAX differentiates and maps what it traces by itself
+        ):
+            return 0
+    shape, size = data._aval.shape, hidden[0]._aval.shape[2]
+    state = (plan.num_layers * (2 if plan.bidirectional else 1), shape[1], size)
+    fits = len(shape) == 3 and all(h._aval.shape == state for h in hidden)
+    return threads if fits and computes(shape, size, plan.num_layers, plan.bidirectional, threads) else 0
+
+
 def _unsupported_call(name: str, args: tuple[object, ...], kwargs: Mapping[str, object], is_lstm: bool) -> TypeError:
     hx = "tuple of Tensors hx" if is_lstm else "Tensor hx"
     options = "tuple of Tensors params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
@@ -226,11 +245,14 @@ def _recurrent(mode: str, name: str, args: tuple[object, ...], kwargs: Mapping[s
     if is_lstm and len(hidden) != 2:
         raise RuntimeError("lstm expects two hidden states")
     projected = is_lstm and hidden[0].size(2) != hidden[1].size(2)
-    plan = plan_of(mode, arguments["has_biases"], arguments["num_layers"], arguments["bidirectional"], projected)
+    options = mode, arguments["has_biases"], arguments["num_layers"], arguments["bidirectional"], projected
+    plan = plan_of(*options)
     if batch_first:
         data = data.transpose(0, 1)
     if not data.shape[0]:
         raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+    if is_lstm and not projected and sizes is None:
+        plan = plan_of(*options, _threads_of_onednn(plan, data, hidden, arguments["params"]))
     between = (*data.shape[:-1], hidden[0].size(2) * (2 if plan.bidirectional else 1))
     masks = _masks(data, between, plan.num_layers, arguments["dropout"], arguments["train"])
     results = _stack(plan, data, hidden, list(arguments["params"]), masks, sizes)
