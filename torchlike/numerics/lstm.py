@@ -63,7 +63,7 @@ def by_scan(of: Lstm, *operands: Array) -> list[Array]:
 
 
 def _tangents(primals: Any, tangents: Any, *, of: Lstm) -> tuple[list[Array], list[Array]]:
-    given = [ad.instantiate_zeros(t) for t in tangents]
+    given = tuple(ad.instantiate_zeros(t) for t in tangents)
     return lstm(of, *primals), jax.jvp(functools.partial(by_scan, of), primals, given)[1]
 
 

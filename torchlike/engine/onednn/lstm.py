@@ -22,8 +22,7 @@ _OVERWRITE_GRADIENTS_OF_WEIGHTS = 1
 _X, _H, _C, _W_IH, _W_HH, _BIAS = 1, 2, 3, 33, 34, 41
 _Y, _H_LAST, _C_LAST, _WORKSPACE = 17, 18, 19, 64
 _TO_GRADIENT = 128  # added to the number of an array it makes that of its gradient
-_WEIGHTS = {"training": (_W_IH, _W_HH), "inference": (_W_IH, _W_HH)}
-_WEIGHTS["gradients"] = (_W_IH, _W_HH, _TO_GRADIENT + _W_IH, _TO_GRADIENT + _W_HH)
+_WEIGHTS = (_W_IH, _W_HH)
 
 # A piece has at least so many sequences, since products of fewer rows take longer for each row; and at most about so many, so that a
 # thread which has a core for itself can take more pieces than another.
@@ -145,9 +144,11 @@ class _Filling:
         self.preparation, self.of, self.threads = preparation, of, threads
         sizes = [of.batch // of.pieces + (number < of.batch % of.pieces) for number in range(of.pieces)]
         descriptions = {size: self._described(size) for size in set(sizes)}
-        first = descriptions[sizes[0]][0]
+        first, weights = descriptions[sizes[0]][0], _WEIGHTS
+        if of.part == "gradients":
+            weights += tuple(_TO_GRADIENT + number for number in _WEIGHTS)
         for description, _ in descriptions.values():
-            for number in _WEIGHTS[of.part]:
+            for number in weights:
                 if not preparation.are_equal(*(preparation.layout_of(each, number) for each in (first, description))):
                     raise Failure("pieces of the batch need weights in different layouts")
         self.pieces: list[_Piece] = []
@@ -168,9 +169,10 @@ class _Filling:
             return preparation.plain(shape, DTYPES["float32"], strides)
 
         state = layout((1, 1, size, hidden))
-        layouts = dict.fromkeys((_H, _C, _H_LAST, _C_LAST), state)
-        layouts[_X] = layout((steps, size, features), (batch * features, features, 1))
-        layouts[_Y] = layout((steps, size, hidden), (batch * hidden, hidden, 1))
+        layouts = {
+            _X: layout((steps, size, features), (batch * features, features, 1)), _H: state, _C: state,
+            _Y: layout((steps, size, hidden), (batch * hidden, hidden, 1)), _H_LAST: state, _C_LAST: state,
+        }  # fmt: skip
         w_ih, w_hh = (preparation.any_layout((1, 1, n, 4, hidden), DTYPES["float32"]) for n in (features, hidden))
         inputs = (layouts[_X], state, state)
         weights = (w_ih, w_hh, None, None, layout((1, 1, 4, hidden)))
