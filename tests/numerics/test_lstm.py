@@ -83,8 +83,10 @@ def test_a_batch_is_cut_into_as_many_pieces_as_there_are_threads_unless_they_are
     def pieces(batch, threads):
         return of_sizes("training", (3, batch, 4, 4), threads=threads).pieces
 
-    assert [pieces(batch, 2) for batch in (1, 15, 16, 32, 64, 95, 96, 256)] == [1, 1, 2, 2, 2, 2, 3, 8]
+    assert [pieces(batch, 2) for batch in (1, 15, 16, 32, 64, 95, 96, 256)] == [1, 1, 2, 2, 2, 2, 3, 4]
     assert [pieces(32, threads) for threads in (1, 2, 3, 4, 16)] == [1, 2, 3, 4, 4]
+    # The gradients of the weights of all pieces lie in memory at the same time.
+    assert of_sizes("gradients", (1, 128, 512, 512), threads=16).pieces == 8
     of = of_sizes("training", (3, 100, 4, 4), threads=7)
     record = onednn.record_of(of)
     assert record is not None and (record.threads, of.pieces) == (1, 7)

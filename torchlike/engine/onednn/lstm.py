@@ -24,9 +24,11 @@ _Y, _H_LAST, _C_LAST, _WORKSPACE = 17, 18, 19, 64
 _TO_GRADIENT = 128  # added to the number of an array it makes that of its gradient
 _WEIGHTS = (_W_IH, _W_HH)
 
-# A piece has at least so many sequences, since products of fewer rows take longer for each row; and at most about so many, so that a
-# thread which has a core for itself can take more pieces than another.
-FEWEST, MOST = 8, 32
+# A piece has at least so many sequences, since products of fewer rows take longer for each row. Where pieces of so many are possible, there
+# are two for each thread, so that one which has a core for itself can take more of them than another.
+FEWEST, MANY = 8, 32
+# Each piece has gradients of the weights, which together take no more memory than this.
+GRADIENT_BYTES = 2**26
 # The gradients of this many weights are added up, and their layouts changed, by several threads.
 SHARED_FROM = 500_000
 _FLOAT = np.dtype(np.float32)
@@ -107,10 +109,15 @@ class Lstm(NamedTuple):
 def lstm_of(part: str, x: tuple[int, ...], hidden: int, reverse: bool, threads: int) -> Lstm | None:
     """The layer over an input of this shape (T, B, F), cut for so many threads; None if oneDNN does not compute it."""
     steps, batch, features = x
-    pieces = max(min(threads, batch // FEWEST), batch // MOST, 1)
+    pieces = _pieces(batch, threads, 16 * hidden * (features + hidden))
     of = Lstm(part, steps, batch, features, hidden, reverse, pieces, 0)
     size = _workspace(of) if of.may_have_record() else None
     return None if size is None else of._replace(workspace=size)
+
+
+def _pieces(batch: int, threads: int, weight_bytes: int) -> int:
+    wanted = max(min(threads, batch // FEWEST), min(2 * threads, batch // MANY))
+    return max(1, min(wanted, GRADIENT_BYTES // max(1, weight_bytes)))
 
 
 @functools.lru_cache(maxsize=512)

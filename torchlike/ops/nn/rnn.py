@@ -20,8 +20,10 @@ from ...engine.aval import Aval, Placement
 from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..linalg.matmul import contract
-from ._lstm_layer import computes
+from ._lstm_layer import FASTER_FROM, computes
 from ._recurrence import CELLS, Cell, Inputs, LayerInputs, Plan, outputs, plan_of, run
+
+_FLOAT = np.dtype(np.float32)
 
 # ---- what PyTorch says to weights and inputs that do not go together
 
@@ -207,20 +209,22 @@ def _bound(
 
 def _threads_of_onednn(plan: Plan, data: Tensor, hidden: list[Tensor], weights: Sequence[Tensor]) -> int:
     """For how many threads oneDNN computes these layers; 0 if it does not."""
-    threads, placement = onednn.threads(), data._aval.placement
-    if not threads or placement.platform != "cpu" or type(placement) is not Placement:
+    aval = data._aval
+    placement, shape = aval.placement, aval.shape
+    if placement.platform != "cpu" or type(placement) is not Placement or len(shape) != 3 or shape[0] < FASTER_FROM:
+        return 0
+    size = hidden[0]._aval.shape[-1]
+    threads, state = onednn.threads(), (plan.num_layers * (2 if plan.bidirectional else 1), shape[1], size)
+    if not threads or any(h._aval.shape != state for h in hidden):
         return 0
     for tensor in (data, *hidden, *weights):
-        if (
-            tensor.dtype is not dtypes.float32
-            or tensor._aval.placement is not placement
-            or tensor._value().traced  # JAX differentiates and maps what it traces by itself
-        ):
+        if not isinstance(tensor, Tensor):
+            return 0  # and the op says what is wrong
+        aval = tensor._aval
+        # JAX differentiates and maps what it traces by itself; such an array has an aval of another class.
+        if aval.__class__ is not Aval or aval.dtype is not _FLOAT or aval.placement is not placement:
             return 0
-    shape, size = data._aval.shape, hidden[0]._aval.shape[2]
-    state = (plan.num_layers * (2 if plan.bidirectional else 1), shape[1], size)
-    fits = len(shape) == 3 and all(h._aval.shape == state for h in hidden)
-    return threads if fits and computes(shape, size, plan.num_layers, plan.bidirectional, threads) else 0
+    return threads if computes(shape, size, plan.num_layers, plan.bidirectional, threads) else 0
 
 
 def _unsupported_call(name: str, args: tuple[object, ...], kwargs: Mapping[str, object], is_lstm: bool) -> TypeError:
