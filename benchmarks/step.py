@@ -6,8 +6,8 @@ The models are in `benchmarks/models`: mlp, tiny (little but overhead), lenet, l
 steps in its turn, so that a machine whose speed drifts treats all alike; the medians over the rounds and their ratios are printed.
 PyTorch takes part where it is installed. After the first round nothing may be compiled: that is asserted.
 
-Engines live in a process each where oneDNN computes a part of the model: in one process PyTorch's OpenMP threads and oneDNN's take the cores
-from each other, and both look slower than they are. ``--apart`` and ``--together`` decide it for all models.
+Engines live in a process each where oneDNN computes a part of the model: in one process PyTorch's OpenMP threads and oneDNN's take the
+cores from each other, and both look slower than they are. ``--apart`` and ``--together`` decide it for all models.
 """
 
 from __future__ import annotations
