@@ -133,7 +133,7 @@ def ways(of: Geometry) -> dict[str, Run]:
     if of.groups == 1:
         columns = gradient(lambda x, w: _as_column_product(x, w, of.stride, pads, of.dilation), of)
         found["columns"] = program(columns, operands, True)
-    call = onednn.call(of, np.dtype(np.float32))
+    call = onednn.call(onednn.Convolution(of, np.dtype(np.float32)))
     if call is not None:
         found["oneDNN"] = program(call, operands, True)
 

@@ -6,8 +6,8 @@ The models are in `benchmarks/models`: mlp, tiny (little but overhead), lenet, l
 steps in its turn, so that a machine whose speed drifts treats all alike; the medians over the rounds and their ratios are printed.
 PyTorch takes part where it is installed. After the first round nothing may be compiled: that is asserted.
 
-Engines live in a process each where the model has convolutions: in one process PyTorch's OpenMP threads and oneDNN's take the cores
-from each other, and both look slower than they are. ``--apart`` and ``--together`` decide it for all models.
+Engines live in a process each where oneDNN computes a part of the model: in one process PyTorch's OpenMP threads and oneDNN's take the
+cores from each other, and both look slower than they are. ``--apart`` and ``--together`` decide it for all models.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .models import CASES, Case
 Burst = Callable[[int], float]  # runs this many steps and returns the last loss
 LR = 1e-3
 ENGINES = ("torchlike", "jax", "pytorch")
-CONVOLUTIONS = {"lenet", "resnet"}
+BY_ONEDNN = {"lenet", "lstm", "resnet"}
 MODULES = {"torchlike": "torchlike", "pytorch": "torch"}
 
 
@@ -124,7 +124,7 @@ def measure(name: str, make: Callable[[str, str], Run], only: str | None, rounds
     for case in CASES:
         if only in (None, case):
             makers: dict[str, Maker] = {engine: functools.partial(make, engine, case) for engine in engines(*ENGINES)}
-            alone = case in CONVOLUTIONS if apart is None else apart
+            alone = case in BY_ONEDNN if apart is None else apart
             result.add(case, in_turns(makers, rounds, apart=alone))
     return result
 

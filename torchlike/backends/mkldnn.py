@@ -1,4 +1,4 @@
-"""torch.backends.mkldnn: oneDNN, which computes convolutions on the CPU where ``torchlike[onednn]`` is installed.
+"""torch.backends.mkldnn: oneDNN, which computes convolutions and LSTMs on the CPU where ``torchlike[onednn]`` is installed.
 
 Its switches are stored, and choose no other way of computing: whether oneDNN takes part is decided by what is installed.
 """

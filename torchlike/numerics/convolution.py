@@ -105,15 +105,15 @@ batching.primitive_batchers[convolution_p] = _batched
 
 
 def _by_fastest(first: Array, second: Array, *, geometry: Geometry) -> Array:
-    call = onednn.call(geometry, np.dtype(first.dtype))
-    return for_processors(first, second, geometry) if call is None else call(first, second)
+    call = onednn.call(onednn.Convolution(geometry, np.dtype(first.dtype)))
+    return for_processors(first, second, geometry) if call is None else call(first, second)[0]
 
 
 def _lower(way: Any) -> Any:
     return mlir.lower_fun(lambda a, b, *, geometry: way(a, b, geometry=geometry), multiple_results=False)
 
 
-def _is_divided(ctx: Any) -> bool:
+def is_divided(ctx: Any) -> bool:
     """Whether XLA divides the program that is lowered among several devices. A call of oneDNN it would not: each would compute all."""
     context = ctx.module_context.axis_context
     devices = getattr(context, "num_devices", None)
@@ -127,7 +127,7 @@ _ON_ONE_DEVICE, _ON_SEVERAL = _lower(_by_fastest), _lower(lambda a, b, *, geomet
 
 
 def _lower_for_processors(ctx: Any, *operands: Any, geometry: Geometry) -> Any:
-    return (_ON_SEVERAL if _is_divided(ctx) else _ON_ONE_DEVICE)(ctx, *operands, geometry=geometry)
+    return (_ON_SEVERAL if is_divided(ctx) else _ON_ONE_DEVICE)(ctx, *operands, geometry=geometry)
 
 
 # What runs outside of any trace, as in tests of JAX's own transforms.

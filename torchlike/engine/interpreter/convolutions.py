@@ -25,8 +25,10 @@ COLUMN_BYTES = 2**21
 def _convolution(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     geometry: Geometry = params["geometry"]
     dtype = outs[0].dtype
-    if onednn.record_of(geometry, np.dtype(dtype)) is not None:
-        return with_cost(_by_onednn(geometry, np.dtype(dtype)), geometry.products / ONEDNN_SPEED + 3e-5)
+    computation = onednn.Convolution(geometry, np.dtype(dtype))
+    if onednn.record_of(computation) is not None:
+        by_onednn = lambda *arrays: onednn.compute_arrays(computation, arrays)[0]  # noqa: E731
+        return with_cost(by_onednn, geometry.products / ONEDNN_SPEED + 3e-5)
     require_native(*ins, *outs)
     if any(aval.dtype != dtype for aval in ins) or dtype.kind not in "fc" or dtype.itemsize < 4:
         raise Unsupported("convolutions of these dtypes")
@@ -36,19 +38,6 @@ def _convolution(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
     columns = geometry.x[0] * geometry.x[1] * places * prod(geometry.y[2:])
     seconds = geometry.products / BLAS_SPEED + 1e-9 * columns + 3e-5
     return with_cost(_Columns(geometry, dtype).compute(geometry.result), seconds)
-
-
-def _by_onednn(geometry: Geometry, dtype: np.dtype) -> Compute:
-    shape = geometry.shape(geometry.result)
-
-    def compute(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        result = np.empty(shape, dtype)
-        record = onednn.record_of(geometry, dtype)  # the record may have been dropped since it was prepared
-        assert record is not None
-        onednn.compute(record, (np.ascontiguousarray(first), np.ascontiguousarray(second)), result)
-        return result
-
-    return compute
 
 
 class _Columns:

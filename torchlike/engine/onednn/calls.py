@@ -1,4 +1,4 @@
-"""oneDNN in XLA's programs: they call one target of XLA's foreign function interface, with the sizes as an attribute of the call.
+"""oneDNN in XLA's programs: they call one target of XLA's foreign function interface, with kind and sizes as an attribute of the call.
 
 So the text of a program describes completely what its calls compute, in any process. A program is lowered before it is read from disk
 (``engine/disk.py`` finds it by its text), and lowering prepares what the call will look for.
@@ -8,28 +8,28 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
-from ..geometry import Geometry
 from .library import Library, library
-from .records import enter, key_of
+from .records import Computation, enter
 
-TARGET = "torchlike_onednn_convolution"
+TARGET = "torchlike_onednn"
 
 _lock = threading.Lock()
 _registered: list[bool] = []
 
 
-def call(geometry: Geometry, dtype: np.dtype) -> Any:
-    """Returns a function of two arrays that calls oneDNN within a program on the CPU; None if oneDNN does not implement this."""
+def call(computation: Computation) -> Callable[..., Sequence[Any]] | None:
+    """Returns a function that calls oneDNN within a program on the CPU; None if oneDNN does not implement this."""
     onednn = library()
-    if onednn is None or not enter(geometry, dtype) or not _register(onednn):
+    if onednn is None or not enter(computation) or not _register(onednn):
         return None
-    result = jax.ShapeDtypeStruct(geometry.shape(geometry.result), dtype)
-    return lambda *operands: jax.ffi.ffi_call(TARGET, result)(*operands, geometry=key_of(geometry, dtype))
+    results = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in computation.results]
+    return lambda *operands: jax.ffi.ffi_call(TARGET, results)(*operands, key=np.array(computation.key, np.int64))
 
 
 def _register(onednn: Library) -> bool:

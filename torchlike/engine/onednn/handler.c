@@ -1,11 +1,12 @@
-/* What runs oneDNN inside XLA's programs. `native.py` holds the machine code that `python -m torchlike.engine.onednn.build` makes of it.
+/* What runs oneDNN inside XLA's programs. `handler_code.py` holds the machine code that `python -m torchlike.engine.onednn.build` makes of it.
 
    It is no Python, because XLA calls it from any thread, the main one among them: a signal that Python handles between two of its lines
    would skip the computation and leave its result unwritten; and each call would wait for the interpreter's lock, five milliseconds
    where another thread runs Python.
 
-   All work is done by one thread, `serve`, which others hand it to and wait for. OpenMP keeps a pool of threads for each thread that
-   ever calls it, so there is one pool however many threads XLA has, and records need no lock.
+   All work is handed to one thread, `serve`, and others wait for it. OpenMP keeps a pool of threads for each thread that ever calls it,
+   so there is one pool however many threads XLA has, and records need no lock. Either oneDNN divides a computation among the pool, or a
+   record has parts that need nothing of each other, and each thread of the pool takes one after another.
 
    The code is put at any address and refers to nothing outside it: functions are called through `State`, whose address replaces
    PLACEHOLDER when the code is loaded. */
@@ -27,21 +28,25 @@ typedef struct {
     i64 struct_size; Extension *extension; Api *api; void *context; int stage; Buffers arguments, results; Attributes attributes;
 } Frame;
 
-/* ---- what Python prepares; `records.py` has the same structures */
+/* ---- what Python prepares; `library.py` has the same structures */
 
 typedef struct { int argument; void *memory; } Argument;
-typedef struct { void *description; i64 count; Argument arguments[6]; } Step;
+typedef struct { void *description, *stream; i64 count; Argument *arguments; } Step;
+typedef struct { void *memory; i64 buffer, offset; } Outer;
 typedef struct { void *memory; i64 offset; } Inner;
+typedef struct { i64 chains, length, threads; } Stage;
 typedef struct {
-    i64 *key; i64 key_size;    /* kind, dtype and sizes of the convolution */
-    i64 threads;               /* for so many it was prepared */
+    i64 *key; i64 key_size;    /* kind, dtype and sizes of the computation */
+    i64 threads;               /* for so many oneDNN prepared it */
     i64 bytes;                 /* of the arena */
-    i64 operands; void *outer[4];  /* memory objects over the caller's buffers */
-    i64 inners; Inner inner[8];    /* memory objects over parts of the arena */
-    i64 steps; Step step[6];
+    i64 buffers;               /* of the caller: operands, then results */
+    i64 outers; Outer *outer;  /* memory objects over parts of the caller's buffers */
+    i64 inners; Inner *inner;  /* memory objects over parts of the arena */
+    i64 stages; Stage *stage;  /* one after the other. Each has chains, which may run at the same time, of so many steps */
+    Step *step;                /* chain after chain, stage after stage */
 } Record;
 
-typedef struct Job { Record *record; void *data[4]; i64 status; volatile i64 done; struct Job *next; } Job;
+typedef struct Job { Record *record; void **data; i64 status; volatile i64 done; struct Job *next; } Job;
 
 typedef struct {
     int (*lock)(void *), (*unlock)(void *), (*wait)(void *, void *), (*broadcast)(void *);
@@ -50,8 +55,8 @@ typedef struct {
     void (*set_threads)(int);
     int (*set_data)(void *, void *), (*create)(void **, void *), (*execute)(void *, void *, int, Argument *), (*destroy)(void *);
     int (*finish)(void *);
+    void (*share)(void (*)(void *), void *, unsigned, unsigned); /* OpenMP calls a function on so many threads */
     const char *message;       /* of errors */
-    void *stream;
     i64 kept_bytes;            /* a larger arena is given back after each call */
     void *arena; i64 arena_bytes;
     i64 threads;               /* that OpenMP was told to use */
@@ -64,6 +69,28 @@ typedef struct {
 
 #define PLACEHOLDER "0x6c6f6f6b68657265"
 enum { OUT_OF_MEMORY = 1, STOPPED = -1 }; /* oneDNN's own statuses are positive, and this is the first */
+enum { MOST_BUFFERS = 32 };
+
+typedef struct { State *state; Stage *stage; Step *step; volatile i64 next, status; } Team;
+
+/* Each thread of a team takes the next chain that nobody has taken, until none is left. */
+static void help(Team *team) {
+    State *state = team->state;
+    i64 length = team->stage->length;
+    for (;;) {
+        i64 chain = __sync_fetch_and_add(&team->next, 1), status = 0;
+        if (chain >= team->stage->chains) return;
+        Step *step = team->step + chain * length;
+        for (i64 i = 0; i < length && !status; i++) {
+            void *primitive = 0;
+            status = state->create(&primitive, step[i].description); /* oneDNN keeps the primitives that were used last */
+            if (!status) status = state->execute(primitive, step[i].stream, (int)step[i].count, step[i].arguments);
+            if (primitive) state->destroy(primitive);
+        }
+        state->finish(step->stream);
+        if (status) team->status = status;
+    }
+}
 
 static i64 compute(State *state, Job *job) {
     Record *record = job->record;
@@ -79,17 +106,23 @@ static i64 compute(State *state, Job *job) {
         if (state->allocate(&state->arena, 64, record->bytes)) return OUT_OF_MEMORY;
         state->arena_bytes = record->bytes;
     }
-    for (i64 i = 0; i < record->operands; i++) state->set_data(record->outer[i], job->data[i]);
+    for (i64 i = 0; i < record->outers; i++)
+        state->set_data(record->outer[i].memory, (char *)job->data[record->outer[i].buffer] + record->outer[i].offset);
     for (i64 i = 0; i < record->inners; i++)
         state->set_data(record->inner[i].memory, (char *)state->arena + record->inner[i].offset);
-    for (i64 i = 0; i < record->steps && !status; i++) {
-        void *primitive = 0;
-        Step *step = &record->step[i];
-        status = state->create(&primitive, step->description); /* oneDNN keeps the primitives that were used last */
-        if (!status) status = state->execute(primitive, state->stream, (int)step->count, step->arguments);
-        if (primitive) state->destroy(primitive);
+    Step *step = record->step;
+    for (i64 i = 0; i < record->stages && !status; i++) {
+        Stage *stage = &record->stage[i];
+        Team team;
+        team.state = state;
+        team.stage = stage;
+        team.step = step;
+        team.next = team.status = 0;
+        if (stage->threads > 1) state->share((void (*)(void *))help, &team, (unsigned)stage->threads, 0);
+        else help(&team);
+        status = team.status;
+        step += stage->chains * stage->length;
     }
-    state->finish(state->stream);
     if (state->arena_bytes > state->kept_bytes) {
         state->release(state->arena);
         state->arena = 0;
@@ -135,7 +168,7 @@ static i64 hand_over(State *state, Job *job) {
 i64 run(State *state, Record *record, void **data) {
     Job job;
     job.record = record;
-    for (i64 i = 0; i < record->operands; i++) job.data[i] = data[i];
+    job.data = data;
     return hand_over(state, &job);
 }
 
@@ -173,7 +206,7 @@ static void *error(State *state, Frame *frame, int code) {
     return frame->api->create_error(&arguments);
 }
 
-/* What XLA calls: operands and results in the order of the record's outer memory objects. */
+/* What XLA calls. The record numbers the operands of the call, and then its results. */
 void *handler(Frame *frame) {
     State *state;
     __asm__("movabsq $" PLACEHOLDER ", %0" : "=r"(state));
@@ -184,13 +217,16 @@ void *handler(Frame *frame) {
         return 0;
     }
     if (frame->stage != 3) return 0; /* prepared and initialized without us */
-    Job job;
     Array *key = frame->attributes.values[0];
-    job.record = state->table[find(state, key->data, key->size)];
-    if (!job.record) return error(state, frame, 9);
-    i64 arguments = frame->arguments.size;
-    for (i64 i = 0; i < arguments && i < 3; i++) job.data[i] = frame->arguments.buffers[i]->data;
-    job.data[arguments] = frame->results.buffers[0]->data;
+    Record *record = state->table[find(state, key->data, key->size)];
+    i64 arguments = frame->arguments.size, results = frame->results.size;
+    if (!record || record->buffers != arguments + results || record->buffers > MOST_BUFFERS) return error(state, frame, 9);
+    void *data[MOST_BUFFERS];
+    for (i64 i = 0; i < arguments; i++) data[i] = frame->arguments.buffers[i]->data;
+    for (i64 i = 0; i < results; i++) data[arguments + i] = frame->results.buffers[i]->data;
+    Job job;
+    job.record = record;
+    job.data = data;
     i64 status = hand_over(state, &job);
     return status ? error(state, frame, status == OUT_OF_MEMORY ? 8 : 13) : 0;
 }

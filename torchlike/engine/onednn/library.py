@@ -47,20 +47,38 @@ class Argument(ctypes.Structure):
 
 
 class Step(ctypes.Structure):
-    _fields_ = [("description", c_void_p), ("count", c_int64), ("arguments", Argument * 6)]
+    """A primitive to execute."""
+
+    _fields_ = [
+        ("description", c_void_p), ("stream", c_void_p), ("count", c_int64), ("arguments", POINTER(Argument)),
+    ]  # fmt: skip
+
+
+class Outer(ctypes.Structure):
+    """A memory object over a part of one of the caller's buffers, which begins at this byte of it."""
+
+    _fields_ = [("memory", c_void_p), ("buffer", c_int64), ("offset", c_int64)]
 
 
 class Inner(ctypes.Structure):
+    """A memory object over a part of the arena."""
+
     _fields_ = [("memory", c_void_p), ("offset", c_int64)]
 
 
+class Stage(ctypes.Structure):
+    """So many chains of steps, each of this length, on so many threads."""
+
+    _fields_ = [("chains", c_int64), ("length", c_int64), ("threads", c_int64)]
+
+
 class Record(ctypes.Structure):
-    """A computation in the form that the handler runs. ``handler.c`` declares the same structure."""
+    """A computation in the form that the handler runs. ``handler.c`` declares the same structures, and says what they mean."""
 
     _fields_ = [
-        ("key", POINTER(c_int64)), ("key_size", c_int64), ("threads", c_int64), ("bytes", c_int64),
-        ("operands", c_int64), ("outer", c_void_p * 4), ("inners", c_int64), ("inner", Inner * 8),
-        ("steps", c_int64), ("step", Step * 6),
+        ("key", POINTER(c_int64)), ("key_size", c_int64), ("threads", c_int64), ("bytes", c_int64), ("buffers", c_int64),
+        ("outers", c_int64), ("outer", POINTER(Outer)), ("inners", c_int64), ("inner", POINTER(Inner)),
+        ("stages", c_int64), ("stage", POINTER(Stage)), ("step", POINTER(Step)),
     ]  # fmt: skip
 
     owned: list[tuple[Destroy, c_void_p]]  # the object that it points to, and the function that destroys it
@@ -74,9 +92,9 @@ class _State(ctypes.Structure):
     _fields_ = [
         *[(name, c_void_p) for name in (
             "lock", "unlock", "wait", "broadcast", "allocate", "release", "set_threads", "set_data", "create", "execute", "destroy",
-            "finish",
+            "finish", "share",
         )],
-        ("message", c_char_p), ("stream", c_void_p), ("kept_bytes", c_int64), ("arena", c_void_p), ("arena_bytes", c_int64),
+        ("message", c_char_p), ("kept_bytes", c_int64), ("arena", c_void_p), ("arena_bytes", c_int64),
         ("threads", c_int64), ("table_size", c_int64), ("table", c_void_p), ("first", c_void_p), ("last", c_void_p),
         ("stopped", c_int64), ("locks", c_int64 * 24),
     ]  # fmt: skip
@@ -104,11 +122,10 @@ class Library:
         self.engine = c_void_p()
         self.call("dnnl_engine_create", ctypes.byref(self.engine), 1, c_size_t(0))
         self.call("dnnl_set_primitive_cache_capacity", PRIMITIVES_KEPT)
-        stream = c_void_p()
-        self.call("dnnl_stream_create", ctypes.byref(stream), self.engine, 1)
+        self._streams: list[c_void_p] = []
         self.table = (c_void_p * TABLE_SIZE)()
         self._entered = 0
-        self.state = self._state(stream)
+        self.state = self._state()
         self._code = _executable(CODE.replace(_PLACEHOLDER, struct.pack("<q", ctypes.addressof(self.state))))
         entry = {name: _address(self._code) + offset for name, offset in ENTRIES.items()}
         self.handler = entry["handler"]
@@ -134,18 +151,26 @@ class Library:
         if status:
             raise Failure(f"{name}: oneDNN's status {status}")
 
-    def _state(self, stream: c_void_p) -> _State:
+    def stream(self, number: int) -> c_void_p:
+        """The stream of one of the chains that run at the same time. oneDNN does not say that threads may share one."""
+        while len(self._streams) <= number:
+            stream = c_void_p()
+            self.call("dnnl_stream_create", ctypes.byref(stream), self.engine, 1)
+            self._streams.append(stream)
+        return self._streams[number]
+
+    def _state(self) -> _State:
         c, lib = ctypes.CDLL(None), self.lib
         functions = {
             "lock": c.pthread_mutex_lock, "unlock": c.pthread_mutex_unlock, "wait": c.pthread_cond_wait,
             "broadcast": c.pthread_cond_broadcast, "allocate": c.posix_memalign, "release": c.free,
             "set_threads": self.openmp.omp_set_num_threads, "set_data": lib.dnnl_memory_set_data_handle,
             "create": lib.dnnl_primitive_create, "execute": lib.dnnl_primitive_execute, "destroy": lib.dnnl_primitive_destroy,
-            "finish": lib.dnnl_stream_wait,
+            "finish": lib.dnnl_stream_wait, "share": self.openmp.GOMP_parallel,
         }  # fmt: skip
         return _State(
             **{name: ctypes.cast(function, c_void_p) for name, function in functions.items()},
-            message=b"oneDNN could not compute a convolution", stream=stream, kept_bytes=ARENA_BYTES_KEPT,
+            message=b"oneDNN could not compute a part of this program", kept_bytes=ARENA_BYTES_KEPT,
             table_size=TABLE_SIZE, table=ctypes.addressof(self.table),
         )  # fmt: skip
 

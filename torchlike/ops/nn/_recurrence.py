@@ -4,6 +4,8 @@ A loop that is differentiated as it stands would run twice: once for its result 
 merge loops. So `run` hands out, besides the results, what the derivative reads (`kept`), and `outputs` is the same
 function with these at hand: its derivative walks back through the sequence once, and everything that needs no loop (the
 products with inputs, all gradients of weights) is one large product before or after it.
+
+Where the plan says so, oneDNN computes the layers and their derivative (`_lstm_layer.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from jax import Array, lax
 
 from ...engine.interpreter import scan
 from ..linalg.matmul import contract
+from . import _lstm_layer
 
 __all__ = ["CELLS", "Cell", "LayerInputs", "Inputs", "Plan", "outputs", "plan_of", "run"]
 
@@ -140,6 +143,7 @@ class Plan:
     num_layers: int
     bidirectional: bool
     projected: bool
+    threads: int  # oneDNN computes, with the batch cut for so many threads; 0: loops of XLA's
 
     @property
     def cell(self) -> Cell:
@@ -161,9 +165,11 @@ class Plan:
 
 
 @functools.cache
-def plan_of(mode: str, has_biases: bool, num_layers: int, bidirectional: bool, projected: bool) -> Plan:
+def plan_of(
+    mode: str, has_biases: bool, num_layers: int, bidirectional: bool, projected: bool, threads: int = 0
+) -> Plan:
     """The one plan there is for these values."""
-    return Plan(mode, has_biases, num_layers, bidirectional, projected)
+    return Plan(mode, has_biases, num_layers, bidirectional, projected, threads)
 
 
 class Inputs(NamedTuple):
@@ -300,8 +306,8 @@ def _packing(inputs: Inputs, fixed: LayerInputs) -> _Packing | None:
     return _Packing(fixed.batch_sizes, inputs.hidden[0].shape[1], inputs.data.shape[0])
 
 
-def run(plan: Plan, inputs: Inputs, fixed: LayerInputs) -> list[Array]:
-    """Output, last states, last cells of an LSTM; then, layer by layer, what the derivative reads."""
+def run(plan: Plan, inputs: Inputs, fixed: LayerInputs, keep: bool = True) -> list[Array]:
+    """Output, last states, last cells of an LSTM; then, layer by layer, what the derivative reads, if ``keep``."""
     cell, directions = plan.cell, 2 if plan.bidirectional else 1
     packing = _packing(inputs, fixed)
     x = inputs.data if packing is None else packing.spread(inputs.data)
@@ -312,17 +318,20 @@ def run(plan: Plan, inputs: Inputs, fixed: LayerInputs) -> list[Array]:
         for direction in range(directions):
             number = layer * directions + direction
             memory = inputs.hidden[1][number] if cell.has_cell else None
-            w = plan.weights(inputs.weights, number)
-            out, all_memories, last, gates = _layer(
-                cell, x, inputs.hidden[0][number], memory, w, valid, bool(direction)
-            )
+            w, state = plan.weights(inputs.weights, number), inputs.hidden[0][number]
+            if plan.threads:
+                out, *last, kept = _lstm_layer.forward(x, state, memory, w, bool(direction), plan.threads, keep)
+            else:
+                out, all_memories, last, gates = _layer(cell, x, state, memory, w, valid, bool(direction))
+                kept = [out, *([all_memories] if cell.has_cell else []), *gates]
             outs.append(out)
             states.append(last[0])
             memories.append(last[1])
-            kept_all += [out, *([all_memories] if cell.has_cell else []), *gates]
+            kept_all += kept
         x = _layer_output(plan, outs, fixed, layer, packing)
     result = x if packing is None else packing.pack(x)
-    return [result, jnp.stack(states), *([jnp.stack(memories)] if cell.has_cell else []), *kept_all]
+    results = [result, jnp.stack(states), *([jnp.stack(memories)] if cell.has_cell else [])]
+    return results + kept_all if keep else results
 
 
 def _layer_output(plan: Plan, outs: list[Array], fixed: LayerInputs, layer: int, packing: _Packing | None) -> Array:
@@ -379,10 +388,13 @@ def _gradients(plan: Plan, inputs: Inputs, fixed: LayerInputs, arrays: list[Arra
             number = first + direction
             last = (d_out, cotangents[1][number], cotangents[2][number] if cell.has_cell else None)
             memory = inputs.hidden[1][number] if cell.has_cell else None
-            w = plan.weights(inputs.weights, number)
-            d_mine, d_state, d_memory, d_w = _layer_gradients(
-                cell, x, inputs.hidden[0][number], memory, w, valid, bool(direction), layers[number], last
-            )
+            w, state = plan.weights(inputs.weights, number), inputs.hidden[0][number]
+            if plan.threads:
+                found = _lstm_layer.gradients(x, state, memory, w, bool(direction), plan.threads, layers[number], last)
+            else:
+                history = _history(plan, layers[number])
+                found = _layer_gradients(cell, x, state, memory, w, valid, bool(direction), history, last)
+            d_mine, d_state, d_memory, d_w = found
             d_below = d_mine if d_below is None else d_below + d_mine
             d_weights[number] = [d for d in d_w if d is not None]
             for hidden, d in zip(d_hidden, (d_state, d_memory), strict=False):
@@ -393,15 +405,17 @@ def _gradients(plan: Plan, inputs: Inputs, fixed: LayerInputs, arrays: list[Arra
     return Inputs(d_data, [jnp.stack(h) for h in d_hidden], [d for layer in d_weights for d in layer])
 
 
-def _by_layer(plan: Plan, arrays: list[Array]) -> list[tuple[Array, Array | None, tuple[Array, ...]]]:
-    """States, cells and the rest that the derivative reads, for each layer and direction."""
+def _by_layer(plan: Plan, arrays: list[Array]) -> list[list[Array]]:
+    """What the derivative reads, for each layer and direction; the output first."""
     count = plan.num_layers * (2 if plan.bidirectional else 1)
     saved_arrays = arrays[plan.results :]
     arrays_per_layer = len(saved_arrays) // count
-    return [
-        (k[0], k[1] if plan.cell.has_cell else None, tuple(k[1 + plan.cell.has_cell :]))
-        for k in (saved_arrays[i * arrays_per_layer : (i + 1) * arrays_per_layer] for i in range(count))
-    ]
+    return [saved_arrays[i * arrays_per_layer : (i + 1) * arrays_per_layer] for i in range(count)]
+
+
+def _history(plan: Plan, kept: list[Array]) -> tuple[Array, Array | None, tuple[Array, ...]]:
+    """States, cells and gates of a layer that was computed as a loop."""
+    return kept[0], kept[1] if plan.cell.has_cell else None, tuple(kept[1 + plan.cell.has_cell :])
 
 
 def _gradients_forward(
@@ -413,11 +427,12 @@ def _gradients_forward(
 def _gradients_backward(
     plan: Plan, saved: tuple[Inputs, LayerInputs, list[Array]], seconds: Inputs
 ) -> tuple[Inputs, None, None, list[Array]]:
-    # Derivatives of derivatives begin again at the plain function: `found` depends on the inputs too.
+    # Derivatives of derivatives begin again at the plain function: `found` depends on the inputs too. oneDNN has no such derivatives.
     inputs, fixed, cotangents = saved
+    looped = plan_of(plan.mode, plan.has_biases, plan.num_layers, plan.bidirectional, plan.projected)
 
     def plain(inputs: Inputs, cotangents: list[Array]) -> Inputs:
-        return jax.vjp(lambda arguments: run(plan, arguments, fixed)[: plan.results], inputs)[1](cotangents)[0]
+        return jax.vjp(lambda arguments: run(looped, arguments, fixed, False), inputs)[1](cotangents)[0]
 
     d_inputs, d_cotangents = jax.vjp(plain, inputs, cotangents)[1](seconds)
     return d_inputs, None, None, d_cotangents

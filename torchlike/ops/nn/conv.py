@@ -109,7 +109,7 @@ def convolution(
     geometry = Geometry("y", input.shape, weight.shape, shape, stride, before, dilation, groups)
     if not input.size or not weight.size:
         out = jnp.zeros(shape, input.dtype)
-    elif platform == "cpu" and onednn.record_of(geometry, np.dtype(input.dtype)) is not None:
+    elif platform == "cpu" and onednn.record_of(onednn.Convolution(geometry, np.dtype(input.dtype))) is not None:
         out = convolve(input, weight, geometry)
     elif groups == 1 and pointwise:
         out = _as_column_product(input, weight, stride, padding, dilation)

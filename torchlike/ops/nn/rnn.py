@@ -15,11 +15,15 @@ from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value, records
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
-from ...engine.aval import Aval
+from ...engine import onednn
+from ...engine.aval import Aval, Placement
 from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..linalg.matmul import contract
+from ._lstm_layer import FASTER_FROM, computes
 from ._recurrence import CELLS, Cell, Inputs, LayerInputs, Plan, outputs, plan_of, run
+
+_FLOAT = np.dtype(np.float32)
 
 # ---- what PyTorch says to weights and inputs that do not go together
 
@@ -110,8 +114,7 @@ def rnn_run(
     """All layers over all steps: the output, the last states and cells; if ``keep``, what the derivative reads as well."""
     inputs, fixed = Inputs(input, list(hidden), list(weights)), LayerInputs(list(masks), batch_sizes)
     _check_stack(plan, inputs)
-    arrays = run(plan, inputs, fixed)
-    return tuple(arrays if keep else arrays[: plan.results])
+    return tuple(run(plan, inputs, fixed, keep))
 
 
 @op(
@@ -204,6 +207,26 @@ def _bound(
     return arguments if fits else None
 
 
+def _threads_of_onednn(plan: Plan, data: Tensor, hidden: list[Tensor], weights: Sequence[Tensor]) -> int:
+    """For how many threads oneDNN computes these layers; 0 if it does not."""
+    aval = data._aval
+    placement, shape = aval.placement, aval.shape
+    if placement.platform != "cpu" or type(placement) is not Placement or len(shape) != 3 or shape[0] < FASTER_FROM:
+        return 0
+    size = hidden[0]._aval.shape[-1]
+    threads, state = onednn.threads(), (plan.num_layers * (2 if plan.bidirectional else 1), shape[1], size)
+    if not threads or any(h._aval.shape != state for h in hidden):
+        return 0
+    for tensor in (data, *hidden, *weights):
+        if not isinstance(tensor, Tensor):
+            return 0  # and the op says what is wrong
+        aval = tensor._aval
+        # JAX differentiates and maps what it traces by itself; such an array has an aval of another class.
+        if aval.__class__ is not Aval or aval.dtype is not _FLOAT or aval.placement is not placement:
+            return 0
+    return threads if computes(shape, size, plan.num_layers, plan.bidirectional, threads) else 0
+
+
 def _unsupported_call(name: str, args: tuple[object, ...], kwargs: Mapping[str, object], is_lstm: bool) -> TypeError:
     hx = "tuple of Tensors hx" if is_lstm else "Tensor hx"
     options = "tuple of Tensors params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
@@ -226,11 +249,14 @@ def _recurrent(mode: str, name: str, args: tuple[object, ...], kwargs: Mapping[s
     if is_lstm and len(hidden) != 2:
         raise RuntimeError("lstm expects two hidden states")
     projected = is_lstm and hidden[0].size(2) != hidden[1].size(2)
-    plan = plan_of(mode, arguments["has_biases"], arguments["num_layers"], arguments["bidirectional"], projected)
+    options = mode, arguments["has_biases"], arguments["num_layers"], arguments["bidirectional"], projected
+    plan = plan_of(*options)
     if batch_first:
         data = data.transpose(0, 1)
     if not data.shape[0]:
         raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+    if is_lstm and not projected and sizes is None:
+        plan = plan_of(*options, _threads_of_onednn(plan, data, hidden, arguments["params"]))
     between = (*data.shape[:-1], hidden[0].size(2) * (2 if plan.bidirectional else 1))
     masks = _masks(data, between, plan.num_layers, arguments["dropout"], arguments["train"])
     results = _stack(plan, data, hidden, list(arguments["params"]), masks, sizes)

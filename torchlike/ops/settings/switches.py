@@ -30,7 +30,7 @@ def _cores() -> int:
 
 @composite(forms=Form.FUNCTION)
 def set_num_threads(number: int) -> None:
-    """How many threads oneDNN's convolutions use, where it is installed. XLA's own pool has one for each core whatever is said here.
+    """How many threads oneDNN uses for convolutions and LSTMs, where it is installed. XLA's own pool has one for each core in any case.
 
     To use fewer cores for all, start the process on fewer, as with ``taskset``.
 

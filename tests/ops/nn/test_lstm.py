@@ -1,0 +1,174 @@
+"""Which LSTMs oneDNN computes, and that their results, gradients and second gradients are those of the loop."""
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+from tests.numerics.lstms import assert_close
+from torchlike import nn
+from torchlike.engine import onednn
+from torchlike.engine.onednn import library
+from torchlike.ops.nn import rnn
+
+if library.library() is None:
+    pytest.skip("onednn-cpu-gomp is not installed", allow_module_level=True)
+
+LAYERS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "two layers, both directions": {"num_layers": 2, "bidirectional": True},
+    "no bias": {"bias": False},
+    "batch first": {"batch_first": True, "bidirectional": True},
+    "dropout": {"num_layers": 3, "dropout": 0.5},
+}
+
+
+@pytest.fixture
+def threads(monkeypatch) -> list[int]:
+    """For each LSTM that is called: for how many threads oneDNN computes it; 0: it is a loop."""
+    decided: list[int] = []
+    decide = rnn._threads_of_onednn
+
+    def noted(*args: Any) -> int:
+        decided.append(decide(*args))
+        return decided[-1]
+
+    monkeypatch.setattr(rnn, "_threads_of_onednn", noted)
+    return decided
+
+
+def without_onednn(monkeypatch) -> None:
+    monkeypatch.setattr(rnn, "_threads_of_onednn", lambda *args: 0)
+
+
+def results(
+    options: dict[str, Any], hidden: bool, sizes: tuple[int, ...] = (9, 17, 6, 7), order: int = 1
+) -> list[np.ndarray]:
+    """Results of a layer, and gradients of this order of all that has one."""
+    torch.manual_seed(0)
+    steps, batch, features, size = sizes
+    layer = nn.LSTM(features, size, **options)
+    x = torch.randn(steps, batch, features, requires_grad=True)
+    x_given = x.transpose(0, 1) if layer.batch_first else x
+    number = layer.num_layers * (2 if layer.bidirectional else 1)
+    first = [torch.randn(number, batch, size, requires_grad=True) for _ in range(2)] if hidden else []
+    torch.manual_seed(1)  # dropout's
+    output, (h, c) = layer(x_given, tuple(first) if hidden else None)
+    found: Any = [output, h, c]
+    inputs = [x, *first, *layer.parameters()]
+    for _ in range(order):
+        total = sum((f.sin() * (n + 1)).sum() for n, f in enumerate(found))
+        found += torch.autograd.grad(total, inputs, create_graph=order > 1)
+    return [f.detach().numpy() for f in found]
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layers_have_the_results_and_gradients_of_loops(layer, hidden, threads, monkeypatch):
+    found = results(LAYERS[layer], hidden)
+    assert threads == [onednn.threads()]
+    without_onednn(monkeypatch)
+    assert_close(found, results(LAYERS[layer], hidden))
+
+
+@pytest.mark.parametrize("layer", ["plain", "two layers, both directions", "dropout"])
+def test_gradients_of_gradients_are_those_of_loops(layer, threads, monkeypatch):
+    found = results(LAYERS[layer], True, order=2)
+    assert threads == [onednn.threads()]
+    without_onednn(monkeypatch)
+    assert_close(found, results(LAYERS[layer], True, order=2), 5e-5)
+
+
+def test_without_a_gradient_nothing_is_kept_for_it(monkeypatch, threads):
+    layer, x = nn.LSTM(11, 13), torch.randn(9, 17, 11)  # sizes of no other test: nothing has traced them
+    kept = []
+    run = rnn.run
+    monkeypatch.setattr(rnn, "run", lambda *args: kept.append(args[-1]) or run(*args))
+    with torch.no_grad():
+        plain = layer(x)[0].numpy()
+    assert set(kept) == {False}
+    assert_close([plain], [layer(x)[0].detach().numpy()])
+    assert set(kept) == {False, True} and threads == [onednn.threads()] * 2
+
+
+def test_one_sequence_without_a_batch(threads, monkeypatch):
+    torch.manual_seed(0)
+    layer, x = nn.LSTM(3, 4, bidirectional=True), torch.randn(9, 3)
+    found = layer(x)[0].detach().numpy()
+    assert threads == [onednn.threads()]
+    without_onednn(monkeypatch)
+    assert_close([found], [layer(x)[0].detach().numpy()])
+
+
+def test_what_else_stays_a_loop(threads):
+    layer, x = nn.LSTM(5, 6), torch.randn(8, 3, 5)
+    weights = [p.detach() for p in layer.parameters()]
+    state = torch.zeros(1, 3, 6)
+    calls = {
+        "bfloat16": lambda: nn.LSTM(5, 6, dtype=torch.bfloat16)(x.bfloat16()),
+        "float64": lambda: nn.LSTM(5, 6, dtype=torch.float64)(x.double()),
+        "few steps": lambda: layer(x[:7]),
+        "large weights": lambda: nn.LSTM(5, 600)(torch.randn(8, 8, 5)),
+        "large weights for few sequences": lambda: nn.LSTM(5, 400)(x),
+        "what torch.func traces": lambda: torch.func.vmap(
+            lambda rows: torch.lstm(rows, (state, state), weights, True, 1, 0.0, False, False, False)[0]
+        )(x[None]),
+    }
+    for name, call in calls.items():
+        threads.clear()
+        call()
+        assert threads == [0], name
+    threads.clear()
+    nn.LSTM(5, 6, proj_size=2)(x), nn.GRU(5, 6)(x), nn.LSTM(5, 6)(nn.utils.rnn.pack_sequence([x[:, 0]]))
+    assert not any(threads)
+    nn.LSTM(5, 400)(torch.randn(8, 8, 5))
+    assert threads == [onednn.threads()]
+
+
+def test_a_loop_of_training_is_the_same_with_and_without_onednn():
+    """In a process each: as one program, and as operations that run one at a time."""
+    code = """
+import torchlike as torch
+from torchlike import nn
+torch.manual_seed(0)
+model = nn.LSTM(5, 9, num_layers=2, bidirectional=True)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+x = torch.randn(9, 19, 5)
+for _ in range(12):
+    optimizer.zero_grad()
+    loss = (model(x)[0] - x.mean()).square().mean()
+    loss.backward()
+    optimizer.step()
+print(repr(loss.item()))
+"""
+
+    def last_loss(**settings: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env={**os.environ, **settings}
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    found, again, without = last_loss(), last_loss(), last_loss(**{library.VARIABLE: "0"})
+    assert found == again and abs(float(found) - float(without)) < 1e-5 * float(without)
+
+
+def test_the_bits_are_the_same_in_a_program_and_one_at_a_time():
+    torch.manual_seed(0)
+    layer, x = nn.LSTM(6, 7, num_layers=2), torch.randn(9, 17, 6)
+
+    def run() -> list[np.ndarray]:
+        layer.zero_grad()
+        output, (h, c) = layer(x)
+        (output.sum() + h.sum() + c.sum()).backward()
+        return [output.detach().numpy(), *[p.grad.numpy() for p in layer.parameters()]]
+
+    with torch.op_by_op():
+        single = run()
+    program = [run() for _ in range(6)][-1]
+    for a, b in zip(single, program, strict=True):
+        np.testing.assert_array_equal(a, b)
