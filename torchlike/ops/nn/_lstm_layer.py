@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 from jax import Array
@@ -11,8 +11,8 @@ from jax import Array
 from ...engine import onednn
 from ...numerics.lstm import lstm
 
-if TYPE_CHECKING:
-    from ._recurrence import Weights
+# Of the input and of the state, and a bias for each if the layer has them.
+Weights = tuple[Array, Array, Array | None, Array | None]
 
 
 # Bytes of a layer's weights up to which oneDNN is faster than the loop. It packs them again at each step, for each piece of the batch, and
@@ -39,12 +39,13 @@ def computes(x: tuple[int, ...], hidden: int, layers: int, bidirectional: bool, 
 
 
 def forward(
-    x: Array, state: Array, memory: Any, w: Weights, reverse: bool, threads: int, keep: bool
+    x: Array, state: Array, memory: Any, weights: Weights, reverse: bool, threads: int, keep: bool
 ) -> tuple[Array, Array, Array, list[Array]]:
     """Output, last state, last cell; and if ``keep``, what the gradients read."""
+    w_ih, w_hh, *biases = weights
     of = onednn.lstm_of("training" if keep else "inference", x.shape, state.shape[-1], reverse, threads)
     assert of is not None
-    found = lstm(of, x, state, memory, w.ih, w.hh, _bias(w))
+    found = lstm(of, x, state, memory, w_ih, w_hh, _bias(w_hh, *biases))
     return found[0], found[1], found[2], found if keep else []
 
 
@@ -52,22 +53,24 @@ def gradients(
     x: Array,
     state: Array,
     memory: Any,
-    w: Weights,
+    weights: Weights,
     reverse: bool,
     threads: int,
     kept: list[Array],
     cotangents: tuple[Any, ...],
 ) -> Any:
     """Gradients of x, the first state, the first cell, and the weights."""
+    w_ih, w_hh, *biases = weights
     of = onednn.lstm_of("gradients", x.shape, state.shape[-1], reverse, threads)
     assert of is not None
-    d_x, d_state, d_memory, d_ih, d_hh, d_bias = lstm(of, x, state, memory, w.ih, w.hh, _bias(w), *kept, *cotangents)
-    d_bias = None if w.bias_ih is None else d_bias
-    return d_x, d_state, d_memory, w._replace(ih=d_ih, hh=d_hh, bias_ih=d_bias, bias_hh=d_bias)
+    bias = _bias(w_hh, *biases)
+    d_x, d_state, d_memory, d_ih, d_hh, d_bias = lstm(of, x, state, memory, w_ih, w_hh, bias, *kept, *cotangents)
+    d_biases = [None if b is None else d_bias for b in biases]
+    return d_x, d_state, d_memory, [d_ih, d_hh, *d_biases]
 
 
-def _bias(w: Weights) -> Array:
+def _bias(w_hh: Array, bias_ih: Array | None, bias_hh: Array | None) -> Array:
     """oneDNN has one bias, and it is not optional."""
-    if w.bias_ih is None or w.bias_hh is None:
-        return jnp.zeros(w.hh.shape[0], w.hh.dtype)
-    return w.bias_ih + w.bias_hh
+    if bias_ih is None or bias_hh is None:
+        return jnp.zeros(w_hh.shape[0], w_hh.dtype)
+    return bias_ih + bias_hh

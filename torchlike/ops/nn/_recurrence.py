@@ -320,7 +320,7 @@ def run(plan: Plan, inputs: Inputs, fixed: LayerInputs, keep: bool = True) -> li
             memory = inputs.hidden[1][number] if cell.has_cell else None
             w, state = plan.weights(inputs.weights, number), inputs.hidden[0][number]
             if plan.threads:
-                out, *last, kept = _lstm_layer.forward(x, state, memory, w, bool(direction), plan.threads, keep)
+                out, *last, kept = _lstm_layer.forward(x, state, memory, w[:4], bool(direction), plan.threads, keep)
             else:
                 out, all_memories, last, gates = _layer(cell, x, state, memory, w, valid, bool(direction))
                 kept = [out, *([all_memories] if cell.has_cell else []), *gates]
@@ -390,7 +390,8 @@ def _gradients(plan: Plan, inputs: Inputs, fixed: LayerInputs, arrays: list[Arra
             memory = inputs.hidden[1][number] if cell.has_cell else None
             w, state = plan.weights(inputs.weights, number), inputs.hidden[0][number]
             if plan.threads:
-                found = _lstm_layer.gradients(x, state, memory, w, bool(direction), plan.threads, layers[number], last)
+                kept = layers[number]
+                found = _lstm_layer.gradients(x, state, memory, w[:4], bool(direction), plan.threads, kept, last)
             else:
                 history = _history(plan, layers[number])
                 found = _layer_gradients(cell, x, state, memory, w, valid, bool(direction), history, last)
