@@ -16,8 +16,9 @@ from typing import Any
 import torch
 
 NAMES = Path(__file__).parents[2] / "torchlike" / "pytorch_names.json"
-OPERATORS = NAMES.parent / "_ops" / "pytorch_operators.json"  # the names of `torch.ops.aten`
-SIGNATURES = NAMES.parent / "_ops" / "aten_signatures.txt.xz"  # one a line; a star marks operators composed of others
+# One a line; a star marks operators composed of others. Of operators without one, the name of those in `torch.ops.aten`.
+SIGNATURES = NAMES.parent / "_ops" / "aten_signatures.txt.xz"
+FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 0}]  # for text
 FOREIGN = re.compile(
     "cudnn|miopen|mps|xnnpack|nnpack|_cufft|fbgemm|_cslt|_thnn|Dimname|semi_structured|_efficient_attention"
 )
@@ -68,25 +69,26 @@ def public(namespace: str) -> Iterator[str]:
 
 
 def signatures() -> list[str]:
-    """Returns the signatures of PyTorch's operators, ordered by name."""
+    """Returns the signatures of PyTorch's operators, or their names alone, ordered by name."""
     lines: list[tuple[str, str]] = []
+    names: set[str] = set()
     for schema in torch._C._jit_get_all_schemas():
         whole = f"{schema.name}.{schema.overload_name}".removesuffix(".")
-        if not schema.name.startswith("aten::") or FOREIGN.search(str(schema)):
+        if not schema.name.startswith("aten::"):
+            continue
+        names.add(schema.name)
+        if FOREIGN.search(str(schema)):
             continue
         if torch._C._dispatch_has_kernel(whole):
             composed = torch._C._dispatch_has_kernel_for_dispatch_key(whole, "CompositeImplicitAutograd")
             lines.append((schema.name, "*" * composed + str(schema).removeprefix("aten::")))
+    lines += [(name, name.removeprefix("aten::")) for name in names - {name for name, _ in lines}]
     return [line for _, line in sorted(lines, key=lambda line: line[0])]
 
 
 if __name__ == "__main__":
     text = "\n".join(signatures()) + "\n"
-    SIGNATURES.write_bytes(lzma.compress(text.encode("utf-8"), preset=9 | lzma.PRESET_EXTREME))
-    operators = {
-        schema.name.partition("::")[2] for schema in torch._C._jit_get_all_schemas() if schema.name.startswith("aten::")
-    }
-    OPERATORS.write_text(json.dumps(sorted(operators), indent=0) + "\n", "utf-8")
+    SIGNATURES.write_bytes(lzma.compress(text.encode("utf-8"), filters=FILTERS))
     found = {namespace: list(public(namespace)) for namespace in NAMESPACES}
     # One line a namespace, so that a new version of PyTorch shows as a small difference.
     lines = [f" {json.dumps(key)}: {json.dumps(names)}" for key, names in found.items()]

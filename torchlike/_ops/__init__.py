@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import json
 import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
 from typing import Any, NoReturn
 
 from .. import ops as _operators
@@ -25,7 +22,7 @@ from ..autograd import Function
 from ..autograd.grad_mode import no_grad
 from ..dispatch.bindings import FUNCTIONS
 from .inner import INNER
-from .signatures import overloads_of, signature_of
+from .signatures import is_operator, overloads_of, signature_of
 
 __all__ = [
     "DEFINED",
@@ -342,7 +339,7 @@ def packet_of(namespace: str, name: str) -> OpOverloadPacket | None:
     if packet is None:
         function = _function_of(name) if namespace in ("aten", "prims") else None
         if function is None and qualified not in DEFINED:
-            if namespace != "aten" or name not in _pytorchs_operators():
+            if namespace != "aten" or not is_operator(name):
                 return None
             function = _missing_operator(qualified)
         packet = _packets[qualified] = OpOverloadPacket(qualified, None if qualified in DEFINED else function)
@@ -352,11 +349,6 @@ def packet_of(namespace: str, name: str) -> OpOverloadPacket | None:
 def operator(name: str, overload: str = "default") -> Any:
     """``torch.ops.aten.name.overload``."""
     return getattr(packet_of("aten", name), overload)
-
-
-@cache
-def _pytorchs_operators() -> frozenset[str]:
-    return frozenset(json.loads(Path(__file__).with_name("pytorch_operators.json").read_text("utf-8")))
 
 
 def _missing_operator(qualified: str) -> AnyFunction:

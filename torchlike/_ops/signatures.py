@@ -34,11 +34,19 @@ class Signature(NamedTuple):
 
 @cache
 def _lines() -> dict[str, list[str]]:
+    """The recorded signatures by the operator's name; none for an operator of which the name alone was recorded."""
     lines: dict[str, list[str]] = defaultdict(list)
     packed = Path(__file__).with_name("aten_signatures.txt.xz").read_bytes()
     for line in lzma.decompress(packed).decode("utf-8").splitlines():
-        lines[line.lstrip("*").partition("(")[0].partition(".")[0]].append(line)
+        signatures = lines[line.lstrip("*").partition("(")[0].partition(".")[0]]
+        if "(" in line:
+            signatures.append(line)
     return dict(lines)
+
+
+def is_operator(name: str) -> bool:
+    """Whether PyTorch has an operator of this name in ``torch.ops.aten``, for whatever device."""
+    return name in _lines()
 
 
 @cache
