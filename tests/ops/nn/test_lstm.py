@@ -5,6 +5,7 @@ import subprocess
 import sys
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -13,13 +14,16 @@ from tests.numerics.lstms import assert_close
 from torchlike import nn
 from torchlike.engine import onednn
 from torchlike.engine.onednn import library
+from torchlike.numerics.lstm import lstm_p
 from torchlike.ops.nn import rnn
+from torchlike.ops.nn._recurrence import Inputs, LayerInputs, plan_of, run
 
 if library.library() is None:
     pytest.skip("onednn-cpu-gomp is not installed", allow_module_level=True)
 
 LAYERS: dict[str, dict[str, Any]] = {
     "plain": {},
+    "both directions": {"bidirectional": True},
     "two layers, both directions": {"num_layers": 2, "bidirectional": True},
     "no bias": {"bias": False},
     "batch first": {"batch_first": True, "bidirectional": True},
@@ -75,7 +79,7 @@ def test_layers_have_the_results_and_gradients_of_loops(layer, hidden, threads, 
     assert_close(found, results(LAYERS[layer], hidden))
 
 
-@pytest.mark.parametrize("layer", ["plain", "two layers, both directions", "dropout"])
+@pytest.mark.parametrize("layer", ["plain", "both directions"])
 def test_gradients_of_gradients_are_those_of_loops(layer, threads, monkeypatch):
     found = results(LAYERS[layer], True, order=2)
     assert threads == [onednn.threads()]
@@ -83,16 +87,23 @@ def test_gradients_of_gradients_are_those_of_loops(layer, threads, monkeypatch):
     assert_close(found, results(LAYERS[layer], True, order=2), 5e-5)
 
 
-def test_without_a_gradient_nothing_is_kept_for_it(monkeypatch, threads):
-    layer, x = nn.LSTM(11, 13), torch.randn(9, 17, 11)  # sizes of no other test: nothing has traced them
-    kept = []
-    run = rnn.run
-    monkeypatch.setattr(rnn, "run", lambda *args: kept.append(args[-1]) or run(*args))
+@pytest.mark.parametrize("keep", [False, True])
+def test_only_what_wants_a_gradient_computes_a_workspace(keep):
+    plan = plan_of("LSTM", True, 1, False, False, onednn.threads())
+    shapes = ((9, 17, 6), (1, 17, 7), (1, 17, 7), (28, 6), (28, 7), (28,), (28,))
+    x, h, c, *weights = (np.zeros(shape, np.float32) for shape in shapes)
+    inputs, others = Inputs(x, [h, c], weights), LayerInputs([], None)
+    traced = jax.make_jaxpr(lambda inputs: run(plan, inputs, others, keep))(inputs)
+    parts = [step.params["of"].part for step in traced.eqns if step.primitive is lstm_p]
+    assert parts == ["training" if keep else "inference"]
+    assert (len(traced.out_avals) > plan.results) == keep
+
+
+def test_a_layer_without_a_gradient_has_the_results_of_one_with_it():
+    layer, x = nn.LSTM(11, 13), torch.randn(9, 17, 11)
     with torch.no_grad():
         plain = layer(x)[0].numpy()
-    assert set(kept) == {False}
     assert_close([plain], [layer(x)[0].detach().numpy()])
-    assert set(kept) == {False, True} and threads == [onednn.threads()] * 2
 
 
 def test_one_sequence_without_a_batch(threads, monkeypatch):
@@ -129,6 +140,7 @@ def test_what_else_stays_a_loop(threads):
     assert threads == [onednn.threads()]
 
 
+@pytest.mark.recorded
 def test_a_loop_of_training_is_the_same_with_and_without_onednn():
     """In a process each: as one program, and as operations that run one at a time."""
     code = """
