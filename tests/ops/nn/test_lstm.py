@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -91,7 +92,7 @@ def test_gradients_of_gradients_are_those_of_loops(layer, threads, monkeypatch):
 def test_only_what_wants_a_gradient_computes_a_workspace(keep):
     plan = plan_of("LSTM", True, 1, False, False, onednn.threads())
     shapes = ((9, 17, 6), (1, 17, 7), (1, 17, 7), (28, 6), (28, 7), (28,), (28,))
-    x, h, c, *weights = (np.zeros(shape, np.float32) for shape in shapes)
+    x, h, c, *weights = (jnp.zeros(shape) for shape in shapes)
     inputs, others = Inputs(x, [h, c], weights), LayerInputs([], None)
     traced = jax.make_jaxpr(lambda inputs: run(plan, inputs, others, keep))(inputs)
     parts = [step.params["of"].part for step in traced.eqns if step.primitive is lstm_p]
