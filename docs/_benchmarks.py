@@ -20,8 +20,8 @@ BARS = {  # each benchmark drawn as bars: a title, and the engine whose time is 
 }
 WORDS = {
     "step": """Six models, trained by the loop that every user of PyTorch writes: forward, loss, backward, optimizer, gradients set to
-None. torchlike runs it unmodified; JAX is the same step written by hand as one jitted function with donated parameters. Lenet, lstm and resnet
-are measured with each engine in a process of its own.""",
+None. torchlike runs it unmodified; JAX is the same step written by hand as one jitted function with donated parameters. Lenet, lstm
+and resnet are measured with each engine in a process of its own.""",
     "inference": "The loss in evaluation mode with gradients off, read after each batch.",
     "overhead": """Tensors of 16 elements, so that Python is all that counts. An operation's share holds its recording, the run of the
 program, and what frees its result; `op and item` waits for each result.""",
