@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from torchlike.engine import recorder
+
 from ._rounds import Maker, Result, Run, arguments, engines, finish, in_turns
 from .parity import arrays
 from .step import MODULES
@@ -47,6 +49,10 @@ class Pictures:
 def prepared(engine: str, workers: int, root: Path | None, count: int) -> Run:
     """The run of an engine: one epoch of the quickstart's loop, after one that warms up."""
     torch = importlib.import_module(MODULES[engine])
+    if engine == "torchlike":
+        recorder().set_compile_mode(
+            "auto"
+        )  # as programs run: what a dataset does for a sample is too little to be compiled
     nn, data = torch.nn, importlib.import_module(f"{torch.__name__}.utils.data")
     torch.manual_seed(0)
     model = nn.Sequential(

@@ -1,10 +1,11 @@
 """Decides what is compiled, and when.
 
 What a program records runs at once, op by op: with NumPy where that is possible, else by an executable of the one op. A path is
-compiled whole when it has come so often that compiling it would have paid. The compilation begins, on a thread of its own, once runs
-op by op have cost half as much as it will; the program takes over when it should be ready. So the processor never works more than
-about three times as long as it had to, whatever the program does next, and the program waits for a compilation only where the
-estimate was wrong, or at its end: XLA cannot be stopped in the middle.
+compiled whole when it has come so often that compiling it would have paid. A few small ops are never compiled, since a program of
+them takes longer than NumPy. The compilation begins, on a thread of its own, once runs op by op have cost half as much as it will;
+the program takes over when it should be ready. So the processor never works more than about three times as long as it had to,
+whatever the program does next, and the program waits for a compilation only where the estimate was wrong, or at its end: XLA cannot
+be stopped in the middle.
 
 Costs are estimated from shapes alone, not measured. So the same program takes the same decisions, and computes the same bits,
 each time that it runs.
@@ -37,6 +38,9 @@ COMPILE_SECONDS_PER_OTHER = 0.05
 RUN_SECONDS_PER_OP = 10e-6
 # The same for an op that has an executable, of which XLA does not tell how long it runs.
 EXECUTABLE_SECONDS = 60e-6
+# What a run of a program takes however little it computes: XLA's call, and the reading of a result. Only what ops take beyond it is saved
+# by compiling. (An input that lies in the host's memory takes 0.1 ms more, and a path does not tell where its inputs lie.)
+PROGRAM_SECONDS = 80e-6
 # Seconds to compile one op, and the cost of a run from which compiling it is considered.
 OP_COMPILE_SECONDS = 0.1
 HEAVY_SECONDS = 1e-3
@@ -126,7 +130,7 @@ def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool)
         history.run_seconds = run_seconds(node.path())
     if len(history.spent) > MAX_STATES:
         history.spent.clear()
-    spent = history.spent[state] = history.spent.get(state, 0.0) + history.run_seconds
+    spent = history.spent[state] = history.spent.get(state, 0.0) + max(history.run_seconds - PROGRAM_SECONDS, 0.0)
     if spent <= BEGIN_AT * COMPILE_SECONDS:
         return Due.NOTHING  # it would not pay for any path
     if history.compile_seconds == 0.0:
