@@ -31,6 +31,8 @@ def lstm(of: Lstm, *operands: Array) -> list[Array]:
 
 @lstm_p.def_abstract_eval
 def _abstract(*operands: ShapedArray, of: Lstm) -> list[ShapedArray]:
+    if tuple([operand.shape for operand in operands[:6]]) != of.operands:
+        raise ValueError(f"an LSTM of {of.operands} is given {[operand.shape for operand in operands[:6]]}")
     return [ShapedArray(shape, dtype) for shape, dtype in of.results]
 
 

@@ -15,7 +15,7 @@ from tests.numerics.lstms import assert_close
 from torchlike import nn
 from torchlike.engine import onednn
 from torchlike.engine.onednn import library
-from torchlike.numerics.lstm import lstm_p
+from torchlike.numerics.lstm import lstm, lstm_p
 from torchlike.ops.nn import rnn
 from torchlike.ops.nn._recurrence import Inputs, LayerInputs, plan_of, run
 
@@ -105,6 +105,39 @@ def test_a_layer_without_a_gradient_has_the_results_of_one_with_it():
     with torch.no_grad():
         plain = layer(x)[0].numpy()
     assert_close([plain], [layer(x)[0].detach().numpy()])
+
+
+WRONG_SHAPES: dict[int, list[tuple[int, ...]]] = {  # of each weight of a layer with 6 features and 7 units
+    0: [(20, 6), (1, 6), (32, 6)],
+    1: [(32, 7), (1, 7)],
+    2: [(1,), (27,), (17, 28)],
+    3: [(1,), (32,), (1, 1)],
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "shape"), [(place, shape) for place, found in WRONG_SHAPES.items() for shape in found]
+)
+def test_weights_of_other_shapes_are_read_by_the_loop(place, shape, threads):
+    """oneDNN would read what lies behind them in memory."""
+    shapes: list[tuple[int, ...]] = [(28, 6), (28, 7), (28,), (28,)]
+    shapes[place] = shape
+    weights, state = [torch.ones(s) for s in shapes], torch.zeros(1, 17, 7)
+    try:
+        output = torch.lstm(torch.ones(9, 17, 6), (state, state), weights, True, 1, 0.0, False, False, False)[0]
+        assert torch.isfinite(output).all()
+    except (RuntimeError, TypeError, ValueError):  # those that the loop cannot broadcast
+        assert shape not in [(1,), (1, 1), (1, 6), (1, 7)]
+    assert threads == [0]
+
+
+def test_the_primitive_refuses_operands_of_other_shapes():
+    of = onednn.lstm_of("inference", (9, 17, 6), 7, False, onednn.threads())
+    assert of is not None
+    operands = [jnp.zeros(shape) for shape in of.operands]
+    assert lstm(of, *operands)[0].shape == (9, 17, 7)
+    with pytest.raises(ValueError, match="an LSTM of"):
+        lstm(of, *operands[:5], jnp.zeros(1))
 
 
 def test_one_sequence_without_a_batch(threads, monkeypatch):

@@ -24,16 +24,27 @@ FASTER_UP_TO, FEW, FASTER_FOR_FEW = 2**22, 8, 2**21
 FASTER_FROM = 8
 
 
+Shape = tuple[int, ...]
+
+
 @functools.lru_cache(maxsize=4096)
-def computes(x: tuple[int, ...], hidden: int, layers: int, bidirectional: bool, threads: int) -> bool:
-    """Whether oneDNN computes all layers over an input of this shape, (T, B, F), and faster than loops."""
+def computes(
+    x: Shape, hidden: int, layers: int, bidirectional: bool, threads: int, weights: tuple[Shape, ...], has_biases: bool
+) -> bool:
+    """Whether oneDNN computes all layers over an input of this shape, (T, B, F), and faster than loops.
+
+    Weights of other shapes than a layer's stay with the loop, which broadcasts or refuses them: oneDNN would read beyond them.
+    """
     directions = 2 if bidirectional else 1
-    widths = {x[2], *([hidden * directions] if layers > 1 else [])}
+    widths = [x[2]] * directions + [hidden * directions] * (directions * (layers - 1))
+    biases = [(4 * hidden,)] * (2 * has_biases)
+    if weights != tuple(shape for width in widths for shape in ((4 * hidden, width), (4 * hidden, hidden), *biases)):
+        return False
     limit = FASTER_UP_TO if x[1] >= FEW else FASTER_FOR_FEW
     return all(4 * hidden * (width + hidden) * 4 <= limit for width in widths) and all(
         onednn.lstm_of(part, (*x[:2], width), hidden, bool(direction), threads) is not None
         for part in ("inference", "training", "gradients")
-        for width in widths
+        for width in set(widths)
         for direction in range(directions)
     )
 

@@ -224,7 +224,9 @@ def _threads_of_onednn(plan: Plan, data: Tensor, hidden: list[Tensor], weights: 
         # JAX differentiates and maps what it traces by itself; such an array has an aval of another class.
         if aval.__class__ is not Aval or aval.dtype is not _FLOAT or aval.placement is not placement:
             return 0
-    return threads if computes(shape, size, plan.num_layers, plan.bidirectional, threads) else 0
+    shapes = tuple([weight._aval.shape for weight in weights])
+    fits = computes(shape, size, plan.num_layers, plan.bidirectional, threads, shapes, plan.has_biases)
+    return threads if fits else 0
 
 
 def _unsupported_call(name: str, args: tuple[object, ...], kwargs: Mapping[str, object], is_lstm: bool) -> TypeError:
