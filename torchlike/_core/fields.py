@@ -34,12 +34,12 @@ view_record: Callable[[Tensor], View | None] = attrgetter("_view")  # where a vi
 grad_of: Callable[[Tensor], Tensor | None] = attrgetter("_grad")  # ``Tensor.grad`` without its warning
 inference_flag: Callable[[Tensor], bool] = attrgetter("_inference")  # made under ``inference_mode``
 post_accumulate_hooks_of: Callable[[Tensor], dict[int, Any] | None] = attrgetter("_post_accumulate_hooks")
-# These three are the ones from when the tensor was last read. Reading a view after a write to its base changes them.
-requires_grad_flag: Callable[[Tensor], bool] = attrgetter("_requires_grad")
-# (whether it wants a gradient, its gradient, its post-accumulate hooks), read at once
+# Of a leaf (whether it wants a gradient, its gradient, its post-accumulate hooks), read at once
 leaf_fields: Callable[[Tensor], tuple[bool, Tensor | None, dict[int, Any] | None]] = attrgetter(
     "_requires_grad", "_grad", "_post_accumulate_hooks"
 )
+# These three are the ones from when the tensor was last read. Reading a view after a write to its base changes them.
+requires_grad_flag: Callable[[Tensor], bool] = attrgetter("_requires_grad")
 node_of: Callable[[Tensor], Node | None] = attrgetter("_grad_fn")
 output_number_of: Callable[[Tensor], int] = attrgetter("_output_nr")  # which output of that node the tensor is
 

@@ -384,11 +384,12 @@ def static_of(args: tuple[object, ...]) -> tuple[object, ...]:
     return tuple(static)
 
 
-_of_integers = frozenset({int}).issuperset
+# ``are_integers(map(type, sequence))``: whether all elements are plain ints, and no bools or NumPy numbers.
+are_integers = frozenset({int}).issuperset
 
 
 def _take_sequence(arg: Any, values: list[Value], tensors: list[Tensor]) -> tuple[object, ...]:
-    if _of_integers(map(type, arg)):  # sizes and dimensions, as most sequences are
+    if are_integers(map(type, arg)):  # sizes and dimensions, as most sequences are
         return (len(arg), *arg)
     key: list[object] = [len(arg)]
     for element in arg:

@@ -43,7 +43,7 @@ class Convolution(NamedTuple):
         geometry = self.geometry
         sizes = (geometry.x, geometry.w, geometry.y, geometry.stride, geometry.before, geometry.dilation)
         first = [_KINDS[geometry.result], DTYPES[self.dtype.name], geometry.groups, len(geometry.stride)]
-        return first + [int(n) for numbers in sizes for n in numbers]
+        return first + [int(n) for each in sizes for n in each]
 
     def may_have_record(self) -> bool:
         """Whether oneDNN can be asked: there are other dtypes, and it computes nothing that is empty."""

@@ -32,8 +32,7 @@ def check_reduction(reduction: str) -> None:
 def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
     """The reduction, from the two old arguments if one of them is passed."""
     if size_average is None and reduce is None:
-        if reduction not in REDUCTIONS:
-            check_reduction(reduction)
+        check_reduction(reduction)
         return reduction
     keeps_elements = reduce is not None and not reduce
     name = "none" if keeps_elements else "mean" if size_average is None or size_average else "sum"

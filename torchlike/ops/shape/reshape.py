@@ -18,6 +18,7 @@ from ..._core.fields import rebase, view_record
 from ..._core.layouts import memory_format as memory_format_
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, alias, wrap_dim
+from ...dispatch.apply import are_integers
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.warned import warn_once
 from ...numerics.windows import FULL, TAKE, read_slices
@@ -52,7 +53,6 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
-_of_integers = frozenset({int}).issuperset
 _known_size = functools.lru_cache(4096)(infer_size)
 
 
@@ -65,7 +65,7 @@ def asked_size(name: str, argument: str, sizes: tuple[object, ...], tensor: Tens
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
     numel = math.prod(tensor._aval.shape)
-    if _of_integers(map(type, sizes)):
+    if are_integers(map(type, sizes)):
         return _known_size(sizes, numel)  # pyright: ignore[reportArgumentType]
     # A tensor or a symbol among them may be another number each time.
     return infer_size(unpack_sizes(name, argument, sizes), numel)
