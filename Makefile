@@ -1,6 +1,7 @@
 # On a fresh machine with Python 3.11 or newer, each of these makes the environment it needs and can be run again:
 #   make train    trains the FashionMNIST classifier       (ARGS="--epochs 1" hands options on)
 #   make test     runs the whole test suite, in three modes (ARGS="-k views" picks tests)
+#   make extensions  compiles the files that every operation passes through anew, after a change of one of them
 #   make accelerator  tests and measures on the GPU or TPU that JAX finds (DEVICE=cuda, cuda13 or tpu says which wheels of JAX)
 #   make libraries  runs 28 libraries built on PyTorch, in an environment without it (ARGS="einops timm" picks some)
 #   make quick-libraries  runs the eight of them that install and run soonest, as CI does
@@ -11,7 +12,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help train test compare accelerator libraries run-libraries quick-libraries run-quick-libraries check docs clean
+.PHONY: help train test compare extensions accelerator libraries run-libraries quick-libraries run-quick-libraries check docs clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -27,10 +28,15 @@ test: $(VENV)/.ready-to-develop
 	$(BIN)/python -m pytest --every-mode --quick-compile -n auto --dist worksteal $(ARGS)
 
 # Against PyTorch itself, which is installed for this alone: it answers the recorded cases anew, and those of tests/compare. Nothing is
-# compiled, which is quick; that all modes give the recorded values is what `test` shows.
+# compiled, which is quick; that all modes give the recorded values is what `test` shows. The extension modules are left unused, so that the
+# suite runs once with them and once with the Python files.
 compare: $(VENV)/.ready-to-compare
 	$(BIN)/python -m tests.golden.record --folder build/golden
-	TORCHLIKE_TEST_MODE=interpreted $(BIN)/python -m pytest --golden build/golden -n auto --dist worksteal $(ARGS)
+	TORCHLIKE_EXTENSIONS=0 TORCHLIKE_TEST_MODE=interpreted $(BIN)/python -m pytest --golden build/golden -n auto --dist worksteal $(ARGS)
+
+# Installing the package compiles them the first time. Until they are compiled again, an edited file is used as it is, and the others too.
+extensions: $(VENV)/.ready-to-develop
+	$(BIN)/python torchlike/_extensions/build.py
 
 # JAX for CUDA 13 by default. DEVICE=cuda takes CUDA 12, DEVICE=tpu a TPU. Which JAX it is, Python decides: 0.11 and newer ones need Python
 # 3.12 (PYTHON=python3.12 VENV=.venv-3.12). JAX="jax==0.11.2 jaxlib==0.11.2" names one. PyTorch with CUDA takes part where it is installed.

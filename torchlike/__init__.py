@@ -4,7 +4,8 @@ import typing as _typing
 from math import e as e, inf as inf, nan as nan, pi as pi
 from types import FunctionType as _FunctionType
 
-from ._namespace import _loading as _loading  # isort: skip (first, since it imports the others)
+from . import _extensions as _extensions  # isort: skip (first, since it decides from which files the others are read)
+from ._namespace import _loading as _loading  # isort: skip (before the rest, which it imports)
 from . import (
     __config__ as __config__,
     accelerator as accelerator,

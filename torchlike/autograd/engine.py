@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -26,6 +25,7 @@ from .._core.sparse import FORMS, SparseValue, is_sparse
 from .._core.tensor import Tensor, from_value
 from ..dispatch.apply import link
 from ..dispatch.pullback import Rule, rule_for
+from ..dispatch.warned import warn
 from ..engine.aval import Aval
 from ..engine.recorder import recorder
 from ..engine.value import Value
@@ -105,13 +105,11 @@ def _add_gradients(tensors: Any, grad_tensors: Any, retain_graph: bool | None, c
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
-        warnings.warn(
+        warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which "
             "can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use "
             "this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid "
-            "the leak.",
-            UserWarning,
-            stacklevel=3,
+            "the leak."
         )
     seeds = _seeds(roots, grad_tensors)
     for tensor in inputs or ():
@@ -603,7 +601,7 @@ def _tell_where(node: Node) -> None:
         trace = "No forward pass information available. Enable detect anomaly during forward pass for more information."
     else:
         trace = f"Traceback of forward call that caused the error:\n{node.trace}"
-    warnings.warn(f"Error detected in {node.name()}. {trace}", UserWarning, stacklevel=2)
+    warn(f"Error detected in {node.name()}. {trace}")
 
 
 def _as_read(node: Node, cotangent: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Warnings that PyTorch gives once in a process."""
+"""Warnings at the line of the program, also those that PyTorch gives once in a process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import warnings
 from pathlib import Path
 
-__all__ = ["warn_once"]
+__all__ = ["warn", "warn_once"]
 
 _given: set[str] = set()
 _PACKAGE = str(Path(__file__).parents[1])
@@ -16,11 +16,19 @@ def warn_once(message: str) -> None:
     """Warns of something the first time only, at the line of the program that led here."""
     if message not in _given:
         _given.add(message)
-        warnings.warn(message, UserWarning, stacklevel=_level())
+        warn(message)
+
+
+def warn(message: str) -> None:
+    """Warns at the line of the program that led here."""
+    warnings.warn(message, UserWarning, stacklevel=_level())
 
 
 def _level() -> int:
-    """How many calls up from ``warn_once`` the program's own line is. It varies: what may be overridden is called by one function more."""
+    """How many calls up from ``warn`` the program's own line is.
+
+    It varies: what may be overridden is called by one function more, and compiled functions (``_extensions``) have no frames.
+    """
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

@@ -172,9 +172,10 @@ class Recorder:
             values: the arrays among the arguments.
             args: the arguments as they were given, for ``op.lower``; only looked at when this signature is new.
         """
-        segment = self.segment
+        segment: Segment = self.segment
+        cursor: TraceNode = segment.cursor
+        value: Value
         table = segment.table
-        cursor = segment.cursor
         position = len(table)
         # The table is longer than the cursor says after a record that was interrupted, and never fits it between two steps. One comparison
         # finds both.
@@ -239,7 +240,9 @@ class Recorder:
 
         None where another thread has run the segment meanwhile, or a finalizer has recorded something, and nothing was recorded.
         """
-        segment, end = self.segment, replay.end
+        segment: Segment = self.segment
+        end: TraceNode = replay.end
+        value: Value
         start, table = replay.start, replay.table.copy()
         arrays = []
         for number, position in replay.leaves:

@@ -1,0 +1,140 @@
+"""Extension modules: when they are used, that they are complete, and that they compute what the Python files compute."""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import torchlike
+from torchlike import _extensions
+from torchlike.engine.segment import Segment
+from torchlike.engine.trace import TraceNode
+from torchlike.engine.value import Value
+
+pytestmark = pytest.mark.recorded
+PACKAGE = Path(_extensions.PACKAGE)
+TRAINS = """
+import sys
+import torchlike as torch
+from torchlike import _extensions
+recorder = sys.modules["torchlike.engine.recorder"]
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+x, y = torch.randn(5, 3), torch.tensor([0, 1, 1, 0, 1])
+losses = []
+for _ in range(5):
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    losses.append(loss.item())
+print(_extensions.enabled, recorder.__file__.endswith(".py"), losses)
+"""
+
+
+def declared_types(name: str) -> list[str]:
+    """The fields that the ``.pxd`` file of a module declares of its class, and the class."""
+    text = (PACKAGE / name).with_suffix(".pxd").read_text()
+    (body,) = re.findall(r"cdef class \w+:\n((?:    .*\n)+)", text)
+    return [
+        field.strip() for line in body.splitlines() for field in re.sub(r"^\s*cdef (public )?\w+", "", line).split(",")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("engine/value", Value), ("engine/trace", TraceNode), ("engine/segment", Segment)]
+)
+def test_each_field_of_a_compiled_class_is_declared(name, kind):
+    (slots,) = re.findall(
+        rf"class {kind.__name__}:.*?__slots__ = \((.*?)\)", (PACKAGE / f"{name}.py").read_text(), re.DOTALL
+    )
+    assert sorted(re.findall(r'"(\w+)"', slots)) == sorted(declared_types(name))
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """The list by itself, over a copy of the files that it names, and a record that belongs to them."""
+    for source in _extensions.sources():
+        (target := tmp_path / "torchlike" / Path(source).relative_to(PACKAGE)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+    spec = importlib.util.spec_from_file_location("a_copy", tmp_path / "torchlike" / "_extensions" / "__init__.py")
+    assert spec is not None and spec.loader is not None
+    copied = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copied)
+    assert not copied.enabled
+    os.makedirs(copied.FOLDER)
+    files = {name: f"{name}.so" for name in copied.MODULES}
+    Path(copied.RECORD).write_text(json.dumps({"made_of": copied.digests(), "files": files}))
+    return copied
+
+
+def test_they_are_found_for_the_files_of_which_they_were_made(copy):
+    assert copy.built() == {f"torchlike.{name}": os.path.join(copy.FOLDER, f"{name}.so") for name in copy.MODULES}
+    spec = copy.Finder(copy.built()).find_spec("torchlike.engine.recorder")
+    assert spec.name == "torchlike.engine.recorder" and spec.origin == os.path.join(copy.FOLDER, "engine.recorder.so")
+    assert copy.Finder(copy.built()).find_spec("torchlike.engine.tiers") is None
+
+
+@pytest.mark.parametrize("number", range(len(_extensions.sources())))
+def test_an_edit_of_any_file_makes_all_of_them_unused(copy, number):
+    with open(copy.sources()[number], "a") as file:
+        file.write("\n")
+    assert copy.built() == {}
+
+
+def test_an_installed_package_has_no_declarations_of_types(copy):
+    for path in copy.sources():
+        if path.endswith(".pxd"):
+            os.remove(path)
+    assert copy.built() != {}
+    os.remove(next(path for path in copy.sources() if path.endswith("trace.py")))
+    assert copy.built() == {}
+
+
+def test_a_new_declaration_makes_all_of_them_unused(copy):
+    (name,) = [path for path in copy.sources() if path.endswith("autograd/engine.py")]
+    Path(name).with_suffix(".pxd").write_text("")
+    assert copy.built() == {}
+
+
+@pytest.mark.parametrize("record", ["", "{", "[]", "{}", '{"made_of": "0"}', '{"made_of": {}}'])
+def test_an_unfinished_build_is_not_used(copy, record):
+    Path(copy.RECORD).write_text(record)
+    assert copy.built() == {}
+    os.remove(copy.RECORD)
+    assert copy.built() == {}
+
+
+def test_training_is_the_same_with_and_without_them():
+    if not _extensions.built():
+        pytest.skip("there are no extension modules of these files here: make extensions")
+    outputs = []
+    for wanted in ("0", ""):
+        environment = {**os.environ, "TORCHLIKE_EXTENSIONS": wanted}
+        run = subprocess.run(
+            [sys.executable, "-c", TRAINS], capture_output=True, text=True, env=environment, check=True
+        )
+        outputs.append(run.stdout.split(maxsplit=2))
+    assert [output[:2] for output in outputs] == [["False", "True"], ["True", "False"]]
+    assert outputs[0][2] == outputs[1][2]
+
+
+def test_where_there_is_a_compiler_installing_the_package_makes_them():
+    """In CI alone, since an edit makes them old until they are made again."""
+    if "CI" not in os.environ or os.environ.get("TORCHLIKE_EXTENSIONS") == "0" or shutil.which("gcc") is None:
+        pytest.skip("no fresh installation with a compiler")
+    assert _extensions.built() != {}
+
+
+def test_a_warning_of_a_compiled_function_names_the_line_of_the_program():
+    x = torchlike.tensor(2.0, requires_grad=True)
+    with pytest.warns(UserWarning, match="create_graph=True") as caught:
+        (x * x).backward(create_graph=True)
+    assert caught[0].filename == __file__
