@@ -324,8 +324,11 @@ class Recorder:
         ):  # else there is nothing to run, unless a record is committed to it yet: see ``_missed``
             self.put_in_line(segment)
         if segment is self.ended or segment is self.segment:
-            self.begun += 1
-            self.ended, self.segment = None, Segment(self, self.root, self.begun)
+            following = Segment(self, self.root, self.begun + 1)
+            # Python's collector may have called a finalizer meanwhile, which read a value, so that the segment is closed already.
+            if segment is self.ended or segment is self.segment:
+                self.begun += 1
+                self.ended, self.segment = None, following
 
     def put_in_line(self, segment: Segment) -> None:
         """Makes a closed segment wait for its run, before those that were begun later. The caller holds ``lock``."""

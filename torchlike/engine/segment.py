@@ -162,14 +162,19 @@ class Segment:
             if self.known_run is not None:
                 self.end_run()
             recorder.close(self)
+            # Whatever makes an object may let Python's collector call a finalizer that reads values: each segment may have run by now.
+            if self.recorder is None:
+                return
             waiting = recorder.waiting
             if self not in waiting:  # it was closed before an op was recorded into it
                 recorder.put_in_line(self)
             if waiting[0] is not self:
                 # In the order in which they were begun, so that no segment donates what an older one has still to read.
                 for segment in waiting[: waiting.index(self)]:
-                    if not segment.running:
+                    if not segment.running and segment.recorder is not None:
                         segment.run(reason, hot)
+                if self.recorder is None:
+                    return
             if self.running:
                 raise RuntimeError("a value was read while the program that computes it was being made")
             self.run(reason, hot)
