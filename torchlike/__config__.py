@@ -7,18 +7,24 @@ import os
 import jax
 import jaxlib.version
 
+from ._extensions import enabled
 from .version import __version__
 
 __all__ = ["parallel_info", "show"]
 
 
 def show() -> str:
-    """The versions of torchlike, JAX and its compiler.
+    """The versions of torchlike, JAX and its compiler, and whether torchlike's own files are compiled.
 
     >>> "JAX" in torch.__config__.show()
     True
     """
-    return f"torchlike {__version__} built with:\n  - JAX {jax.__version__}\n  - XLA of jaxlib {jaxlib.version.__version__}\n"
+    lines = (
+        f"JAX {jax.__version__}",
+        f"XLA of jaxlib {jaxlib.version.__version__}",
+        f"{'' if enabled else 'no '}extension modules",
+    )
+    return f"torchlike {__version__} built with:\n" + "".join(f"  - {line}\n" for line in lines)
 
 
 def _cxx_flags() -> str:

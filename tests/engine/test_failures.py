@@ -13,6 +13,7 @@ import torchlike as torch
 from tests.engine.interrupts import interrupts
 from tests.fuzz.interrupts import Interrupts
 from torchlike.engine import executable, program, recorder
+from torchlike.engine.kernel import Kernel
 
 nn = torch.nn
 
@@ -165,16 +166,16 @@ def test_ops_that_a_finaliser_records_in_the_middle_of_a_record(monkeypatch):
     """Python may run a finaliser within any call. The operations that it records go into a segment of their own."""
     x = torch.tensor([1.0, 2.0])
     seen = []
-    own = recorder()
-    children = type(own.root).__init__
+    recorded = Kernel.__dict__["recorded"]
 
-    def init(self, *args, **kwargs):
+    def finalise(self, call):
+        """Called just before the op becomes a node of the trace."""
         if not seen:
             seen.append(None)
             seen[0] = (x * 5 + 1).tolist()
-        children(self, *args, **kwargs)
+        recorded.__set__(self, call)
 
-    monkeypatch.setattr(type(own.root), "__init__", init)
+    monkeypatch.setattr(Kernel, "recorded", property(recorded.__get__, finalise))
     y = x * 3
     z = y - 0.125
     monkeypatch.undo()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import torchlike as torch
+from torchlike import _extensions
 from torchlike.engine import recorder
 from torchlike.engine.segment import Segment
 
@@ -137,6 +138,9 @@ def test_workers_that_load_from_pending_tensors():
 
 
 @pytest.mark.recorded
+@pytest.mark.skipif(
+    _extensions.enabled, reason="a compiled segment cannot be given another class: `make compare` runs this"
+)
 def test_a_record_that_comes_too_late_for_a_run_is_made_again():
     """Another thread runs the segment after an op has looked it up and before the op is recorded."""
     x = torch.tensor([1.0, 2.0])

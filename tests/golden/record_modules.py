@@ -29,6 +29,7 @@ from typing import Any
 
 import torch
 
+FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 0}]  # for text
 FILE = Path(__file__).parents[2] / "torchlike" / "_alias" / "pytorch_modules.json.xz"
 # Of these only the names of modules are recorded: PyTorch's own tests, its compiler, and modules that no program imports from.
 CLOSED = (
@@ -269,5 +270,5 @@ if __name__ == "__main__":
     found = everything()
     lines = (f"{json.dumps(name)}: {json.dumps(kinds, separators=(',', ':'))}" for name, kinds in found.items())
     text = "{" + ",\n".join(lines) + "}\n"
-    FILE.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+    FILE.write_bytes(lzma.compress(text.encode(), filters=FILTERS))
     print(f"{len(found)} modules, {FILE.stat().st_size} bytes")

@@ -91,6 +91,6 @@ if __name__ == "__main__":
     SIGNATURES.write_bytes(lzma.compress(text.encode("utf-8"), filters=FILTERS))
     found = {namespace: list(public(namespace)) for namespace in NAMESPACES}
     # One line a namespace, so that a new version of PyTorch shows as a small difference.
-    lines = [f" {json.dumps(key)}: {json.dumps(names)}" for key, names in found.items()]
+    lines = [f" {json.dumps(key)}: {json.dumps(names, separators=(',', ':'))}" for key, names in found.items()]
     NAMES.write_text(f'{{\n "version": "{torch.__version__.split("+")[0]}",\n' + ",\n".join(lines) + "\n}\n", "utf-8")
     print(*(f"{namespace}: {len(names)} names" for namespace, names in found.items()), sep="\n")

@@ -1,14 +1,62 @@
-"""The attributes that a program sets on a tensor, without the fields of the class, although one dict holds both."""
+"""The fields of a tensor, and the attributes that a program sets on it: interpreted, one dict holds both."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-__all__ = ["Instance", "UsersAttributes"]
+if TYPE_CHECKING:
+    from .node import AccumulateGrad, Node
+    from .storage import Storage
+    from .views import View
+
+__all__ = ["FIELDS", "Fields", "Instance", "UsersAttributes", "copy_fields", "new"]
 
 
-class Instance:
+class Fields:
+    """The fields that every tensor has. All but the first have a value that most tensors share.
+
+    Compiled they are fields of a C structure (``attributes.pxd``). Interpreted they are in the dict of the instance, and class attributes
+    hold the shared values, so that making a tensor stays cheap: slots have no defaults, and each would have to be filled.
+    """
+
+    __slots__ = ()
+
+    _storage: Storage
+    _view: View | None
+    _requires_grad: bool  # a leaf that requires a gradient, or a result with a history
+    _grad_fn: Node | None
+    _output_nr: int
+    _grad: Any  # a tensor, or None
+    _accumulator: AccumulateGrad | None
+    _leaf_hooks: dict[int, object] | None
+    _post_accumulate_hooks: dict[int, Any] | None
+    _retains_grad: bool
+    _inference: bool
+    _is_param: bool  # an object of a subclass that a Module takes as a parameter
+
+
+_SHARED: dict[str, object] = {
+    "_view": None, "_requires_grad": False, "_grad_fn": None, "_output_nr": 0, "_grad": None, "_accumulator": None,
+    "_leaf_hooks": None, "_post_accumulate_hooks": None, "_retains_grad": False, "_inference": False, "_is_param": False,
+}  # fmt: skip
+FIELDS = ("_storage", *_SHARED)
+for _name, _value in _SHARED.items():
+    if not hasattr(Fields, _name):  # interpreted
+        setattr(Fields, _name, _value)
+
+
+# Makes a tensor of a class without calling the class. ``object.__new__`` refuses to where the fields lie in a C structure.
+new = Fields.__new__
+
+
+def copy_fields(source: Fields, target: Fields) -> None:
+    """Gives one tensor the fields of another."""
+    for name in FIELDS:
+        setattr(target, name, getattr(source, name))
+
+
+class Instance(Fields):
     """The class that gives a tensor its dict. ``_fields`` are the names that users do not see."""
 
     _fields: frozenset[str] = frozenset()

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..engine.value import Value
+from .attributes import new
 from .node import Node
 from .storage import Storage
 from .tensor import Tensor, alias
@@ -61,7 +62,7 @@ def in_graph(tensor: Tensor) -> bool:
 
 def tensor_at(storage: Storage, view: View, inference: bool) -> Tensor:
     """A tensor at a place in a storage."""
-    tensor: Tensor = object.__new__(Tensor)  # without the constructor for users
+    tensor: Tensor = new(Tensor)  # without the constructor for users
     tensor._storage, tensor._view = storage, view
     if inference:
         tensor._inference = True

@@ -9,7 +9,7 @@ from ..engine.aval import META, Aval
 from ..engine.value import Value
 from . import dtypes
 from .annotations import DeviceLike
-from .attributes import Instance
+from .attributes import Instance, copy_fields, new
 from .devices import device as as_device
 from .overridable import defines_dispatch, meet
 from .signatures import Args, Function, Kwargs
@@ -74,7 +74,8 @@ def as_class(cls: object, tensor: Tensor) -> Tensor:
             "from Tensor."
         )
     meet(cls)
-    result = object.__new__(cls)
+    result = new(cls)
+    copy_fields(tensor, result)
     _dict_of(result).update({name: value for name, value in _dict_of(tensor).items() if name in Tensor._fields})
     return result
 
@@ -118,7 +119,7 @@ def make_wrapper_subclass(
             raise NotImplementedError(f"torchlike does not support _make_wrapper_subclass with {name}")
     meet(cls)
     kind = dtypes.get_default_dtype() if dtype is None else dtype
-    result = object.__new__(cls)
+    result = new(cls)
     result._storage = Storage(Value.without_data(Aval(tuple(map(int, size)), kind.numpy, META)))
     result._requires_grad = bool(requires_grad)
     result._outer_device = as_device("cpu" if device is None else device)

@@ -11,7 +11,7 @@ import numpy as np
 from ..engine.aval import META, Aval, Meshed, TracedAval
 from ..engine.value import Unreadable, Value
 from . import devices, dtypes
-from .attributes import Instance, UsersAttributes
+from .attributes import FIELDS, Fields, Instance, UsersAttributes, new
 from .layouts import sparse_coo, sparse_csr
 from .meta import on_meta, refuse_item
 from .modes import modes
@@ -42,10 +42,8 @@ _NO_BRANCH = (
     "issue at https://github.com/pytorch/pytorch/issues ."
 )
 
-_new = object.__new__
 
-
-class Tensor(TensorMethods):
+class Tensor(TensorMethods, Fields):
     """A multi-dimensional array with a gradient history.
 
     Tensors are made by functions such as ``torch.tensor``, ``torch.zeros`` and by operations.
@@ -54,27 +52,14 @@ class Tensor(TensorMethods):
     tensor(10.)
     """
 
-    # Few instances set more than the first two; class attributes hold the rest, so that making a tensor stays cheap.
-    _storage: Storage
-    _view: View | None = None
-    _requires_grad: bool = False  # a leaf that requires a gradient, or a result with a history
-    _grad_fn: Node | None = None
-    _output_nr: int = 0
-    _grad: Tensor | None = None
-    _accumulator: AccumulateGrad | None = None
-    _leaf_hooks: dict[int, object] | None = None
-    _post_accumulate_hooks: dict[int, Any] | None = None
-    _retains_grad: bool = False
-    _inference: bool = False
-    _is_param: bool = False  # an object of a subclass that a Module takes as a parameter
-
+    _grad: Tensor | None
+    # Beside the fields that all tensors have (``attributes.py``):
     _outer_device: devices.device  # of an object without memory of a subclass: see ``subclasses.py``
     _empty_tensor: Tensor  # of a parameter that has no shape yet: see ``nn/parameter.py``
     _variable: Any  # a weak reference to flax's Variable for this tensor: see ``nn/_graph.py``
 
-    _fields = frozenset(__annotations__)
+    _fields = frozenset({*FIELDS, *__annotations__})
 
-    # The fields are in the instance's dict. Slots have no defaults: each would have to be filled for every new tensor.
     @property
     def __dict__(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The attributes that a program has set on this tensor."""
@@ -750,7 +735,7 @@ class Tensor(TensorMethods):
                 "implement new_empty() for your subclass or override __deepcopy__() if it is intended behavior for new_empty() to "
                 "return an instance of a different type."
             )
-        copy = _new(type(self))
+        copy = new(type(self))
         key = id(self._storage.root)
         storage = memo.get(key)
         if storage is None:
@@ -778,7 +763,7 @@ def _rebuild(
     cls: type[Tensor], array: np.ndarray, device: devices.device, requires_grad: bool, attributes: Mapping[str, object]
 ) -> Tensor:
     meet(cls)
-    tensor = _new(cls)
+    tensor = new(cls)
     tensor._storage = Storage(Value.on_host(array, devices.placement(device)))
     tensor._requires_grad = requires_grad
     tensor.__dict__.update(attributes)
@@ -792,7 +777,7 @@ def _rebuild_meta(
     requires_grad: bool,
     attributes: Mapping[str, object],
 ) -> Tensor:
-    tensor = _new(cls)
+    tensor = new(cls)
     tensor._storage = Storage(Value.without_data(Aval(shape, dtype.numpy, META)))
     tensor._requires_grad = requires_grad
     tensor.__dict__.update(attributes)
@@ -801,7 +786,7 @@ def _rebuild_meta(
 
 def from_value(value: Value) -> Tensor:
     """A new tensor with this value."""
-    tensor = _new(Tensor)
+    tensor = new(Tensor)
     tensor._storage = Storage(value)
     return tensor
 
@@ -813,7 +798,7 @@ def records(*tensors: Tensor) -> bool:
 
 def from_storage(storage: Storage) -> Tensor:
     """A tensor over all of a storage."""
-    tensor = _new(Tensor)
+    tensor = new(Tensor)
     tensor._storage = storage
     return tensor
 
@@ -850,7 +835,7 @@ def alias(tensor: Tensor, cls: type[Tensor] = Tensor) -> Tensor:
     """A tensor over the same memory, without history."""
     if cls is not Tensor:
         meet(cls)
-    result = _new(cls)
+    result = new(cls)
     result._storage = tensor._storage
     view = tensor._view
     if view is not None:

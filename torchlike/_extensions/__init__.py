@@ -16,7 +16,8 @@ from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from importlib.util import spec_from_file_location
 from typing import Any
 
-# The files to compile, by what is known of the types of their variables: in the first, Cython takes the annotations at their word.
+# The files to compile. In the first ones Cython takes the annotations of variables and parameters at their word. None of them defines a
+# public function or method of a tensor: ``__torch_function__`` needs the code of these.
 TYPED = (
     "engine.value",
     "engine.trace",
@@ -26,12 +27,7 @@ TYPED = (
     "dispatch.apply",
     "autograd.replayed_backward",
 )
-UNTYPED = (
-    "autograd.engine",
-    "optim._update",
-    "optim._optax_optimizer",
-    "_core.fields",
-)
+UNTYPED = ("_core.attributes", "_core.node", "_core.fields", "optim._update", "optim._optax_optimizer")
 MODULES = TYPED + UNTYPED
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

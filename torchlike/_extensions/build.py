@@ -47,15 +47,17 @@ def compile_all(into: Path) -> None:
     root = Path(extensions.PACKAGE).parent
     os.chdir(root)  # so that tracebacks name the files as they are named in the project
     modules = []
-    for name in extensions.MODULES:
-        source = str(Path("torchlike", *name.split(".")).with_suffix(".py"))
-        extension = Extension(f"torchlike.{name}", [source], extra_compile_args=OPTIONS)
-        directives = {"annotation_typing": name in extensions.TYPED, "auto_pickle": False}
-        extension.cython_directives = directives  # pyright: ignore[reportAttributeAccessIssue]
-        modules.append(extension)
-    command = build_ext(Distribution({
-        "ext_modules": cythonize(modules, language_level=3, build_dir=str(into / "c"), nthreads=PROCESSES, quiet=True),
-    }))  # fmt: skip
+    for names, typed in (extensions.TYPED, True), (extensions.UNTYPED, False):
+        sources = {f"torchlike.{name}": str(Path("torchlike", *name.split(".")).with_suffix(".py")) for name in names}
+        modules += cythonize(
+            [Extension(name, [source], extra_compile_args=OPTIONS) for name, source in sources.items()],
+            build_dir=str(into / "c"),
+            nthreads=PROCESSES,
+            quiet=True,
+            language_level=3,
+            compiler_directives={"annotation_typing": typed, "auto_pickle": False},
+        )
+    command = build_ext(Distribution({"ext_modules": modules}))
     command.build_lib, command.build_temp, command.parallel = str(into), str(into / "objects"), PROCESSES
     command.ensure_finalized()
     command.run()

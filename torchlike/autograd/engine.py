@@ -125,7 +125,7 @@ def _backward_from_scalar(root: Tensor, keep: bool) -> bool:
     aval = root._aval
     if aval.shape != () or aval.dtype.kind != "f":
         return False
-    this_pass, replayed = replay_backward(node, output_number_of(root), _unit_cotangent(aval), keep)
+    this_pass, replayed = replay_backward(node, output_number_of(root), aval, keep)
     if this_pass is None:
         return False
     if not replayed:

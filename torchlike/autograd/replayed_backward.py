@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import jax.numpy as jnp
+from jax import Array
+
+from .._core.attributes import Fields, new
 from .._core.fields import grad_of, leaf_fields, stored_value
 from .._core.node import AccumulateGrad, Node
 from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
+from .._core.tensor_meta import tensor_meta
+from ..dispatch.apply import internal_dispatcher
 from ..dispatch.pullback import Rule
+from ..engine.aval import Aval, Meshed
 from ..engine.recorder import per_thread, recorder
 from ..engine.value import Value
 from ..ops.elementwise.pointwise import add
+
+if TYPE_CHECKING:
+    from .._core.annotations import Dtype
+    from ..engine.aval import Placement
 
 __all__ = ["ReplayedBackward", "added", "replay_backward"]
 
@@ -24,42 +35,46 @@ MAX_NODES = 1000
 MAX_KNOWN = 16
 
 
+def _one(dtype: Dtype, placement: Placement) -> Array:
+    return jnp.ones((), dtype.numpy)
+
+
+_ONE = internal_dispatcher(_one, "one", differentiable=False)
+
+
 class ReplayedBackward:
     """One backward pass from a root to leaves that have no gradient yet, described so that it is recognized when it comes again.
 
-    ``key`` says all that the records of the pass depend on, and all of it is read from the graph: the output and the aval that the
-    pass begins with; of each node that it comes to its rule, where what it has saved stands in the segment, and which node (and
+    ``key`` says all that the records of the pass depend on, and all of it is read from the graph: the output that the pass begins with
+    and its aval; of each node that it comes to its rule, where what it has saved stands in the segment, and which node (and
     output) or leaf each edge leads to; and the order in which the nodes were made, which is the order of the pass. Whatever could do
     something else at a node makes ``describe`` give None: a hook, a class of the user's, a saved tensor that was written to or is
     packed, a gradient to add to, a leaf that wants none.
     """
 
-    __slots__ = ("key", "nodes", "leaves", "seed", "start", "segment")
+    __slots__ = ("key", "nodes", "leaves", "start", "segment")
 
     key: tuple[Any, ...]
     nodes: list[Node]
     leaves: list[Any]
-    seed: Value
 
     @classmethod
-    def describe(cls, root: Node, number: int, seed: Value) -> ReplayedBackward | None:
+    def describe(cls, root: Node, number: int, aval: Aval) -> ReplayedBackward | None:
         """The pass from a root; None where it cannot be replayed: for hooks, gradients to add to, or nodes of earlier segments."""
         thread_recorder = per_thread.recorder
         segment = thread_recorder.segment
-        if (
-            thread_recorder.op_by_op
-            or seed.array is None
-            or seed.segment is segment
-            or len(segment.table) != segment.cursor.count
-        ):
+        if thread_recorder.op_by_op or aval.placement.__class__ is Meshed or len(segment.table) != segment.cursor.count:
             return None
         nodes: list[Any] = [root]
         index = {root: 0}
         leaves: list[Any] = []
         leaf_index: dict[Node, int] = {}
-        key: list[Any] = [number, seed.aval]
+        key: list[Any] = [number, aval]
         append = key.append
         youngest_first, before = True, root.sequence + 1
+        node: Node
+        target: Any
+        value: Value
         for node in nodes:  # grows on the way
             if node.hooked:
                 return None
@@ -110,7 +125,7 @@ class ReplayedBackward:
             # Only passes that run in another order than they are met in need it, so the key of the usual ones stays short.
             append(tuple(sorted(range(len(nodes)), key=lambda i: -nodes[i].sequence)))
         self = cls()
-        self.key, self.nodes, self.leaves, self.seed = tuple(key), nodes, leaves, seed
+        self.key, self.nodes, self.leaves = tuple(key), nodes, leaves
         self.start, self.segment = segment.cursor, segment
         return self
 
@@ -120,16 +135,19 @@ class ReplayedBackward:
         replay = None if replays is None else replays.get(self.key)
         if replay is None:
             return False
-        values = per_thread.recorder.replay(replay, (self.seed,), self.start)
+        values = per_thread.recorder.replay(replay, (), self.start)
         if values is None:
             return False
+        leaf: Fields
+        gradient: Fields
+        node: Node
         for leaf, value in zip(self.leaves, values, strict=True):
             # The same as ``from_value``, written out to save a call for each parameter. The leaf gets it last: an interrupt in between
             # must not leave a gradient without a storage.
-            gradient = _new(Tensor)
+            gradient = new(Tensor)
             gradient._storage = storage = _new(Storage)
             storage.value = value
-            leaf._grad = gradient
+            leaf._grad = gradient  # pyright: ignore[reportAttributeAccessIssue]
         if not keep:
             for node in self.nodes:  # the same as ``Node.release``
                 if node.saved or node.rule.used_once:
@@ -142,8 +160,12 @@ class ReplayedBackward:
 
         The leaves get their gradients at the end: nobody looks at them before, as there is no hook and no class of the user's.
         """
-        arrived: dict[Node, dict[int, Value]] = {self.nodes[0]: {self.key[0]: self.seed}}  # by output number
         record = recorder().record
+        number, aval = self.key[:2]
+        # Recorded, and not given to the program as an input: so the program has a constant there, with which XLA can compute.
+        described = tensor_meta(aval).dtype, aval.placement
+        (seed,) = record(_ONE, _ONE.static(described), [], described)[1]
+        arrived: dict[Node, dict[int, Value]] = {self.nodes[0]: {number: seed}}  # by output number
         for node in sorted(self.nodes, key=_age, reverse=True):
             cotangents = arrived.pop(node)
             numbers = tuple(sorted(cotangents)) if len(cotangents) > 1 else tuple(cotangents)
@@ -171,7 +193,7 @@ class ReplayedBackward:
         grads: list[Any] = [grad_of(leaf) for leaf in self.leaves]
         thread_recorder = recorder()
         if thread_recorder.segment is self.segment:
-            replay = thread_recorder.capture(self.start, (self.seed,), [stored_value(g) for g in grads])
+            replay = thread_recorder.capture(self.start, (), [stored_value(g) for g in grads])
             if replay is not None:
                 replays = self.start.replays
                 # A program that keeps making new graphs from one point would fill the memory. It begins anew.
@@ -184,7 +206,7 @@ def added(a: Value, b: Value) -> Value:
     return add(from_value(a), from_value(b))._storage.value
 
 
-def replay_backward(root: Node, number: int, seed: Value, keep: bool) -> tuple[ReplayedBackward | None, bool]:
+def replay_backward(root: Node, number: int, aval: Aval, keep: bool) -> tuple[ReplayedBackward | None, bool]:
     """The pass from a root, and whether it is done already because it was captured before and could be replayed."""
-    backward = ReplayedBackward.describe(root, number, seed)
+    backward = ReplayedBackward.describe(root, number, aval)
     return backward, backward is not None and backward.replay(keep)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core import dtypes
+from .._core.attributes import Fields, new
 from .._core.modes import modes
 from .._core.node import ITSELF, OF_A_VIEW, Node, forward_trace, next_number
 from .._core.sparse import SparseAval, SparseOperand, call as call_sparse
@@ -184,11 +185,13 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
     tensors: list[Tensor] = []
     static: list[Any] = []
     mask = 0
+    result: Fields
     for arg in args:
         if isinstance(arg, Tensor):
-            storage = arg._storage
-            values.append(storage.value if arg._view is None and storage.host is None else arg._value())
-            if arg._requires_grad:
+            tensor: Fields = arg
+            storage = tensor._storage
+            values.append(storage.value if tensor._view is None and storage.host is None else arg._value())
+            if tensor._requires_grad:
                 mask |= 1 << len(tensors)
             tensors.append(arg)
             static.append(TENSOR)
@@ -202,8 +205,8 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
             elif kind is list or kind is tuple:
                 static.append(_take_sequence(arg, values, tensors))
                 if len(tensors):
-                    for i, tensor in enumerate(tensors):
-                        if tensor._requires_grad:
+                    for i, one in enumerate(tensors):
+                        if one._requires_grad:
                             mask |= 1 << i
             # Equal keys must mean equal arguments, and np.float64(1) equals 1. Converting first takes 15 us for a call; refusing it when
             # the kernel is made, and recording again, took 73.
@@ -235,22 +238,22 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
     if dispatcher.view:
         return _wrap_views(dispatcher, kernel, tensors, values, outs, rule, tuple(static))
     if kernel.wrap_outputs is None:
-        result = _new(Tensor)
+        result = new(Tensor)
         result._storage = storage = _new(Storage)
         storage.value = outs[0]
         if rule is not None:
-            result._grad_fn = link(rule, kernel, values, tensors, result)
+            result._grad_fn = link(rule, kernel, values, tensors, result)  # pyright: ignore[reportArgumentType]
             result._requires_grad = True
         elif modes.any_slow_mode and modes.inference:
             result._inference = True
         return result
     results = []
     for value in outs:
-        result = _new(Tensor)
-        result._storage = Storage(value)
-        results.append(result)
+        output = new(Tensor)
+        output._storage = Storage(value)
+        results.append(output)
         if modes.inference:
-            result._inference = True
+            output._inference = True
     if rule is not None:
         node = link(rule, kernel, values, tensors, results[0])
         for i in rule.outputs:
@@ -261,6 +264,7 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
 def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor], result: Tensor | None) -> Node:
     """Makes the graph's node for one call of a kernel."""
     edges = []
+    tensor: Fields
     for i in rule.grad_inputs:
         tensor = tensors[i]
         producer = tensor._grad_fn
@@ -269,7 +273,7 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
         else:
             # Read directly, since ``_edge`` is a Python call, and each parameter of each operation passes here.
             leaf = tensor._accumulator
-            edges.append(tensor._edge() if leaf is None else (leaf, 0))
+            edges.append(tensors[i]._edge() if leaf is None else (leaf, 0))
     watched = []
     for i in rule.watched:
         if i >= len(tensors):  # a Python number that became an input
@@ -286,7 +290,7 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
             producer = OF_A_VIEW
         # The version is compared in the backward pass: a write in between would make the derivative one of other values.
         watched.append((storage, storage.version, values[i].aval, producer))
-    node = rule.node_class()
+    node: Node = rule.node_class()
     node.rule = rule
     node.edges = tuple(edges)
     node.saved = rule.take(values)
@@ -362,7 +366,7 @@ def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False)
         origin = ONE_OF_SEVERAL
     if not modes.grad_enabled:
         origin = IN_INFERENCE if modes.inference else IN_NO_GRAD
-    result = _new(Tensor)
+    result = new(Tensor)
     result._storage = storage
     result._view = View((*before, step), value, storage.content_version, base, origin, storage.version)
     return result

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any, NoReturn
 
-import numpy as np
-
 from . import recorder
 from .aval import started
-from .value import Value
+from .value import refuse_to_compute
 
 _WHY = (
     "Cannot run torchlike in a forked process when the process that it was forked from had run it already: JAX's threads do not survive "
@@ -29,25 +27,17 @@ class _Forked:
         _refuse()
 
 
-def _finish_after_fork(value: Value) -> Any:
-    """Replaces ``Value.finish``: values that were computed before the fork can be read."""
-    array = value.array
-    if array is None or not (isinstance(array, np.ndarray) or array.is_ready()):
-        _refuse()
-    return array
-
-
 def _after_fork() -> None:
-    """Replaces the functions that every op and every read call. Only the forked process does this: others need no check."""
+    """Makes every op raise, and every read of a value that was not computed before the fork."""
     if not started():
         return  # JAX starts its threads here when it is first used
-    per_thread, values, threads = _CHANGED
+    per_thread, threads = _CHANGED
     per_thread.recorder = _Forked()
     threads.__init__ = _refuse  # threads that this process starts
-    values.finish, values.jax, values.of = _finish_after_fork, _refuse, _refuse
+    refuse_to_compute(_refuse)
 
 
-_CHANGED: Any = recorder.per_thread, Value, type(recorder.per_thread)
+_CHANGED: Any = recorder.per_thread, type(recorder.per_thread)
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

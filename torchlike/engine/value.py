@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, NoReturn, Protocol
 
 import jax
 import numpy as np
@@ -39,6 +40,16 @@ class NoData:
 
 
 NO_DATA = NoData()
+
+
+# Raises, in a process that was forked from one in which JAX runs: see ``forks.py``.
+_refuse: Callable[[], NoReturn] | None = None
+
+
+def refuse_to_compute(refuse: Callable[[], NoReturn]) -> None:
+    """From now on, what is not computed yet cannot be read."""
+    global _refuse
+    _refuse = refuse
 
 
 class Value:
@@ -97,6 +108,8 @@ class Value:
     @classmethod
     def of(cls, array: jax.Array) -> Value:
         """A value over a JAX array (never donated, as its owner may read it again) or over a tracer."""
+        if _refuse is not None:
+            _refuse()
         if isinstance(array, Tracer):
             return cls.over(TracedAval(array.shape, np.dtype(array.dtype)), array)
         if isinstance(array.sharding, jax.sharding.NamedSharding) and len(array.devices()) > 1:
@@ -121,6 +134,8 @@ class Value:
 
     def finish(self) -> Any:
         """Runs what is needed for the array to exist and returns it: a NumPy array, a JAX array or a tracer."""
+        if _refuse is not None and not self._is_ready():
+            _refuse()
         if self.array is None:
             segment = self.segment
             assert segment is not None
@@ -138,8 +153,14 @@ class Value:
                 )
         return self.array
 
+    def _is_ready(self) -> bool:
+        array = self.array
+        return array is not None and (isinstance(array, np.ndarray) or array.is_ready())
+
     def jax(self) -> Any:
         """The JAX array, on its device. Pins it: the caller may keep it, so its memory is never donated."""
+        if _refuse is not None:
+            _refuse()
         array = self.finish()
         if isinstance(array, np.ndarray):
             # The copy replaces the host's array, so that the next program does not send it again.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from .._core import devices
-from .._core.fields import move_to_storage, requires_grad_flag, set_requires_grad
+from .._core.attributes import new
+from .._core.fields import move_to_storage, requires_grad_flag, set_requires_grad, stored_value
 from .._core.storage import Storage
 from .._core.tensor import Tensor
 from .._core.torch_function import disabled_torch_function_impl
@@ -16,6 +17,21 @@ from .parameter import Parameter
 __all__ = ["AbstractTensor", "abstract"]
 
 
+class _WithoutValues(Storage):
+    """The storage of a tensor without values. Every operation reads the value, so this is where it is reported."""
+
+    def __init__(self) -> None:
+        pass
+
+    def _raise(self, *_: object) -> NoReturn:
+        raise RuntimeError(
+            "this tensor has a shape and no values, since its module was made by nnx.eval_shape: give the module values with "
+            "nnx.update(module, state), or merge its graph definition with a state that has them"
+        )
+
+    value = property(_raise, _raise)  # pyright: ignore[reportAssignmentType]
+
+
 class AbstractTensor:
     """A tensor without values: it has a shape, a dtype and a device. ``fill`` makes it an ordinary tensor."""
 
@@ -24,16 +40,12 @@ class AbstractTensor:
     _requires_grad: bool
 
     @property
-    def _storage(self) -> Any:
-        """Every operation reads the storage, so this is where the missing values are reported."""
-        raise RuntimeError(
-            "this tensor has a shape and no values, since its module was made by nnx.eval_shape: give the module values with "
-            "nnx.update(module, state), or merge its graph definition with a state that has them"
-        )
-
-    @property
     def _aval(self) -> Aval:
         return Aval(tuple(self.declared.shape), self.declared.dtype, devices.placement("cpu"))
+
+    def detach(self) -> Any:
+        """Raises, as all that needs the values does."""
+        return stored_value(self)  # pyright: ignore[reportArgumentType]  # a Tensor, by its subclasses
 
     def fill(self, value: Value) -> None:
         """Gives the tensor its values, and its ordinary class."""
@@ -68,7 +80,8 @@ class AbstractBuffer(AbstractTensor, Tensor):
 
 def abstract(kind: type[Tensor], declared: object, requires_grad: bool) -> AbstractParameter | AbstractBuffer:
     """A tensor of this kind without values."""
-    tensor = object.__new__(AbstractParameter if kind is Parameter else AbstractBuffer)
+    tensor = new(AbstractParameter if kind is Parameter else AbstractBuffer)
+    move_to_storage(tensor, _WithoutValues())
     tensor.declared = declared
     set_requires_grad(tensor, requires_grad)
     return tensor

@@ -18,6 +18,7 @@ from flax import nnx
 from jax import Array
 from jax.core import Tracer
 
+from .._core.attributes import new
 from .._core.fields import move_to_storage, set_requires_grad, write_value
 from .._core.storage import Storage
 from .._core.tensor import Tensor
@@ -76,7 +77,7 @@ class _TensorVariable:
             if isinstance(self._content, jax.ShapeDtypeStruct):
                 tensor = abstract(self.tensor_class, self._content, trained)
             else:
-                tensor = object.__new__(self.tensor_class)
+                tensor = new(self.tensor_class)
                 move_to_storage(tensor, Storage(_as_value(self._content)))
                 set_requires_grad(tensor, trained)
             _link(self, tensor)

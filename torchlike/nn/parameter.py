@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from .._core import dtypes
 from .._core.annotations import DeviceLike, Dtype, IntOrInts
-from .._core.attributes import Instance
+from .._core.attributes import Instance, new
 from .._core.devices import default_device, device
-from .._core.fields import leaf_alias, move_to_storage, requires_grad_flag, set_requires_grad, storage_of
+from .._core.fields import leaf_alias, move_to_storage, requires_grad_flag, set_requires_grad, storage_of, stored_value
 from .._core.modes import asks, hooks
+from .._core.storage import Storage
 from .._core.tensor import Tensor, from_host, from_value
 from .._core.torch_function import disabled_torch_function_impl, know_plain
 from ..dispatch.options import dtype_of, placement_of, size_of
@@ -21,8 +22,6 @@ from ..engine.aval import Meshed
 from ..interop import admit_to_jax
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
-
-_new = object.__new__
 
 
 class _ParameterKind(type):
@@ -133,6 +132,22 @@ _NO_SHAPE = (
 )
 
 
+class _WithoutShape(Storage):
+    """The storage of a tensor without a shape. Every operation reads the value, so this is where the missing shape is reported."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def _raise(self, *_: object) -> NoReturn:
+        raise ValueError(
+            "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a `LazyModule` or "
+            f"explicitly manipulating `torch.nn.parameter.{self.kind}` objects. When using LazyModules Call `forward` with "
+            "a dummy batch to initialize the parameters before calling torch functions"
+        )
+
+    value = property(_raise, _raise)  # pyright: ignore[reportAssignmentType]
+
+
 class UninitializedTensorMixin(Instance):
     """A tensor that has a dtype and a device, but no shape. It can be used after ``materialize``."""
 
@@ -151,15 +166,6 @@ class UninitializedTensorMixin(Instance):
         self.__class__ = self.cls_to_become
         del self._empty_tensor
         move_to_storage(self, storage_of(filled))  # pyright: ignore[reportArgumentType]  # the class is another now
-
-    @property
-    def _storage(self) -> Any:
-        """Every operation reads the storage, so this is where the missing shape is reported."""
-        raise ValueError(
-            "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a `LazyModule` or "
-            f"explicitly manipulating `torch.nn.parameter.{type(self).__name__}` objects. When using LazyModules Call `forward` with "
-            "a dummy batch to initialize the parameters before calling torch functions"
-        )
 
     @property
     def _aval(self) -> Any:
@@ -185,7 +191,7 @@ class UninitializedTensorMixin(Instance):
     def copy_(self, src: Tensor, non_blocking: bool = False) -> Self:
         """Takes the dtype and the device of another tensor without a shape."""
         if not is_lazy(src):
-            return storage_of(self)  # pyright: ignore[reportArgumentType,reportReturnType]  # raises
+            return stored_value(self)  # pyright: ignore[reportArgumentType,reportReturnType]  # raises
         return self
 
     def share_memory_(self) -> Any:
@@ -209,7 +215,8 @@ class UninitializedTensorMixin(Instance):
 
 
 def _without_shape(cls: type, requires_grad: bool, device: DeviceLike | None, dtype: Dtype | None) -> Any:
-    self: Any = _new(cls)
+    self: Any = new(cls)
+    move_to_storage(self, _WithoutShape(cls.__name__))
     self._empty_tensor = unfilled(0, device=device, dtype=dtype)
     set_requires_grad(self, requires_grad)
     return self

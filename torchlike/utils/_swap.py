@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.attributes import Instance
+from .._core.attributes import Fields, Instance, copy_fields, new
 from .._core.fields import in_graph
 
 __all__ = ["swap_tensors"]
 
-_fields_of = Instance.__dict__["__dict__"].__get__
+_dict_of = Instance.__dict__["__dict__"].__get__
 
 
 def swap_tensors(t1: Any, t2: Any) -> None:
@@ -25,11 +25,18 @@ def swap_tensors(t1: Any, t2: Any) -> None:
             raise RuntimeError(
                 "Expected no accumulated gradients' nodes: cannot swap a tensor that a graph leads through"
             )
-    first, second = dict(_fields_of(t1)), dict(_fields_of(t2))
+    first, second = _contents(t1), _contents(t2)
     kind = type(t1)
     t1.__class__ = type(t2)
     t2.__class__ = kind
-    for tensor, fields in ((t1, second), (t2, first)):
-        own = _fields_of(tensor)
+    for tensor, (fields, attributes) in ((t1, second), (t2, first)):
+        own = _dict_of(tensor)
         own.clear()
-        own.update(fields)
+        own.update(attributes)
+        copy_fields(fields, tensor)
+
+
+def _contents(tensor: Any) -> tuple[Fields, dict[str, object]]:
+    fields = new(Instance)
+    copy_fields(tensor, fields)
+    return fields, dict(_dict_of(tensor))

@@ -14,7 +14,7 @@ import numpy as np
 PER_CLASS = {"train": 200, "t10k": 50}
 HERE = Path(__file__).parent
 # Four bits of the byte before choose the model of a byte: neighbouring pixels are alike, and there are no words to align to.
-FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
+FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 2}]
 
 
 def first_of_each_class(labels: np.ndarray, count: int) -> np.ndarray:

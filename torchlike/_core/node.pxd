@@ -1,0 +1,2 @@
+cdef class Node:
+    cdef public object rule, edges, saved, watched, sequence, avals
