@@ -20,3 +20,10 @@ class _Collector:
 
 collector = _Collector()
 gc.callbacks.append(collector)
+
+
+def catch_up() -> None:
+    """Lets the collector do what it has put off. From Python 3.12 on it waits for the next call of a function that is not compiled.
+
+    So a compiled function that must not be interrupted by finalizers calls this one first: this file is no extension module.
+    """

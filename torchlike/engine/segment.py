@@ -28,7 +28,7 @@ from . import checks, threads
 from .aval import Aval, Meshed
 from .background import making, waiting_for
 from .collective import Disagreement
-from .collector import collector
+from .collector import catch_up, collector
 from .executable import out_of_memory
 from .kernel import Kernel
 from .meshes import arrange, settle
@@ -171,15 +171,16 @@ class Segment:
             if waiting[0] is not self:
                 # In the order in which they were begun, so that no segment donates what an older one has still to read.
                 for segment in waiting[: waiting.index(self)]:
-                    if not segment.running and segment.recorder is not None:
+                    if not segment.running:
                         segment.run(reason, hot)
-                if self.recorder is None:
-                    return
             if self.running:
                 raise RuntimeError("a value was read while the program that computes it was being made")
             self.run(reason, hot)
 
     def run(self, reason: str, hot: bool) -> None:
+        catch_up()
+        if self.recorder is None:  # a finalizer has run it
+            return
         # No automatic collection during the run: it might call a finalizer of the user's that reads a value of this segment.
         collects = gc.isenabled()
         self.running = True
