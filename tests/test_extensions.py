@@ -143,7 +143,7 @@ def test_where_there_is_a_compiler_installing_the_package_makes_them():
     assert _extensions.built() != {}
 
 
-def test_a_warning_of_a_compiled_function_names_the_line_of_the_program():
+def test_a_warning_of_the_backward_pass_names_the_line_of_the_program():
     x = torchlike.tensor(2.0, requires_grad=True)
     with pytest.warns(UserWarning, match="create_graph=True") as caught:
         (x * x).backward(create_graph=True)

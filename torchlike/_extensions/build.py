@@ -76,6 +76,8 @@ def build() -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         subprocess.run([sys.executable, __file__, temporary], check=True, capture_output=True, text=True)
         record: dict[str, Any] = {"made_of": made_of, "files": {}}
+        # If this is interrupted, the older record must not stand for modules of which some are new.
+        Path(extensions.RECORD).unlink(missing_ok=True)
         for name in extensions.MODULES:
             (made,) = Path(temporary, "torchlike", *name.split(".")[:-1]).glob(f"{name.split('.')[-1]}.*")
             file = f"{name}{made.name.removeprefix(name.split('.')[-1])}"
@@ -97,7 +99,7 @@ class BuildHook(BuildHookInterface):  # pyright: ignore[reportGeneralTypeIssues]
             return
         try:
             build()
-        except (ImportError, OSError, ValueError, subprocess.CalledProcessError) as error:
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
             if wanted == "1":
                 raise
             reason = (getattr(error, "stderr", None) or str(error)).strip().rpartition("\n")[2]

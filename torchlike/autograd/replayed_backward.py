@@ -49,7 +49,7 @@ class ReplayedBackward:
     and its aval; of each node that it comes to its rule, where what it has saved stands in the segment, and which node (and
     output) or leaf each edge leads to; and the order in which the nodes were made, which is the order of the pass. Whatever could do
     something else at a node makes ``describe`` give None: a hook, a class of the user's, a saved tensor that was written to or is
-    packed, a gradient to add to, a leaf that wants none.
+    packed, a gradient to add to, a leaf that wants none. So does a root on a mesh, where the 1 that the pass begins with has a layout.
     """
 
     __slots__ = ("key", "nodes", "leaves", "start", "segment")
@@ -147,7 +147,7 @@ class ReplayedBackward:
             gradient = new(Tensor)
             gradient._storage = storage = _new(Storage)
             storage.value = value
-            leaf._grad = gradient  # pyright: ignore[reportAttributeAccessIssue]
+            leaf._grad = gradient
         if not keep:
             for node in self.nodes:  # the same as ``Node.release``
                 if node.saved or node.rule.used_once:
