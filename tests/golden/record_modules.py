@@ -257,12 +257,12 @@ def everything() -> dict[str, Any]:
 
 
 def pack(value: Any) -> Any:
-    """Joins names to one string, which takes the least room."""
+    """Joins names to one string, in alphabetical order, which takes the least room."""
     if isinstance(value, list):
-        return " ".join(value)
+        return " ".join(sorted(value))
     if all(isinstance(each, list) for each in value.values()):
-        return {key: " ".join(each) for key, each in value.items()}
-    return value
+        return {key: pack(value[key]) for key in sorted(value)}
+    return dict(sorted(value.items()))
 
 
 if __name__ == "__main__":
