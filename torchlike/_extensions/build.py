@@ -55,7 +55,7 @@ def compile_all(into: Path) -> None:
             nthreads=PROCESSES,
             quiet=True,
             language_level=3,
-            compiler_directives={"annotation_typing": typed, "auto_pickle": False},
+            compiler_directives={"annotation_typing": typed, "auto_pickle": False, "nonecheck": True},
         )
     command = build_ext(Distribution({"ext_modules": modules}))
     command.build_lib, command.build_temp, command.parallel = str(into), str(into / "objects"), PROCESSES

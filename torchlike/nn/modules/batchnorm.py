@@ -15,7 +15,7 @@ from ...ops.creation.from_data import tensor
 from .. import functional as F, init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter, unfilled
 from .lazy import LazyModuleMixin
-from .module import Module
+from .module import Module, member
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "SyncBatchNorm",
@@ -27,11 +27,11 @@ class _NormBase(Module):
 
     _version = 2  # from this version on, the state has ``num_batches_tracked``
 
-    running_mean: Tensor | None
-    running_var: Tensor | None
-    num_batches_tracked: Any
-    weight: Any
-    bias: Any
+    running_mean: Tensor | None = member()
+    running_var: Tensor | None = member()
+    num_batches_tracked: Any = member()
+    weight: Any = member()
+    bias: Any = member()
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from .. import functional as F, init
 from ..parameter import Parameter, UninitializedParameter, unfilled
 from ._sizes import ntuple
 from .lazy import LazyModuleMixin
-from .module import Module
+from .module import Module, member
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
@@ -27,7 +27,8 @@ class _ConvNd(Module):
     """The base class of all convolutions: parameters, padding and ``repr``."""
 
     _dimensions: int
-    bias: Tensor | None
+    weight: Any = member()
+    bias: Tensor | None = member()
 
     def __init__(
         self,

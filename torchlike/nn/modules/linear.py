@@ -11,7 +11,7 @@ from ...autograd.grad_mode import no_grad
 from .. import functional as F, init
 from ..parameter import Parameter, UninitializedParameter, unfilled
 from .lazy import LazyModuleMixin
-from .module import Module
+from .module import Module, member
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear", "NonDynamicallyQuantizableLinear"]
 
@@ -51,7 +51,8 @@ class Linear(Module):
 
     in_features: int
     out_features: int
-    weight: Tensor
+    weight: Tensor = member()
+    bias: Any = member()
 
     def __init__(
         self,
@@ -99,6 +100,9 @@ class Bilinear(Module):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Bilinear.html
     """
+
+    weight: Tensor = member()
+    bias: Any = member()
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from .. import functional as F
 from .distance import PairwiseDistance
 from .linear import Linear
 from .linear_cross_entropy_options import LinearCrossEntropyOptions
-from .module import Module
+from .module import Module, member
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss",
@@ -43,7 +43,7 @@ class _Loss(Module):
 
 
 class _WeightedLoss(_Loss):
-    weight: Tensor | None
+    weight: Tensor | None = member()
 
     def __init__(
         self,
@@ -240,8 +240,8 @@ class BCEWithLogitsLoss(_Loss):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.BCEWithLogitsLoss.html
     """
 
-    weight: Tensor | None
-    pos_weight: Tensor | None
+    weight: Tensor | None = member()
+    pos_weight: Tensor | None = member()
 
     def __init__(
         self,

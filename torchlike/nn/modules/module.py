@@ -14,6 +14,7 @@ from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...engine import boundary
 from .._graph_node import SHOWN, GraphNode, connect, flax, is_foreign_module, wrappers
+from .._member import Member
 from ..parameter import Buffer, Parameter
 from . import _scripted
 from ._hooked import call_with_hooks
@@ -650,6 +651,11 @@ def register_module_forward_hook(
     marks = (everywhere.forward_with_kwargs,) if with_kwargs else ()
     marks += (everywhere.forward_always,) if always_call else ()
     return HookHandle(everywhere.forward, hook, marks=marks)
+
+
+def member() -> Any:
+    """An attribute for the body of a class, of a parameter, buffer or submodule that its ``forward`` reads: see ``Member``."""
+    return Member(Module.__getattr__)
 
 
 def register_module_backward_hook(hook: Callable[..., object]) -> HookHandle:

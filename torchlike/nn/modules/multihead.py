@@ -10,7 +10,7 @@ from .. import functional as F, init
 from ..functional._attention import canonical_mask
 from ..parameter import Parameter, unfilled
 from .linear import NonDynamicallyQuantizableLinear
-from .module import Module
+from .module import Module, member
 
 __all__ = ["MultiheadAttention"]
 
@@ -39,8 +39,8 @@ class MultiheadAttention(Module):
 
     bias_k: Parameter | None
     bias_v: Parameter | None
-    in_proj_weight: Parameter
-    in_proj_bias: Parameter
+    in_proj_weight: Parameter = member()
+    in_proj_bias: Parameter = member()
     q_proj_weight: Parameter
     k_proj_weight: Parameter
     v_proj_weight: Parameter

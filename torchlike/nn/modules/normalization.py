@@ -10,7 +10,7 @@ from ..._core.tensor import Tensor
 from .. import functional as F, init
 from ..parameter import Parameter, unfilled
 from ._cross_map_lrn import CrossMapLRN2d as _CrossMapLRN2d
-from .module import Module
+from .module import Module, member
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
@@ -22,7 +22,7 @@ def _shape(normalized_shape: Any) -> tuple[int, ...]:
 class _AffineNorm(Module):
     """The base class of normalisations with a weight, and perhaps a bias, for each element or channel."""
 
-    weight: Parameter
+    weight: Parameter = member()
 
     def _register_unfilled(
         self, name: str, shape: IntOrInts | None, device: DeviceLike | None, dtype: Dtype | None
@@ -55,7 +55,7 @@ class LayerNorm(_AffineNorm):
     """
 
     weight: Parameter
-    bias: Parameter
+    bias: Parameter = member()
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class GroupNorm(_AffineNorm):
     """
 
     weight: Parameter
-    bias: Parameter
+    bias: Parameter = member()
 
     def __init__(
         self,

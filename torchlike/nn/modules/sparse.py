@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..._core.annotations import DeviceLike, Dtype
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from .. import functional as F, init
 from ..parameter import Parameter, unfilled
-from .module import Module
+from .module import Module, member
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
@@ -31,6 +33,8 @@ class Embedding(Module):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html
     """
+
+    weight: Any = member()
 
     def __init__(
         self,
@@ -142,6 +146,8 @@ class EmbeddingBag(Module):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.EmbeddingBag.html
     """
+
+    weight: Any = member()
 
     def __init__(
         self,

@@ -1,0 +1,2 @@
+cdef class Member:
+    cdef object getattr, name
