@@ -1,4 +1,8 @@
-"""The fields of a tensor, and the attributes that a program sets on it: interpreted, one dict holds both."""
+"""The fields of a tensor and of its storage, and the attributes that a program sets on a tensor.
+
+Compiled, fields lie in C structures (``attributes.pxd``). Interpreted, they are in the dict of the object, and class attributes hold the
+values that most objects share, so that making an object stays cheap: slots have no defaults, and each would have to be filled.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +10,19 @@ from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from ..engine.value import Value
     from .node import AccumulateGrad, Node
-    from .storage import Storage
-    from .views import View
 
-__all__ = ["FIELDS", "Fields", "Instance", "UsersAttributes", "copy_fields", "new"]
+__all__ = ["FIELDS", "DICT", "Contents", "Fields", "Instance", "UsersAttributes", "copy_fields", "new", "new_storage"]
 
 
 class Fields:
-    """The fields that every tensor has. All but the first have a value that most tensors share.
-
-    Compiled they are fields of a C structure (``attributes.pxd``). Interpreted they are in the dict of the instance, and class attributes
-    hold the shared values, so that making a tensor stays cheap: slots have no defaults, and each would have to be filled.
-    """
+    """The fields that every tensor has. All but the first have a value that most tensors share."""
 
     __slots__ = ()
 
-    _storage: Storage
-    _view: View | None
+    _storage: Any  # a Storage
+    _view: Any  # a View, or None
     _requires_grad: bool  # a leaf that requires a gradient, or a result with a history
     _grad_fn: Node | None
     _output_nr: int
@@ -36,18 +35,43 @@ class Fields:
     _is_param: bool  # an object of a subclass that a Module takes as a parameter
 
 
+class Contents:
+    """The fields that every storage has: see ``Storage``. All but the first have a value that most storages share.
+
+    A subclass may define properties of these names. So whoever reads the fields of the C structure checks first that the class is
+    ``Storage`` itself.
+    """
+
+    __slots__ = ()
+
+    value: Value
+    version: int
+    content_version: int
+    host: Any  # HostMemory, or None
+    writes_by_index: int
+    writer: Any
+
+
 _SHARED: dict[str, object] = {
     "_view": None, "_requires_grad": False, "_grad_fn": None, "_output_nr": 0, "_grad": None, "_accumulator": None,
     "_leaf_hooks": None, "_post_accumulate_hooks": None, "_retains_grad": False, "_inference": False, "_is_param": False,
 }  # fmt: skip
+_SHARED_BY_STORAGES: dict[str, object] = {
+    "version": 0, "content_version": 0, "host": None, "writes_by_index": 0, "writer": None,
+}  # fmt: skip
 FIELDS = ("_storage", *_SHARED)
-for _name, _value in _SHARED.items():
-    if not hasattr(Fields, _name):  # interpreted
-        setattr(Fields, _name, _value)
+_interpreted = not hasattr(Fields, "_view")
+if _interpreted:
+    for _class, _shared in (Fields, _SHARED), (Contents, _SHARED_BY_STORAGES):
+        for _name, _value in _shared.items():
+            setattr(_class, _name, _value)
+# The slot for a dict, for classes whose objects need one only for fields.
+DICT = ("__dict__",) if _interpreted else ()
 
 
-# Makes a tensor of a class without calling the class. ``object.__new__`` refuses to where the fields lie in a C structure.
+# These make a tensor or a storage without calling its class. ``object.__new__`` refuses to where the fields lie in a C structure.
 new = Fields.__new__
+new_storage = Contents.__new__
 
 
 def copy_fields(source: Fields, target: Fields) -> None:

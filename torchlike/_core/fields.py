@@ -11,20 +11,20 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 from ..engine.value import Value
-from .attributes import new
+from .attributes import Contents, Fields, new
 from .node import Node
 from .storage import Storage
 from .tensor import Tensor, alias
 from .views import View, ViewStep
 
 __all__ = [
-    "backward_hooks_of", "count_write", "drop_grads", "grad_of", "in_graph", "inference_flag", "is_marked", "is_whole_storage",
-    "leaf_alias", "leaf_fields", "mark_as_parameter", "move_to_storage", "node_of", "output_number_of", "post_accumulate_hooks_of",
-    "rebase", "replace_contents", "requires_grad_flag", "root_of", "set_grad", "set_requires_grad", "standing_in", "steps_of", "storage_of",
-    "stored_value", "tensor_at", "values_of", "version_of", "view_record", "write_value",
+    "awaits_first_gradient", "backward_hooks_of", "count_write", "drop_grads", "grad_of", "in_graph", "inference_flag", "is_marked",
+    "is_whole_storage", "leaf_alias", "mark_as_parameter", "move_to_storage", "node_of", "output_number_of", "post_accumulate_hooks_of",
+    "rebase", "replace_contents", "requires_grad_flag", "root_of", "set_grad", "set_requires_grad", "standing_in", "steps_of",
+    "storage_of", "stored_value", "tensor_at", "values_of", "version_of", "view_record", "write_value",
 ]  # fmt: skip
 
 storage_of: Callable[[Tensor], Storage] = attrgetter("_storage")
@@ -35,10 +35,6 @@ view_record: Callable[[Tensor], View | None] = attrgetter("_view")  # where a vi
 grad_of: Callable[[Tensor], Tensor | None] = attrgetter("_grad")  # ``Tensor.grad`` without its warning
 inference_flag: Callable[[Tensor], bool] = attrgetter("_inference")  # made under ``inference_mode``
 post_accumulate_hooks_of: Callable[[Tensor], dict[int, Any] | None] = attrgetter("_post_accumulate_hooks")
-# Of a leaf (whether it wants a gradient, its gradient, its post-accumulate hooks), read at once
-leaf_fields: Callable[[Tensor], tuple[bool, Tensor | None, dict[int, Any] | None]] = attrgetter(
-    "_requires_grad", "_grad", "_post_accumulate_hooks"
-)
 # These three are the ones from when the tensor was last read. Reading a view after a write to its base changes them.
 requires_grad_flag: Callable[[Tensor], bool] = attrgetter("_requires_grad")
 node_of: Callable[[Tensor], Node | None] = attrgetter("_grad_fn")
@@ -76,8 +72,14 @@ def set_grad(tensor: Tensor, grad: Tensor | None) -> None:
 
 def drop_grads(tensors: Iterable[Tensor]) -> None:
     """Sets the accumulated gradients to None."""
+    tensor: Fields
     for tensor in tensors:
         tensor._grad = None
+
+
+def awaits_first_gradient(leaf: Fields) -> bool:
+    """Whether a leaf requires a gradient and has none yet, and nothing is called after it gets one."""
+    return leaf._requires_grad and leaf._grad is None and leaf._post_accumulate_hooks is None
 
 
 def set_requires_grad(tensor: Tensor, flag: bool) -> None:
@@ -144,7 +146,14 @@ def backward_hooks_of(tensor: Tensor) -> dict[int, Callable[..., object]]:
 
 def values_of(tensors: Iterable[Any]) -> list[Value]:
     """The tensors' current values. For a tensor that shares its memory with no other, this skips the call of ``Tensor._value``."""
-    return [t._storage.value if t._view is None and t._storage.host is None else t._value() for t in tensors]
+    tensor: Fields
+    storage: Contents
+    values = []
+    for tensor in tensors:
+        storage = tensor._storage
+        whole = tensor._view is None and type(storage) is Storage and storage.host is None
+        values.append(storage.value if whole else cast("Tensor", tensor)._value())
+    return values
 
 
 def replace_contents(tensors: Sequence[Tensor], values: Sequence[Value]) -> list[tuple[Tensor, Value]]:
@@ -158,11 +167,13 @@ def replace_contents(tensors: Sequence[Tensor], values: Sequence[Value]) -> list
         the tensors that cannot be written in this way, with their values: views, and those that share memory with NumPy or have a
         storage of another kind.
     """
-    storages: list[Storage] = []
+    tensor: Fields
+    storage: Contents
+    storages: list[Contents] = []
     contents, others = [], []
     for tensor, value in zip(tensors, values, strict=True):
         storage = tensor._storage
-        if tensor._view is None and storage.host is None and storage.__class__ is Storage:
+        if tensor._view is None and type(storage) is Storage and storage.host is None:
             storage.version += 1
             storage.content_version += 1
             storages.append(storage)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..engine.aval import Aval
 
 
-__all__ = ["ITSELF", "OF_A_VIEW", "AccumulateGrad", "Edge", "Node", "node_class"]
+__all__ = ["ITSELF", "OF_A_VIEW", "AccumulateGrad", "Edge", "Node", "RuleFields", "node_class"]
 
 next_number = itertools.count().__next__
 
@@ -26,6 +26,28 @@ SECOND_BACKWARD = (
     "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
     "you need to backward through the graph a second time or if you need to access saved tensors after calling backward."
 )
+
+
+class RuleFields:
+    """The fields of a rule, see ``dispatch/pullback.py``, that each call and each backward pass reads.
+
+    Attributes:
+        grad_inputs: the numbers of the inputs to differentiate with respect to.
+        watched: the numbers of the inputs that PyTorch would have saved: a write to them in place must be noticed.
+        watches_result: whether PyTorch would have saved the output.
+        take: picks the saved inputs from a list of all.
+        node_class: the class of the nodes.
+        used_once: whether a second backward pass must fail because PyTorch's node saves something, although this one saves nothing.
+    """
+
+    __slots__ = ("grad_inputs", "watched", "watches_result", "take", "node_class", "used_once")
+
+    grad_inputs: tuple[int, ...]
+    watched: tuple[int, ...]
+    watches_result: bool
+    take: Callable[[Sequence[Any]], Sequence[Any]]
+    node_class: type[Node]
+    used_once: bool
 
 
 class Node:
@@ -40,7 +62,8 @@ class Node:
             where it is a view, which gets another node by the write.
     """
 
-    # A program makes thousands of nodes a second, and few need more than the first six fields: class attributes hold the other defaults.
+    # A program makes thousands of nodes a second, and few need more than the first fields: class attributes hold the other defaults.
+    # Compiled, the fields that each backward pass reads lie in a C structure (``node.pxd``).
     rule: Any
     edges: tuple[Edge | None, ...]
     saved: Sequence[Any] | None  # None once freed
@@ -52,10 +75,10 @@ class Node:
     retained: dict[int, weakref.ref[Any] | None] | None = None
     pre_hooks: dict[int, Callable[..., object]] | None = None
     post_hooks: dict[int, Callable[..., object]] | None = None
-    hooked: bool = False  # whether one of the four fields above is set
+    hooked: bool  # whether one of the four fields above is set
     metadata_: dict[object, object] | None = None
     trace: str | None = None  # where the forward ran, under detect_anomaly
-    unpack: Callable[[Any], Any] | None = None  # turns what saved_tensors_hooks has packed into values
+    unpack: Callable[[Any], Any] | None  # turns what saved_tensors_hooks has packed into values
 
     @classmethod
     def create(
@@ -129,6 +152,10 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.label} object at 0x{id(self):x}>"
+
+
+if not hasattr(Node, "hooked"):  # interpreted
+    Node.hooked, Node.unpack = False, None
 
 
 _classes: weakref.WeakValueDictionary[str, type[Node]] = weakref.WeakValueDictionary()

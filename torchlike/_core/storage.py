@@ -13,6 +13,7 @@ import numpy as np
 
 from ..engine.aval import TracedAval
 from ..engine.value import Value
+from .attributes import DICT, Contents
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -49,20 +50,21 @@ class HostMemory:
         return self.array.dtype == dtype and self.array.flags.c_contiguous
 
 
-class Storage:
+class Storage(Contents):
     """A value that can be replaced, the version that counts replacements, and perhaps NumPy memory that is shared.
 
-    ``version`` is PyTorch's version counter. ``content_version`` also counts what NumPy wrote: views compare it with theirs.
+    Attributes:
+        value: the contents. While NumPy shares the memory, ``read`` says what they are.
+        version: PyTorch's version counter.
+        content_version: counts also what NumPy wrote: views compare it with theirs.
+        host: the memory that NumPy shares, or None.
+        writes_by_index: counts the first few writes of an element, a row or a window: see ``dispatch/on_host.py``.
+        writer: the autograd node of the last in-place write, for error messages.
     """
 
-    # Every tensor has one and few are written to, so class attributes hold the initial values.
-    value: Value
-    version: int = 0
-    content_version: int = 0
-    host: HostMemory | None = None
-    # Counts the first few writes of an element, a row or a window: see ``dispatch/on_host.py``.
-    writes_by_index: int = 0
-    writer: Any = None  # the autograd node of the last in-place write, for error messages
+    __slots__ = ("__weakref__", *DICT)
+
+    host: HostMemory | None
 
     def __init__(self, value: Value) -> None:
         self.value = value

@@ -52,6 +52,8 @@ class Tensor(TensorMethods, Fields):
     tensor(10.)
     """
 
+    _storage: Storage
+    _view: View | None
     _grad: Tensor | None
     # Beside the fields that all tensors have (``attributes.py``):
     _outer_device: devices.device  # of an object without memory of a subclass: see ``subclasses.py``

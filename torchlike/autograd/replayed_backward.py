@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 from jax import Array
 
-from .._core.attributes import Fields, new
-from .._core.fields import grad_of, leaf_fields, stored_value
+from .._core import attributes
+from .._core.attributes import Contents, Fields
+from .._core.fields import awaits_first_gradient, grad_of, stored_value
 from .._core.node import AccumulateGrad, Node
 from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ReplayedBackward", "added", "replay_backward"]
 
-_new = object.__new__
 _age = attrgetter("sequence")
+# Compiled, the names are those of C functions: see ``attributes.pxd``.
+globals().update(made_tensor=attributes.new, made_storage=attributes.new_storage)
 # A larger graph is not described: that would take as long as it saves.
 MAX_NODES = 1000
 # Captured passes kept at one place of a trace at most. If there are more, the passes differ each time, and replays do not help.
@@ -73,7 +75,8 @@ class ReplayedBackward:
         append = key.append
         youngest_first, before = True, root.sequence + 1
         node: Node
-        target: Any
+        accumulator: AccumulateGrad
+        storage: Contents
         value: Value
         for node in nodes:  # grows on the way
             if node.hooked:
@@ -81,12 +84,13 @@ class ReplayedBackward:
             if node.sequence > before:
                 youngest_first = False
             before = node.sequence
-            for storage, version, _, _ in node.watched:
-                if storage.version != version:
+            for watched in node.watched:
+                storage = watched[0]
+                if storage.version != watched[1]:
                     return None
             saved = node.saved
             rule = node.rule
-            if rule.__class__ is not Rule or saved is None or node.unpack is not None:
+            if type(rule) is not Rule or saved is None or node.unpack is not None:
                 return None
             # A rule always records the same pullbacks, so it stands for everything that the node would record.
             append(rule)
@@ -100,14 +104,12 @@ class ReplayedBackward:
                     append(None)
                     continue
                 target, output = edge
-                if target.__class__ is AccumulateGrad:
+                if type(target) is AccumulateGrad:
                     at = leaf_index.get(target)
                     if at is None:
-                        leaf = target.leaf()
-                        if leaf is None or target.hooked:
-                            return None
-                        wants_gradient, gradient, hooks_after = leaf_fields(leaf)
-                        if gradient is not None or not wants_gradient or hooks_after is not None:
+                        accumulator = target
+                        leaf = accumulator.leaf()
+                        if leaf is None or accumulator.hooked or not awaits_first_gradient(leaf):
                             return None
                         at = leaf_index[target] = len(leaves)
                         leaves.append(leaf)
@@ -140,12 +142,13 @@ class ReplayedBackward:
             return False
         leaf: Fields
         gradient: Fields
+        storage: Contents
         node: Node
         for leaf, value in zip(self.leaves, values, strict=True):
             # The same as ``from_value``, written out to save a call for each parameter. The leaf gets it last: an interrupt in between
             # must not leave a gradient without a storage.
-            gradient = new(Tensor)
-            gradient._storage = storage = _new(Storage)
+            gradient = made_tensor(Tensor)  # pyright: ignore[reportUndefinedVariable]
+            gradient._storage = storage = made_storage(Storage)  # pyright: ignore[reportUndefinedVariable]
             storage.value = value
             leaf._grad = gradient
         if not keep:

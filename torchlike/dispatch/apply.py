@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._core import dtypes
-from .._core.attributes import Fields, new
+from .._core import attributes, dtypes
+from .._core.attributes import Contents, Fields
 from .._core.modes import modes
-from .._core.node import ITSELF, OF_A_VIEW, Node, forward_trace, next_number
+from .._core.node import ITSELF, OF_A_VIEW, Node, RuleFields, forward_trace, next_number
 from .._core.sparse import SparseAval, SparseOperand, call as call_sparse
 from .._core.storage import Storage
 from .._core.strided import Strided
@@ -19,7 +19,8 @@ from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View, ViewStep
 from ..engine.aval import Aval, Meshed
 from ..engine.interpreter import Traces
-from ..engine.recorder import DynamicNumber, Operation, per_thread
+from ..engine.recorder import DynamicNumber, per_thread
+from ..engine.trace import Operation
 from ..engine.value import Value
 from ..numerics.numbers import number_for
 from .arguments import NUMPY_NUMBERS, misfit, misfit_error
@@ -28,7 +29,8 @@ from .lowering import TENSOR, Lowered, Typing, check_arguments, lower, public
 from .opdef import INDICES, NUMBER, OPERAND, Category, DtypeRule, Form, Op, Promote, Saves
 from .pullback import NO_RULE_YET, MissingRule, Rule, rule_for
 
-_new = object.__new__
+# Compiled, the names are those of C functions: see ``attributes.pxd``.
+globals().update(made_tensor=attributes.new, made_storage=attributes.new_storage)
 _NUMBERS = (float, int, bool, complex)
 
 
@@ -45,7 +47,6 @@ class Dispatcher(Operation):
 
     __slots__ = (
         "op",
-        "name",
         "view",
         "number_places",
         "real_places",
@@ -189,8 +190,9 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
     for arg in args:
         if isinstance(arg, Tensor):
             tensor: Fields = arg
-            storage = tensor._storage
-            values.append(storage.value if tensor._view is None and storage.host is None else arg._value())
+            storage: Contents = tensor._storage
+            whole = tensor._view is None and type(storage) is Storage and storage.host is None
+            values.append(storage.value if whole else arg._value())
             if tensor._requires_grad:
                 mask |= 1 << len(tensors)
             tensors.append(arg)
@@ -238,8 +240,8 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
     if dispatcher.view:
         return _wrap_views(dispatcher, kernel, tensors, values, outs, rule, tuple(static))
     if kernel.wrap_outputs is None:
-        result = new(Tensor)
-        result._storage = storage = _new(Storage)
+        result = made_tensor(Tensor)  # pyright: ignore[reportUndefinedVariable]
+        result._storage = storage = made_storage(Storage)  # pyright: ignore[reportUndefinedVariable]
         storage.value = outs[0]
         if rule is not None:
             result._grad_fn = link(rule, kernel, values, tensors, result)  # pyright: ignore[reportArgumentType]
@@ -249,8 +251,7 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
         return result
     results = []
     for value in outs:
-        output = new(Tensor)
-        output._storage = Storage(value)
+        output = from_value(value)
         results.append(output)
         if modes.inference:
             output._inference = True
@@ -264,8 +265,11 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
 def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor], result: Tensor | None) -> Node:
     """Makes the graph's node for one call of a kernel."""
     edges = []
+    fields: RuleFields = rule
     tensor: Fields
-    for i in rule.grad_inputs:
+    storage: Contents
+    value: Value
+    for i in fields.grad_inputs:
         tensor = tensors[i]
         producer = tensor._grad_fn
         if producer is not None:
@@ -275,7 +279,7 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
             leaf = tensor._accumulator
             edges.append(tensors[i]._edge() if leaf is None else (leaf, 0))
     watched = []
-    for i in rule.watched:
+    for i in fields.watched:
         if i >= len(tensors):  # a Python number that became an input
             continue
         tensor = tensors[i]
@@ -285,22 +289,24 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
                 "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
                 "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
             )
-        storage, view, producer = tensor._storage, tensor._view, tensor._grad_fn
+        storage, view, producer, value = tensor._storage, tensor._view, tensor._grad_fn, values[i]
         if producer is not None and view is not None and view.base is not None:
             producer = OF_A_VIEW
         # The version is compared in the backward pass: a write in between would make the derivative one of other values.
-        watched.append((storage, storage.version, values[i].aval, producer))
-    node: Node = rule.node_class()
+        watched.append((storage, storage.version, value.aval, producer))
+    node: Node = fields.node_class()
     node.rule = rule
     node.edges = tuple(edges)
-    node.saved = rule.take(values)
+    node.saved = fields.take(values)
     node.watched = watched
     node.avals = kernel.out_avals
     # The backward pass runs nodes in the reverse order of these numbers, as PyTorch does.
     node.sequence = next_number()
-    if rule.watches_result and result is not None:
+    if fields.watches_result and result is not None:
         # The derivative reads the result (of exp or sigmoid, for example), so a write to the result is an error as well.
-        watched.append((result._storage, result._storage.version, kernel.out_avals[0], ITSELF))
+        tensor = result
+        storage = tensor._storage
+        watched.append((storage, storage.version, kernel.out_avals[0], ITSELF))
     if modes.any_slow_mode:
         if modes.captured is not None:
             modes.captured.update({id(t): t for t in tensors if t._requires_grad})
@@ -366,7 +372,7 @@ def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False)
         origin = ONE_OF_SEVERAL
     if not modes.grad_enabled:
         origin = IN_INFERENCE if modes.inference else IN_NO_GRAD
-    result = new(Tensor)
+    result = made_tensor(Tensor)  # pyright: ignore[reportUndefinedVariable]
     result._storage = storage
     result._view = View((*before, step), value, storage.content_version, base, origin, storage.version)
     return result

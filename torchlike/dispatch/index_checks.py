@@ -52,8 +52,8 @@ def pass_here(dispatcher: Checking, static: tuple[object, ...], args: tuple[obje
             indices += [one._value() for one in arg if isinstance(one, Tensor)]
     if not indices:
         return False
-    first = indices[0]
-    call = dispatcher, static, *[value.aval for value in values], *indices[1:]
+    first: Value = indices[0]
+    call = (dispatcher, static, *[value.aval for value in values], *indices[1:])
     passed: set[object] | None = getattr(first, "passed", None)
     if passed and call in passed:
         return True

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .._core.node import Node, node_class
+from .._core.node import RuleFields, node_class
 from ..engine.aval import Aval
 from ..engine.interpreter import ShapedDtype, Traced, trace, vjp
 from ..engine.kernel import Kernel
@@ -22,27 +22,19 @@ from .lowering import TENSOR, Lowered
 from .opdef import OPERAND, Op, Saves
 
 
-class Rule:
+class Rule(RuleFields):
     """How to differentiate one kernel with respect to some of its inputs.
 
     Attributes:
-        grad_inputs: the numbers of the inputs to differentiate with respect to.
         outputs: the numbers of the outputs that can have a gradient.
         saved: the numbers of the inputs that the pullback reads, which are found by removing dead code from it.
-        take: picks the saved inputs from a list of all.
-        watched: the numbers of the inputs that PyTorch would have saved: a write to them in place must be noticed.
-        watches_result: whether PyTorch would have saved the output.
         count: how many inputs PyTorch's node has.
         places: which of those those inputs are.
-        used_once: whether a second backward pass must fail because PyTorch's node saves something, although this one saves nothing.
-        node_class: the class of the nodes.
         order: the numbers of the edges in the order in which PyTorch follows them, where it is another; else None.
     """
 
     __slots__ = (
-        "kernel", "name", "grad_inputs", "outputs", "saved", "take", "watched", "watches_result", "pullbacks",
-        "count", "places", "used_once",
-        "traced", "node_class", "order",
+        "kernel", "name", "outputs", "saved", "pullbacks", "count", "places", "traced", "order",
     )  # fmt: skip
 
     def __init__(self, kernel: Lowered, mask: int) -> None:
@@ -57,7 +49,7 @@ class Rule:
         self.pullbacks: dict[tuple[int, ...], Pullback] = {}
         name = op.backward_name
         self.name = name(*_arguments_with_avals(kernel)) if callable(name) else name
-        self.node_class: type[Node] = node_class(str(self.name))
+        self.node_class = node_class(str(self.name))
         self.saved: tuple[int, ...] = ()
         self.traced: Traced | None = None  # dropped once the kernel of the pullback is made
         self.watches_result = op.saves is Saves.RESULT
@@ -65,7 +57,7 @@ class Rule:
             # The pullback reads the inputs that are left when dead code is removed from it.
             self.traced = self._trace_whole()
             self.saved = tuple(sorted(n for n in self.traced.reads() if n < len(kernel.in_avals)))
-        self.take: Callable[[Sequence[object]], Sequence[object]] = at_places(self.saved)
+        self.take = at_places(self.saved)
         inputs, numbers = _inputs_of_node(kernel)
         # PyTorch's node lacks inputs that it treats as constants. They still need a place, because here they get a gradient.
         inputs += [i for i in self.grad_inputs if i not in inputs]
@@ -163,7 +155,7 @@ class Rule:
         return kernel.sized.trace_derived((self.grad_inputs, self.outputs), arriving, whole)
 
 
-class MissingRule:
+class MissingRule(RuleFields):
     """Stands where PyTorch has no derivative: the result requires a gradient, and the backward pass raises.
 
     Args:
@@ -171,15 +163,15 @@ class MissingRule:
         name: of the node; empty where ``missing`` is an operator, whose node has no name of its own ("aten::heaviside").
     """
 
-    saved = watched = ()
-    watches_result = used_once = False
+    saved = ()
 
     def __init__(self, missing: str, name: str, grad_inputs: Sequence[int] = (), outputs: Sequence[int] = ()) -> None:
-        self.missing, self.grad_inputs, self.outputs = missing, grad_inputs, outputs
+        self.missing, self.grad_inputs, self.outputs = missing, tuple(grad_inputs), tuple(outputs)
+        self.watched, self.watches_result, self.used_once = (), False, False
         self.is_operator = not name or missing.startswith("aten::")
         self.name = "torch::autograd::NotImplemented" if self.is_operator else name
-        self.node_class: type[Node] = node_class(self.name)
-        self.take: Callable[[Sequence[object]], Sequence[object]] = at_places(())
+        self.node_class = node_class(self.name)
+        self.take = at_places(())
 
     def in_place(self) -> MissingRule:
         """The same for the in-place form: PyTorch names the operator that was called."""

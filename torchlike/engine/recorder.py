@@ -47,7 +47,8 @@ MAX_KERNELS = 8_000
 # Pending ops are run when they alone keep more memory alive than this.
 MAX_UNREFERENCED_BYTES = 4 * 2**20
 
-_ref = weakref.ref
+# Compiled, the name is that of a C function: see ``recorder.pxd``. There are several calls for each op.
+globals()["made_reference"] = weakref.ref
 
 
 class Replay:
@@ -123,7 +124,7 @@ class _Nobody:
     __slots__ = ("__weakref__",)
 
 
-_DEAD: Any = _ref(_Nobody())  # a weak reference whose object is gone
+_DEAD: Any = weakref.ref(_Nobody())  # a weak reference whose object is gone
 
 
 class Recorder:
@@ -197,32 +198,32 @@ class Recorder:
                     return self.record(op, static, values, args)
                 array = value.array
             add(value.aval)
-            table.append(_ref(value))
+            table.append(made_reference(value))  # pyright: ignore[reportUndefinedVariable]
             segment.leaf_arrays.append(array)
             if value.pinned:
                 segment.pinned.add(id(array))
             value.segment = segment
             value.position = position
             position += 1
-        node: Any = cursor.children.get(tuple(key))
-        if node is None:
+        found: Any = cursor.children.get(tuple(key))
+        if found is None:
             try:
-                node = self._miss(op, static, values, args, tuple(key), segment)
+                found = self._miss(op, static, values, args, tuple(key), segment)
             except Exception:
                 segment.forget_unfinished()
                 raise
-            if node.__class__ is not TraceNode:
-                return node  # recorded in another way
-        kernel: Any = node.kernel
+            if type(found) is not TraceNode:
+                return found  # recorded in another way
+        node: TraceNode = found
         outs = []
-        for aval in kernel.out_avals:
-            value = Value()
+        for aval in node.out_avals:
+            value = Value.__new__(Value)
             value.aval = aval
             value.array = None
             value.segment = segment
             value.position = position
             value.pinned = False
-            table.append(_ref(value))
+            table.append(made_reference(value))  # pyright: ignore[reportUndefinedVariable]
             outs.append(value)
             position += 1
         if segment.cursor is not cursor:  # a finalizer has recorded something meanwhile, from where this record began
@@ -233,7 +234,7 @@ class Recorder:
             return self.record(op, static, values, args)
         if node.full:
             self._at_full_node(node, segment)
-        return kernel, outs
+        return node.kernel, outs
 
     def replay(self, replay: Replay, inputs: Sequence[Value], begin: TraceNode) -> list[Value] | None:
         """Makes the records that were captured from ``begin`` before, with inputs of the same avals, or the same places in the table.
@@ -247,19 +248,19 @@ class Recorder:
         arrays = []
         for number, position in replay.leaves:
             value = inputs[number]
-            table[position - start] = _ref(value)
+            table[position - start] = made_reference(value)  # pyright: ignore[reportUndefinedVariable]
             arrays.append(value.array)
             if value.pinned:
                 segment.pinned.add(id(value.array))
         outs = []
         for position, aval in replay.outputs:
-            value = Value()
+            value = Value.__new__(Value)
             value.aval = aval
             value.array = None
             value.segment = segment
             value.position = position
             value.pinned = False
-            table[position - start] = _ref(value)
+            table[position - start] = made_reference(value)  # pyright: ignore[reportUndefinedVariable]
             outs.append(value)
         if segment.cursor is not begin or len(segment.table) != start:
             return None

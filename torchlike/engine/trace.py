@@ -22,6 +22,7 @@ class Operation:
     """An operation that can be recorded. ``lower`` is called once for each new signature."""
 
     name: str
+    kernels: Kernels
     # Whether a step of a loop ends with it. The trace is not cut there for the size of its inputs: a boundary follows.
     ends_step: bool = False
 
@@ -195,6 +196,7 @@ class TraceNode:
     __slots__ = (
         "parent",
         "kernel",
+        "out_avals",
         "inputs",
         "new_leaves",
         "placement",
@@ -227,6 +229,7 @@ class TraceNode:
     ) -> None:
         self.parent = parent
         self.kernel = kernel
+        self.out_avals: tuple[Aval, ...] = () if kernel is None else kernel.out_avals  # of the kernel
         self.inputs = inputs  # positions
         self.new_leaves = new_leaves  # (position, aval)
         self.placement = placement  # of the whole path: a segment runs on one device

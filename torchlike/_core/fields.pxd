@@ -1,0 +1,1 @@
+from torchlike._core.attributes cimport Contents, Fields

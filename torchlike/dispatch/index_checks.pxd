@@ -1,0 +1,1 @@
+from torchlike.engine.value cimport Value
