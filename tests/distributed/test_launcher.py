@@ -1,7 +1,6 @@
 """The launcher, and the errors of other ranks when one fails, each in processes of its own."""
 
 import importlib.util
-import os
 import re
 import socket
 import subprocess
@@ -12,13 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.distributed.processes import with_one_device
+
 pytestmark = pytest.mark.recorded
 HERE = Path(__file__).parent
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"} | {
-    "PYTHONPATH": str(HERE.parents[1]),
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
+ENVIRONMENT = with_one_device() | {"PYTHONPATH": str(HERE.parents[1])}
 
 
 def free_port() -> int:
