@@ -178,3 +178,66 @@ def test_one_number_may_be_written_to_a_place_several_times(write, tracked):
         RuntimeError, match="^unsupported operation: more than one element of the written-to tensor refers"
     ):
         e.fill_(torch.tensor(5.0))
+
+
+def written_base(use=None):
+    """A view that was made before its base got a history, and used in this way since."""
+    base, p = torch.zeros(3, 4), torch.ones(3, 4, requires_grad=True)
+    view = base[1:]
+    base[:].add_(p)
+    if use is not None:
+        use(view, p)
+    return base, view, p
+
+
+def read_without_gradients(view, p):
+    with torch.no_grad():
+        view.sum().item()
+
+
+UNUSED = {
+    "not used": None,
+    "flag": lambda v, p: v.requires_grad,
+    "compared": lambda v, p: v > 0,
+    "read": read_without_gradients,
+}
+USED = {
+    "node": lambda v, p: v.grad_fn,
+    "leaf": lambda v, p: v.is_leaf,
+    "operation": lambda v, p: v + 1,
+    "operation of another": lambda v, p: p[1:] * v,
+    "view": lambda v, p: v[0],
+}
+
+
+@pytest.mark.parametrize("use", UNUSED.values(), ids=UNUSED)
+@pytest.mark.parametrize("write", [lambda v, p: v.mul_(2), lambda v, p: v.zero_(), lambda v, p: v.mul_(p[1:])])
+def test_a_view_that_was_not_used_since_its_base_got_a_history_counts_as_a_leaf(use, write):
+    base, view, p = written_base(use)
+    for _ in range(2):  # the error itself is no use
+        with pytest.raises(
+            RuntimeError, match=r"^a leaf Variable that requires grad is being used in an in-place operation\.$"
+        ):
+            write(view, p)
+    assert base.sum().item() == 12
+
+
+@pytest.mark.parametrize("use", USED.values(), ids=USED)
+def test_a_view_that_was_used_since_then_can_be_written_to(use):
+    base, view, p = written_base(use)
+    view.mul_(3)
+    view.mul_(2)  # it has got a node by the first write
+    base.sum().backward()
+    assert p.grad.tolist() == [[1.0] * 4, [6.0] * 4, [6.0] * 4]
+
+
+def test_a_view_that_was_made_with_a_history_or_written_to_itself_can_be_written_to():
+    base, p = torch.zeros(3, 4), torch.ones(3, 4, requires_grad=True)
+    first = base[:]
+    for _ in range(3):
+        first.add_(p)
+    second = base[1:]
+    base.mul_(2)
+    second.mul_(5)
+    base.sum().backward()
+    assert p.grad.tolist() == [[6.0] * 4, [30.0] * 4, [30.0] * 4]

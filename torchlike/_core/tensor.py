@@ -325,6 +325,7 @@ class Tensor(TensorMethods, Fields):
             self._value()
             if self._view.refused is not None:
                 raise RuntimeError(self._view.refused)
+            self._view.has_node = self._view.has_node or self._grad_fn is not None
         return self._grad_fn
 
     @property
@@ -397,16 +398,22 @@ class Tensor(TensorMethods, Fields):
     def _set_history(self, node: Node, output_nr: int = 0) -> None:
         """Makes this tensor the output with this number of a node. (``dispatch/apply.py`` does so without the call.)"""
         self._grad_fn, self._output_nr, self._requires_grad = node, output_nr, True
+        if self._view is not None:
+            self._view.has_node = True
 
     def _rewrite_history(self, node: Node | None, output_nr: int) -> None:
         """As ``_set_history``, after a write in place: the old accumulator no longer leads to this tensor."""
         self._grad_fn, self._output_nr, self._requires_grad = node, output_nr, True
         self._accumulator = None
+        if self._view is not None:
+            self._view.has_node = True
 
     def _share_history(self, other: Tensor) -> None:
         """Gives this tensor the history of another one: its own accumulator no longer leads to it."""
         self._grad_fn, self._output_nr, self._requires_grad = other._grad_fn, other._output_nr, other._requires_grad
         self._accumulator = None
+        if self._view is not None:
+            self._view.has_node = True
 
     def _drop_history(self) -> None:
         """Makes this tensor a leaf that requires no gradient."""
@@ -415,6 +422,8 @@ class Tensor(TensorMethods, Fields):
     def _edge(self) -> tuple[Node, int]:
         """Where gradients for this tensor go: the node that made it, or the accumulator of a leaf."""
         if self._grad_fn is not None:
+            if self._view is not None:
+                self._view.has_node = True
             return self._grad_fn, self._output_nr
         if self._view is not None and self._view.refused is not None:
             raise RuntimeError(self._view.refused)

@@ -60,10 +60,11 @@ class View:
 
     ``content_version`` is the storage's when ``value`` was read; ``base`` is the tensor whose gradient history this one follows, if any.
     ``version`` is the storage's when the view got its history: after any write, recorded or not, it gets another one, as in PyTorch.
-    ``refused`` says why the view has no history any more.
+    ``refused`` says why the view has no history any more. ``has_node``: whether PyTorch's
+    view has a node. It gets one where it is made, written to, or used in an operation with a gradient; asking for it makes one as well.
     """
 
-    __slots__ = ("steps", "value", "content_version", "base", "origin", "version", "refused")
+    __slots__ = ("steps", "value", "content_version", "base", "origin", "version", "refused", "has_node")
 
     def __init__(
         self, steps: tuple[ViewStep, ...], value: Value, content_version: int, base: Any, origin: int, version: int
@@ -75,13 +76,16 @@ class View:
         self.origin = origin
         self.version = version
         self.refused: str | None = None
+        self.has_node = False
 
     def rebased(self, base: object, origin: int | None = None) -> View:
         """The same view, following the history of another base (None: of none). ``origin``: another one than its own."""
         if base is None:
             origin = DEFAULT
         origin = self.origin if origin is None else origin
-        return View(self.steps, self.value, self.content_version, base, origin, self.version)
+        view = View(self.steps, self.value, self.content_version, base, origin, self.version)
+        view.has_node = self.has_node
+        return view
 
     def read(self, storage: Storage) -> Value:
         """The view's value as of now."""

@@ -273,6 +273,9 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
         tensor = tensors[i]
         producer = tensor._grad_fn
         if producer is not None:
+            view = tensor._view
+            if view is not None:
+                view.has_node = True
             edges.append((producer, tensor._output_nr))
         else:
             # Read directly, since ``_edge`` is a Python call, and each parameter of each operation passes here.
@@ -351,7 +354,7 @@ def _wrap_views(
     for number, value in enumerate(outs):
         result = view_of(source, ViewStep(dispatcher, static, kernel.args, number, starts), value, is_tuple)
         if node is not None:
-            result._grad_fn, result._output_nr, result._requires_grad = node, number, True
+            result._set_history(node, number)
         elif source._inference:
             result._inference = True
         results.append(result)

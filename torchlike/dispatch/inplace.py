@@ -52,7 +52,12 @@ def check_writable(tensor: Tensor) -> None:
         )
     if not modes.grad_enabled:
         return
-    tracked, base = tensor._tracked, None if view is None else view.base
+    base = None if view is None else view.base
+    if view is not None and base is not None and node_of(base) is not None and not view.has_node:
+        # A write to its base has brought a history, and the view has not been used since: PyTorch takes it for a leaf.
+        if view.origin == DEFAULT and view.refused is None:
+            raise RuntimeError(_LEAF)
+    tracked = tensor._tracked
     if view is not None and base is not None and (tracked or base._requires_grad):
         if view.refused is not None:
             raise RuntimeError(view.refused.replace(_BY_ANOTHER, _BY_ITSELF))
@@ -61,9 +66,10 @@ def check_writable(tensor: Tensor) -> None:
         if base._grad_fn is None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if tracked and tensor._grad_fn is None:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        raise RuntimeError(_LEAF)
 
 
+_LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 _BY_ITSELF, _BY_ANOTHER = "is being", "its base or another view of its base has been"
 
 
@@ -166,6 +172,7 @@ def write(tensor: Tensor, result: Tensor, keeps_history: bool = False, one_numbe
     value = new_base._value()
     _adopt_history(base, new_base)
     storage.write(write_through(base_steps, storage.read(), value) if base_steps else value)
+    view.has_node = True
     if tensor._retains_grad:
         tensor._value()  # it keeps the gradient of what it holds now, even if nobody uses it again
     return tensor
@@ -277,7 +284,9 @@ def refresh_history(tensor: Tensor) -> None:
     steps = _steps_below(base, view.steps)
     values = [base._value(), *_starts(steps)]
     kernel, outs = recorder().record(_reader(steps), (), values, ())
+    had_node = view.has_node
     tensor._set_history(link(rule_for(kernel, 1), kernel, values, [base], None))
+    view.has_node = had_node
     if tensor._retains_grad and former is not None and former.retained:
         _keep_gradient(former.retained.pop(number, None), tensor)
     view.value, view.content_version = outs[0], storage_of(tensor).content_version

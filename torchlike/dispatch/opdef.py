@@ -148,6 +148,9 @@ class Saves(enum.Enum):
     """What PyTorch saves for the derivative, and so watches for writes in place."""
 
     INPUTS = "those inputs that the derivative reads"
+    FACTORS = (
+        "the same of a product that it computes two by two, in an order of its own: only what it saves in each order"
+    )
     RESULT = "the result"
     NOTHING = "nothing"
 

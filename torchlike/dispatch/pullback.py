@@ -64,6 +64,10 @@ class Rule(RuleFields):
         self.count, self.places = len(inputs), tuple(map(inputs.index, self.grad_inputs))
         if isinstance(op.saves, tuple):
             self.watched = _named_inputs(kernel, op.saves)
+        elif op.saves is Saves.FACTORS:
+            # A factor is saved where it is multiplied with a product of others that has a gradient.
+            everything = set(range(len(kernel.in_avals)))
+            self.watched = tuple(i for i in self.saved if everything - {i} <= set(self.grad_inputs))
         else:
             self.watched = self.saved if op.saves is Saves.INPUTS else ()
         self.order = _order(kernel, op, self.grad_inputs) if isinstance(op, Op) and op.reaches else None

@@ -201,3 +201,21 @@ def test_einsum_refuses_matrices_of_different_dtypes(equation, shapes, given, me
     with pytest.raises(RuntimeError) as error:
         torch.einsum(equation, *operands)
     assert str(error.value) == message
+
+
+def test_of_three_tensors_those_are_saved_that_pytorch_saves_in_any_order():
+    with torch.inference_mode():
+        inferred = torch.ones(2, 2)
+    p, q, x = torch.eye(2, requires_grad=True), torch.eye(2, requires_grad=True), torch.full((2, 2), 3.0)
+    torch.einsum("ij,jk,kl->il", inferred, inferred, p).sum().backward()
+    assert p.grad.tolist() == [[4.0, 4.0], [4.0, 4.0]]
+    with pytest.raises(RuntimeError, match="^Inference tensors cannot be saved for backward"):
+        torch.einsum("ij,jk,kl->il", p, inferred, q)
+    product = torch.einsum("ij,jk,kl->il", x, x, p)
+    x.zero_()
+    (gradient,) = torch.autograd.grad(product.sum(), p)  # by the values that the product was made of
+    assert gradient.tolist() == [[36.0, 36.0], [36.0, 36.0]]
+    product = torch.einsum("ij,jk,kl->il", p, x, q)
+    x.fill_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
