@@ -73,7 +73,7 @@ class Interrupts:
             elif armed:
                 raise KeyboardInterrupt
 
-        before = signal.signal(signal.SIGALRM, ring)
+        signal.signal(signal.SIGALRM, ring)
         with _without_collector():
             try:
                 signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -81,7 +81,8 @@ class Interrupts:
             finally:
                 armed = False
                 signal.setitimer(signal.ITIMER_REAL, 0)
-                signal.signal(signal.SIGALRM, before)
+                # Not the default, which ends the process: another thread may have been given the signal, and handle it only now.
+                signal.signal(signal.SIGALRM, signal.SIG_IGN)
 
 
 def _in_collector(frame):
