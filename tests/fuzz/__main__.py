@@ -8,8 +8,8 @@ python -m tests.fuzz show --seed S                   prints a program
 import argparse
 import sys
 
-from .comparing import first_difference
-from .explained import ROUNDING, THREADS_IN_ORDER, WRITTEN_DATA, explanation, without_threads
+from .comparing import first_difference, same
+from .explained import OTHERS_BEFORE, ROUNDING, THREADS_IN_ORDER, WRITTEN_DATA, explanation, without_threads
 from .processes import difference, rows_of, serve
 from .programs import Program, program_of
 from .shrinking import shrunk
@@ -64,15 +64,24 @@ def _for_ours(given):
     return ("--uninterrupted",) if given.uninterrupted else ()
 
 
+def _apart(given, program: Program, *more: str):
+    """Returns the rows of both libraries, when each run has a process of its own."""
+    text = {0: str(program)}
+    theirs = rows_of(_reference(given), text, *_for_reference(given), *more)[0]
+    return theirs, rows_of("torchlike", text, *_for_ours(given), *more)[0]
+
+
 def _again(given, program: Program, *more: str):
     """Returns the first difference when each run has a process of its own."""
-    text = {0: str(program)}
-    theirs = rows_of(_reference(given), text, *_for_reference(given), *more)
-    return first_difference(theirs[0], rows_of("torchlike", text, *_for_ours(given), *more)[0])
+    return first_difference(*_apart(given, program, *more))
 
 
 def _looked_at(given, program: Program, found) -> str | None:
-    if not _again(given, program):
+    theirs, ours = _apart(given, program)
+    if first_difference(theirs, ours) is None:
+        number, _, ours_before = found
+        if given.what == "both" and number < len(ours) and same(ours[number], ours_before):
+            return OTHERS_BEFORE  # so it is PyTorch's row that is another one in a process of its own
         print("   differs only after the programs before it:", flush=True)
         return None
     if not _again(given, program, "--double"):

@@ -67,6 +67,10 @@ WRITTEN_DATA = "written through data: with copies of what the graph saves PyTorc
 # gradients that have arrived until then (docs/migration.md).
 THREADS_IN_ORDER = "nodes of several threads: without threads PyTorch gives the same rows"
 
+# If PyTorch, but not torchlike, gives other rows after the programs before it than in a process of its own: PyTorch numbers the nodes of
+# the main thread through all programs of a process and those of a new thread from zero, and a backward pass runs them in that order.
+OTHERS_BEFORE = "programs before it: PyTorch alone gives other rows after them"
+
 
 def explanation(text: str, difference: Difference) -> str | None:
     """Returns the name of the entry that explains this difference, or None."""

@@ -367,3 +367,31 @@ def test_parts_of_one_memory_are_stepped_together():
         param.grad = torch.ones_like(param)
     optimizer.step()
     np.testing.assert_allclose(flat.numpy(), [-0.5] * 6, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "missing"),
+    [
+        ("RMSprop", {"momentum": 0.9}, "momentum_buffer"),
+        ("RMSprop", {"centered": True}, "grad_avg"),
+        ("Adam", {"amsgrad": True}, "max_exp_avg_sq"),
+        ("AdamW", {"amsgrad": True}, "max_exp_avg_sq"),
+        ("SGD", {"momentum": 0.9}, None),
+    ],
+)
+def test_an_option_that_needs_more_state_comes_too_late_after_the_first_step(name, change, missing):
+    params = [torch.ones(2, requires_grad=True) for _ in range(2)]
+    optimizer = getattr(torch.optim, name)(params, lr=0.1)
+    for param in params:
+        param.grad = torch.ones(2)
+    optimizer.step()
+    optimizer.param_groups[0].update(change)
+    before = [param.tolist() for param in params]
+    if missing is None:  # it has no state before it needs some
+        optimizer.step()
+        assert [param.tolist() for param in params] != before
+        return
+    with pytest.raises(KeyError, match=f"^'{missing}'$"):
+        optimizer.step()
+    assert [param.tolist() for param in params] == before
+    assert missing not in optimizer.state[params[0]]

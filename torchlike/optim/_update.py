@@ -217,12 +217,13 @@ def step_group(
     inputs = known_numbers.take(numbers, placement)
     inputs += values
     inputs += values_of(map(grad_of, params))
-    in_step = False
+    in_step, fresh = False, None
     for name in saved:
         try:
             state_values = values_of([own[name] for own in states])
         except (KeyError, AttributeError):  # there is no state yet, or it is None
-            _fill_with_zeros(name, states, values, params)
+            fresh = fresh or [not own for own in states]
+            _fill_with_zeros(name, states, values, params, fresh)
             state_values = values_of([own[name] for own in states])
         if name == "step":  # parameters that have made the same number of steps share the counter
             # One counter for all of them saves an input and an output for each parameter. Compared by identity, since looking at the
@@ -294,10 +295,13 @@ def step_with_history(
         if param.requires_grad and param.is_leaf:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         own, value = state[param], param._value()
-        first = saved == ("momentum_buffer",) and own.get("momentum_buffer") is None  # SGD's first step is different
+        first, fresh = (
+            saved == ("momentum_buffer",) and own.get("momentum_buffer") is None,
+            [not own],
+        )  # SGD's first step is different
         for name in saved:
             if own.get(name) is None:
-                _fill_with_zeros(name, [own], [value], [param])
+                _fill_with_zeros(name, [own], [value], [param], fresh)
         number_tensors = [
             n if isinstance(n, Tensor) else from_value(_number_value(n, value.aval.placement.home))
             for n in numbers.values()
@@ -330,11 +334,20 @@ def scalar_state_value(number: float, placement: Placement) -> Value:
 
 
 def _fill_with_zeros(
-    name: str, states: Sequence[dict[str, object]], values: list[Value], params: Sequence[Tensor]
+    name: str, states: Sequence[dict[str, object]], values: list[Value], params: Sequence[Tensor], fresh: Sequence[bool]
 ) -> None:
-    """Makes the state of this name where there is none: one number for a counter, else a tensor like the parameter."""
+    """Makes the state of this name where there is none: one number for a counter, else a tensor like the parameter.
+
+    Args:
+        fresh: which parameters had no state at all before this step.
+
+    Raises:
+        KeyError: others lack this one, since the group's options were changed after their first step.
+    """
     count = scalar_state_value(0, values[0].aval.placement.home)
-    for own, value, param in zip(states, values, params, strict=True):
+    for own, value, param, is_fresh in zip(states, values, params, fresh, strict=True):
+        if not is_fresh and name not in own:
+            raise KeyError(name)
         if own.get(name) is None:
             aval = value.aval
             # Zeros lie on the host and are copied when the program first runs, so that making the state records nothing.
