@@ -395,3 +395,32 @@ def test_an_option_that_needs_more_state_comes_too_late_after_the_first_step(nam
         optimizer.step()
     assert [param.tolist() for param in params] == before
     assert missing not in optimizer.state[params[0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("SGD", {"momentum": 0.9, "dampening": 0.5}),
+        ("RMSprop", {"momentum": 0.9, "centered": True}),
+        ("Adam", {"amsgrad": True}),
+    ],
+)
+def test_an_interrupted_first_step_leaves_no_state(name, options, monkeypatch):
+    """With state of zeros the next step of SGD would not be its first one, which is not damped."""
+    params = [torch.ones(2, requires_grad=True) for _ in range(2)]
+    optimizer, undisturbed = (getattr(torch.optim, name)([param], lr=0.1, **options) for param in params)
+    for param in params:
+        param.grad = torch.tensor([1.0, 2.0])
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("torchlike.optim._update.recorder", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            optimizer.step()
+    assert not optimizer.state[params[0]] and params[0].tolist() == [1.0, 1.0]
+    for _ in range(2):
+        optimizer.step()
+        undisturbed.step()
+        assert params[0].tolist() == params[1].tolist()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from itertools import chain, repeat, starmap
 from operator import attrgetter
 from typing import Any, cast
 
@@ -156,8 +156,10 @@ def values_of(tensors: Iterable[Any]) -> list[Value]:
     return values
 
 
-def replace_contents(tensors: Sequence[Tensor], values: Sequence[Value]) -> list[tuple[Tensor, Value]]:
-    """Replaces the contents of many tensors at once: of all of them, or of none.
+def replace_contents(
+    tensors: Sequence[Tensor], values: Sequence[Value], entries: Sequence[Any] = ()
+) -> list[tuple[Tensor, Value]]:
+    """Replaces the contents of many tensors at once: of all of them, or of none. ``entries``: dicts, and what is put into them as well.
 
     Python may handle a signal after any call of a Python function, and the exception must not leave half of a step behind. So all
     values are assigned in one call that runs no Python code. The versions are increased before it: whoever finds a version that is
@@ -180,7 +182,7 @@ def replace_contents(tensors: Sequence[Tensor], values: Sequence[Value]) -> list
             contents.append(value)
         else:
             others.append((tensor, value))
-    deque(map(setattr, storages, repeat("value"), contents), maxlen=0)
+    deque(chain(map(setattr, storages, repeat("value"), contents), starmap(dict.update, entries)), maxlen=0)
     return others
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from .._core import devices
-from .._core.attributes import new
+from .._core.attributes import Instance, new
 from .._core.fields import move_to_storage, requires_grad_flag, set_requires_grad, stored_value
 from .._core.storage import Storage
 from .._core.tensor import Tensor
@@ -32,7 +32,7 @@ class _WithoutValues(Storage):
     value = property(_raise, _raise)  # pyright: ignore[reportAssignmentType]
 
 
-class AbstractTensor:
+class AbstractTensor(Instance):
     """A tensor without values: it has a shape, a dtype and a device. ``fill`` makes it an ordinary tensor."""
 
     cls_to_become: Any  # Parameter or Tensor

@@ -13,6 +13,7 @@ from ..autograd.grad_mode import enable_grad, no_grad
 from ._update import (
     SCALAR_STATES,
     Hyperparameters,
+    NewState,
     Numbers,
     Update,
     replace_all,
@@ -86,6 +87,7 @@ class OptaxOptimizer(Optimizer):
             self._numbers = {}
         tensors: list[Tensor] = []
         values: list[Value] = []
+        states: list[NewState] = []
         for number, group in enumerate(self.param_groups):
             # PyTorch skips parameters without a gradient, so their step count and momentum stay as well.
             params = [p for p in group["params"] if grad_of(p) is not None]
@@ -109,14 +111,15 @@ class OptaxOptimizer(Optimizer):
             for part in self._partition(params):
                 for turn, round_tensors in enumerate(_rounds(part, tensors)):
                     if turn:
-                        replace_all(tensors, values)
-                        tensors, values = [], []
+                        replace_all(tensors, values, states)
+                        tensors, values, states = [], [], []
                     if round_tensors:
                         hyperparameters = self._hyperparameters(group, round_tensors)
-                        stepped, outs = update(op, round_tensors, self.state, hyperparameters, known_numbers)
+                        stepped, outs, entries = update(op, round_tensors, self.state, hyperparameters, known_numbers)
                         tensors += stepped
                         values += outs
-        replace_all(tensors, values)
+                        states += entries
+        replace_all(tensors, values, states)
         return loss
 
     # ---- sparse gradients

@@ -23,8 +23,10 @@ from ._chain import Transformation, apply_to
 # State that is one number, a tensor of no dimension.
 SCALAR_STATES = ("step", "mu_product", "eta", "mu")
 
-# Tensors, and the value that each of them gets.
-Replacements = tuple[list[Tensor], list[Value]]
+# The state of a parameter, and what it gets in its first step.
+NewState = tuple[dict[str, Any], dict[str, Any]]
+# Tensors, the value that each of them gets, and new states.
+Replacements = tuple[list[Tensor], list[Value], list[NewState]]
 # (dtype, whether this is the first step, **numbers, **flags) -> a chain.
 MakeChain = Callable[..., Transformation]
 
@@ -197,7 +199,9 @@ def step_group(
     hyperparameters: Hyperparameters,
     known_numbers: Numbers,
 ) -> Replacements:
-    """Records one step of these parameters, all of which have a gradient. Returns the tensors and their new values.
+    """Records one step of these parameters, all of which have a gradient. Returns what ``replace_all`` takes.
+
+    It changes nothing: an interrupt leaves no state behind by which the next step would not be the first.
 
     Args:
         state: the optimizer's state: from a parameter to a dictionary of tensors.
@@ -217,14 +221,19 @@ def step_group(
     inputs = known_numbers.take(numbers, placement)
     inputs += values
     inputs += values_of(map(grad_of, params))
-    in_step, fresh = False, None
+    in_step = False
+    made: list[dict[str, Any]] = []
+    state_tensors: list[list[Tensor]] = []
     for name in saved:
         try:
-            state_values = values_of([own[name] for own in states])
+            named = [own[name] for own in states]
+            state_values = values_of(named)
         except (KeyError, AttributeError):  # there is no state yet, or it is None
-            fresh = fresh or [not own for own in states]
-            _fill_with_zeros(name, states, values, params, fresh)
-            state_values = values_of([own[name] for own in states])
+            made = made or [{} for _ in states]
+            _make_zeros(name, states, made, values, params)
+            named = [new[name] if name in new else own[name] for own, new in zip(states, made, strict=True)]
+            state_values = values_of(named)
+        state_tensors.append(named)
         if name == "step":  # parameters that have made the same number of steps share the counter
             # One counter for all of them saves an input and an output for each parameter. Compared by identity, since looking at the
             # numbers would wait for the device.
@@ -234,28 +243,29 @@ def step_group(
     # One record for the whole group: XLA then updates all parameters in one program, with no call of Python for each.
     outs = recorder().record(op, static, inputs, static)[1]
     if not saved:
-        return params, outs
+        return params, outs, []
     position = count = len(params)
     tensors, results = [*params], outs[:count]
-    for name in saved:
+    for name, named in zip(saved, state_tensors, strict=True):
         shared = in_step and name == "step"
-        tensors += [own[name] for own in states]
+        tensors += named
         results += outs[position : position + 1] * count if shared else outs[position : position + count]
         position += 1 if shared else count
-    return tensors, results
+    return tensors, results, list(zip(states, made, strict=False))
 
 
 def _step_by_placement(
     op: Update, params: list[Tensor], values: list[Value], state: object, hyperparameters: Hyperparameters
 ) -> Replacements:
     """Calls ``step_group`` for the parameters of each device separately."""
-    tensors, results = [], []
+    tensors, results, states = [], [], []
     for placement in {value.aval.placement.home for value in values}:
         neighbours = [p for p, v in zip(params, values, strict=True) if v.aval.placement.home is placement]
-        stepped, outs = step_group(op, neighbours, state, hyperparameters, Numbers())
+        stepped, outs, entries = step_group(op, neighbours, state, hyperparameters, Numbers())
         tensors += stepped
         results += outs
-    return tensors, results
+        states += entries
+    return tensors, results, states
 
 
 class _Step:
@@ -295,13 +305,12 @@ def step_with_history(
         if param.requires_grad and param.is_leaf:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         own, value = state[param], param._value()
-        first, fresh = (
-            saved == ("momentum_buffer",) and own.get("momentum_buffer") is None,
-            [not own],
-        )  # SGD's first step is different
+        first = saved == ("momentum_buffer",) and own.get("momentum_buffer") is None  # SGD's first step is different
+        new: dict[str, Any] = {}
         for name in saved:
             if own.get(name) is None:
-                _fill_with_zeros(name, [own], [value], [param], fresh)
+                _make_zeros(name, [own], [new], [value], [param])
+        own.update(new)
         number_tensors = [
             n if isinstance(n, Tensor) else from_value(_number_value(n, value.aval.placement.home))
             for n in numbers.values()
@@ -311,16 +320,16 @@ def step_with_history(
         results = apply(_WITH_HISTORY, ([*number_tensors, param, grad_of(param), *states], step))
         for tensor, result in zip([param, *states], results, strict=True):
             write(tensor, result)
-    return [], []
+    return [], [], []
 
 
-def replace_all(tensors: list[Tensor], values: list[Value]) -> None:
-    """Gives each tensor its new value.
+def replace_all(tensors: list[Tensor], values: list[Value], states: Sequence[NewState] = ()) -> None:
+    """Gives each tensor its new value, and parameters the states that are new.
 
     A signal leaves all of the parameters as they were before the step, or as they are after it. Views, and tensors that share memory
     with NumPy, are written afterwards, one by one.
     """
-    for tensor, value in replace_contents(tensors, values):
+    for tensor, value in replace_contents(tensors, values, states):
         if is_whole_storage(tensor):
             write_value(tensor, value)
         else:
@@ -333,29 +342,34 @@ def scalar_state_value(number: float, placement: Placement) -> Value:
     return Value.on_host(np.asarray(number, np.float64 if double else np.float32), placement)
 
 
-def _fill_with_zeros(
-    name: str, states: Sequence[dict[str, object]], values: list[Value], params: Sequence[Tensor], fresh: Sequence[bool]
+def _make_zeros(
+    name: str,
+    states: Sequence[dict[str, Any]],
+    made: Sequence[dict[str, Any]],
+    values: list[Value],
+    params: Sequence[Tensor],
 ) -> None:
     """Makes the state of this name where there is none: one number for a counter, else a tensor like the parameter.
 
     Args:
-        fresh: which parameters had no state at all before this step.
+        states: of the parameters before this step.
+        made: gets the new ones.
 
     Raises:
-        KeyError: others lack this one, since the group's options were changed after their first step.
+        KeyError: a parameter has other state than this, since the group's options were changed after its first step.
     """
     count = scalar_state_value(0, values[0].aval.placement.home)
-    for own, value, param, is_fresh in zip(states, values, params, fresh, strict=True):
-        if not is_fresh and name not in own:
+    for own, new, value, param in zip(states, made, values, params, strict=True):
+        if own and name not in own:
             raise KeyError(name)
         if own.get(name) is None:
             aval = value.aval
             # Zeros lie on the host and are copied when the program first runs, so that making the state records nothing.
             zeros = count if name == "step" else Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement)
-            own[name] = from_value(zeros)
+            new[name] = from_value(zeros)
             as_its_kind = getattr(param, "_as_its_kind", None)  # of a DTensor over several processes
             if as_its_kind is not None and name not in SCALAR_STATES:
-                own[name] = as_its_kind(own[name])
+                new[name] = as_its_kind(new[name])
 
 
 def _write_to_view(param: Tensor, value: Value) -> None:
