@@ -330,6 +330,35 @@ def test_saved_tensors_go_through_the_hooks():
     assert w.grad.tolist() == [2.0, 4.0]
 
 
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (lambda x, w, b: x[:1] * w, [(2, 4), (1, 4)]),
+        (lambda x, w, b: torch.lerp(x[:1], w, w[:, :1]), [(2, 4), (1, 4), (2, 1)]),
+        (lambda x, w, b: torch.addcmul(w, x[:1], w[:, :1]), [(1, 4), (2, 1)]),
+        (lambda x, w, b: torch.mm(x, w.T), [(4, 2), (6, 4)]),
+        (lambda x, w, b: torch.addmm(b, x, w.T), [(6, 4), (4, 2)]),
+        (lambda x, w, b: x[None] @ w.T[None], [(1, 4, 2), (1, 6, 4)]),
+    ],
+)
+def test_tensors_are_saved_in_the_order_of_pytorch(function, shapes):
+    x, w, b = (torch.ones(shape, requires_grad=True) for shape in ((6, 4), (2, 4), (2,)))
+    packed = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(tuple(t.shape)) or t, lambda t: t):
+        function(x, w, b)
+    assert packed == shapes
+
+
+def test_a_linear_layer_saves_the_weight_first_where_it_has_no_bias():
+    # As the product x @ w.T in PyTorch; with a bias it is another function.
+    x, w, b = (torch.ones(shape, requires_grad=True) for shape in ((6, 4), (2, 4), (2,)))
+    packed = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t.numel()) or t, lambda t: t):
+        torch.nn.functional.linear(x, w)
+        torch.nn.functional.linear(x, w, b)
+    assert packed == [8, 24, 24, 8]
+
+
 def test_unpacking_decides_what_backward_reads():
     w = leaf(1.0, 2.0)
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * 10):

@@ -100,6 +100,13 @@ def test_another_function_the_second_time_is_an_error():
         checkpoint(smaller, x, use_reentrant=False).sum().backward()
 
 
+def test_a_layer_without_the_bias_of_the_first_one_is_an_error():
+    layers = [torch.nn.Linear(3, 3), torch.nn.Linear(3, 3, bias=False)]
+    x = X[:2].clone().requires_grad_()
+    with pytest.raises(CheckpointError, match="different metadata than during the forward pass"):
+        checkpoint(lambda x: layers.pop()(x), x, use_reentrant=False).sum().backward()
+
+
 def test_warnings_and_refusals():
     x = X.clone().requires_grad_()
     with pytest.warns(UserWarning, match="the use_reentrant parameter should be passed explicitly"):

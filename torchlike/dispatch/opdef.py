@@ -280,6 +280,8 @@ class Op:
     # From the call's arguments, avals for tensors, to the parameters in the order in which their leaves get gradients in PyTorch, where its
     # node has them in another order or reaches some of them through a further node.
     reaches: Callable[..., tuple[str, ...]] | None = None
+    # The same for the order in which PyTorch saves the parameters, where it calls them otherwise and so has another order.
+    saved_in_order: Callable[..., tuple[str, ...]] | None = None
     used_once: bool = False  # a second backward through PyTorch's node fails, although nothing is saved here
     # A string: PyTorch has no derivative under this name, and its backward pass says so ("aten::heaviside"). A function of (*args, avals)
     # returns what the backward pass says of such a call, which is empty where there is a derivative.

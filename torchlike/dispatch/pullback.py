@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import jax.numpy as jnp
@@ -27,7 +27,8 @@ class Rule(RuleFields):
 
     Attributes:
         outputs: the numbers of the outputs that can have a gradient.
-        saved: the numbers of the inputs that the pullback reads, which are found by removing dead code from it.
+        saved: the numbers of the inputs that the pullback reads, which are found by removing dead code from it, in the order in which
+            PyTorch saves them.
         count: how many inputs PyTorch's node has.
         places: which of those those inputs are.
         order: the numbers of the edges in the order in which PyTorch follows them, where it is another; else None.
@@ -56,7 +57,7 @@ class Rule(RuleFields):
         if self and not self.missing:
             # The pullback reads the inputs that are left when dead code is removed from it.
             self.traced = self._trace_whole()
-            self.saved = tuple(sorted(n for n in self.traced.reads() if n < len(kernel.in_avals)))
+            self.saved = _order_of_saving(kernel, op, {n for n in self.traced.reads() if n < len(kernel.in_avals)})
         self.take = at_places(self.saved)
         inputs, numbers = _inputs_of_node(kernel)
         # PyTorch's node lacks inputs that it treats as constants. They still need a place, because here they get a gradient.
@@ -70,7 +71,10 @@ class Rule(RuleFields):
             self.watched = tuple(i for i in self.saved if everything - {i} <= set(self.grad_inputs))
         else:
             self.watched = self.saved if op.saves is Saves.INPUTS else ()
-        self.order = _order(kernel, op, self.grad_inputs) if isinstance(op, Op) and op.reaches else None
+        self.order = None
+        if isinstance(op, Op) and op.reaches:
+            numbers_in_order = _numbers_of(kernel, op.reaches(*_arguments_with_avals(kernel)))
+            self.order = tuple(self.grad_inputs.index(n) for n in numbers_in_order if n in self.grad_inputs)
         self.used_once = not self.saved and bool(self.watched or (numbers and op.saves is Saves.INPUTS) or op.used_once)
 
     def __bool__(self) -> bool:
@@ -317,10 +321,23 @@ def _named_inputs(kernel: Lowered, names: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(inputs)
 
 
-def _order(kernel: Lowered, op: Op, inputs: tuple[int, ...]) -> tuple[int, ...]:
-    assert op.reaches is not None
-    names = op.reaches(*_arguments_with_avals(kernel))
-    return tuple(inputs.index(n) for name in names for n in _named_inputs(kernel, (name,)) if n in inputs)
+def _numbers_of(kernel: Lowered, names: Sequence[str]) -> list[int]:
+    """The numbers of the kernel's inputs that are the tensors of these parameters, in the order of the names."""
+    return [number for name in names for number in _named_inputs(kernel, (name,))]
+
+
+def _order_of_saving(kernel: Lowered, op: Any, inputs: Collection[int]) -> tuple[int, ...]:
+    """These inputs in the order in which PyTorch saves them, which hooks for saved tensors see.
+
+    PyTorch's node saves them by the names of its native function's parameters, in alphabetical order; the first is ``self`` there.
+    """
+    if not isinstance(op, Op):
+        return tuple(sorted(inputs))
+    if op.saved_in_order is None:
+        names = sorted(kernel.op.parameters.names, key=lambda name: "self" if name == "input" else name)
+    else:
+        names = op.saved_in_order(*_arguments_with_avals(kernel))
+    return tuple(sorted(inputs, key=_numbers_of(kernel, names).index))
 
 
 def _differentiable(aval: Aval) -> bool:

@@ -338,6 +338,8 @@ def _linear_backward(input: Aval, weight: Aval, bias: Aval | None) -> str:
         # The weight is transposed first, and an input that is no matrix viewed as one.
         ("bias", "input", "weight") if len(input.shape) == 2 else ("bias", "weight", "input")
     ),
+    # PyTorch's addmm calls them mat1 and mat2, its mm self and mat2.
+    saved_in_order=lambda input, weight, bias: ("weight", "input") if bias is None else ("input", "weight"),
     samples=[
         Sample(shapes=((3, 4), (5, 4), (5,))),
         Sample(shapes=((2, 3, 4), (5, 4), (5,))),
