@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -86,8 +87,29 @@ def jax_loop(case: Case, device: Any = None) -> Burst:
     return burst
 
 
+def compile_all(burst: Burst, steps: int) -> None:
+    """Runs a burst until torchlike has compiled all that it would ever compile for it.
+
+    A large program is compiled a second time, in the background, once it has run for some time. That takes seconds, in which the steps
+    take twice as long. Here it begins with the second run of the first program.
+    """
+    from torchlike.engine.background import Task, begin
+    from torchlike.engine.tiers import NOW, choice
+
+    mode = choice.mode
+    choice.set(NOW)
+    try:
+        burst(steps)
+        end = threading.Event()
+        begin(Task(end.set, "the end of all compilations"))
+        end.wait()  # the background has one thread, which makes them in their order
+        burst(steps)
+    finally:
+        choice.set(mode)
+
+
 def microseconds(burst: Burst, steps: int) -> Run:
-    """Measures a burst after a first one, which compiles.
+    """Measures a burst after others, in which everything is compiled.
 
     Right before it another one runs whose time does not count. In one process the first steps of a burst are slower after those of
     another engine: on two cores torchlike's mlp took a tenth longer after PyTorch's turn than after its own, and JAX's, whose turn came
@@ -97,13 +119,8 @@ def microseconds(burst: Burst, steps: int) -> Run:
         AssertionError: torchlike compiles something in a later one.
     """
     import torchlike
-    from torchlike.engine.background import Task, begin
 
-    burst(max(steps, 3))
-    # Large programs are compiled a second time in the background, which takes seconds, one after the other: a last task ends when they do.
-    end = Task(lambda: None, "the end of all compilations")
-    begin(end)
-    end.result()
+    compile_all(burst, max(steps, 3))
     compiled = torchlike.explain().compiles
 
     def run() -> float:

@@ -359,6 +359,14 @@ def test_a_linear_layer_saves_the_weight_first_where_it_has_no_bias():
     assert packed == [8, 24, 24, 8]
 
 
+def test_numbers_that_change_are_saved_beside_tensors():
+    # After the first rounds such a number is an input of the program.
+    w = leaf(1.0, 2.0)
+    for factor in (1.5, 2.5, 3.5, 4.5, 5.5):
+        (grad,) = torch.autograd.grad(((w * factor) * w).sum(), w)
+        assert grad.tolist() == [2 * factor, 4 * factor]
+
+
 def test_unpacking_decides_what_backward_reads():
     w = leaf(1.0, 2.0)
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * 10):

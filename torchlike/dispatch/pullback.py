@@ -337,7 +337,9 @@ def _order_of_saving(kernel: Lowered, op: Any, inputs: Collection[int]) -> tuple
         names = sorted(kernel.op.parameters.names, key=lambda name: "self" if name == "input" else name)
     else:
         names = op.saved_in_order(*_arguments_with_avals(kernel))
-    return tuple(sorted(inputs, key=_numbers_of(kernel, names).index))
+    tensors = [number for number in _numbers_of(kernel, names) if number in inputs]
+    # The numbers that are inputs of the program come after its tensors. PyTorch's hooks do not see them.
+    return (*tensors, *sorted(set(inputs).difference(tensors)))
 
 
 def _differentiable(aval: Aval) -> bool:

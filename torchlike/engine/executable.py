@@ -153,13 +153,38 @@ class LastRun:
 
 
 _large_runs = LastRun()  # of those that need much memory
-_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+_glibc = ctypes.CDLL(None) if sys.platform == "linux" else None
+_trim = getattr(_glibc, "malloc_trim", None)
+_mallopt = getattr(_glibc, "mallopt", None)
+
+# The numbers of glibc's settings (malloc.h): how many bytes at the end of its heap it keeps in any case, how many there may be free before
+# it looks for some to give back, and the size from which a block is mapped and unmapped by itself.
+_TOP_PAD, _TRIM_THRESHOLD, _MMAP_THRESHOLD = -2, -1, -3
+# What threads other than the first allocate lies in heaps of this size. One that has become empty goes back to the system at once, unless
+# that much is to be kept.
+_THREAD_HEAP_BYTES = 64 * 2**20
+# No more than this is kept for programs.
+MOST_BYTES_KEPT = 2**30
 
 
-@functools.cache
-def keep_blocks() -> None:
-    """Lets glibc keep blocks up to the largest size for which it can: it does so once one of that size has been freed."""
-    np.empty(32 * 2**20 - 65536, np.uint8)
+class _Kept:
+    """``nbytes``: what glibc keeps for the runs of programs."""
+
+    nbytes = 0
+
+
+def keep_blocks(nbytes: int) -> None:
+    """Lets glibc keep the memory of a program that needs so many bytes, in blocks of less than 32 MiB, from one run to the next.
+
+    By default it gives memory back once 64 MiB at the end of its heap are free, or less in other threads. The system clears each of these
+    pages again when the next run uses it, which costs a fifth of the run.
+    """
+    nbytes = min(nbytes, MOST_BYTES_KEPT) + _THREAD_HEAP_BYTES
+    if _mallopt is not None and nbytes > _Kept.nbytes:
+        _Kept.nbytes = nbytes
+        _mallopt(_MMAP_THRESHOLD, 32 * 2**20)
+        _mallopt(_TRIM_THRESHOLD, nbytes)
+        _mallopt(_TOP_PAD, nbytes)
 
 
 def give_back_memory() -> None:
@@ -273,7 +298,7 @@ def compile_ahead(
     if stored is not None:
         report.loads += 1
         if stored[1] >= RESERVED_BYTES:
-            keep_blocks()
+            keep_blocks(stored[1])
         return Executable(stored[0], placement.device, stored[1])
     divided = on_cpu and entry is None and (reuse_memory or not disk.kept_by_jax())
     if divided:
@@ -289,7 +314,7 @@ def compile_ahead(
     executable = Executable(compiled, placement.device)
     executable.divided = divided
     if executable.bytes_needed >= RESERVED_BYTES and on_cpu:
-        keep_blocks()
+        keep_blocks(executable.bytes_needed)
     if entry is not None and executable.plain:  # other executables call functions of this process
         disk.write(entry, compiled, executable.bytes_needed)
     return executable
