@@ -270,6 +270,52 @@ def test_create_graph_keeps_the_graph():
     assert g.item() == again.item() == 12.0
 
 
+F = torch.nn.functional
+
+# The function of a and b; which of them its gradients are functions of: first that of a, then that of b.
+USED_BY_GRADIENTS = {
+    "add": (lambda a, b: a + b, "", ""),
+    "mul": (lambda a, b: a * b, "b", "a"),
+    "div": (lambda a, b: a / b, "b", "ab"),
+    "pow": (lambda a, b: a**b, "ab", "ab"),
+    "cube times": (lambda a, b: a**3 * b, "ab", "a"),
+    "where": (lambda a, b: torch.where(a > 0, a * b, b), "b", "a"),
+    "product": (lambda a, b: a @ b.T, "b", "a"),
+    "stacked products": (lambda a, b: torch.bmm(a[None], b.T[None]), "b", "a"),
+    "einsum": (lambda a, b: torch.einsum("ij,kj->ik", a, b), "b", "a"),
+    "linear": (lambda a, b: F.linear(a, b), "b", "a"),
+    "convolution": (lambda a, b: F.conv1d(a[None], b[:, :, None]), "b", "a"),
+    "layer norm": (lambda a, b: F.layer_norm(a, (3,), b[0]), "ab", "a"),
+    "loss": (lambda a, b: F.mse_loss(a, b * 2), "ab", "ab"),
+}
+
+
+@pytest.mark.parametrize(("function", *"ab"), USED_BY_GRADIENTS.values(), ids=USED_BY_GRADIENTS)
+def test_a_gradient_is_a_function_of_what_it_is_computed_from_and_of_nothing_else(function, a, b):
+    tensors = {name: torch.full((3, 3), 0.5, requires_grad=True) for name in "ab"}
+
+    def used(asked, by):
+        gradients = torch.autograd.grad(function(*tensors.values()).sum(), asked, create_graph=True)
+        total = (gradients[by] * 1).sum()
+        if not total.requires_grad:
+            return ""
+        found = torch.autograd.grad(total, list(tensors.values()), allow_unused=True)
+        return "".join(name for name, gradient in zip(tensors, found, strict=True) if gradient is not None)
+
+    everything = list(tensors.values())
+    assert (used(everything[:1], 0), used(everything[1:], 0)) == (a, b)
+    assert (used(everything, 0), used(everything, 1)) == (a, b)
+
+
+def test_what_a_gradient_is_no_function_of_gets_no_gradient():
+    a, b = leaf(2.0), leaf(3.0)
+    (gradient,) = torch.autograd.grad((a * b).sum(), a, create_graph=True)
+    with pytest.raises(RuntimeError, match="^The differentiated Tensor at index 0 appears to not have been used"):
+        torch.autograd.grad(gradient.sum(), a, retain_graph=True)
+    gradient.sum().backward()
+    assert a.grad is None and b.grad.item() == 1.0
+
+
 # ---- nodes
 
 

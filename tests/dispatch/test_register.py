@@ -35,7 +35,7 @@ def plain(input: Array, dim: int = 0) -> Array:
         ({"forms": "function"}, TypeError, "op '_never': forms must be of Form (NONE, FUNCTION, METHOD, "),
         ({"accepts": "float"}, TypeError, "op '_never': accepts must be of Category (BOOL, INTEGER, FLOAT, COMPLEX, "),
         ({"promote": "default"}, TypeError, "op '_never': promote must be of Promote (NONE, DEFAULT, INT_TO_FLOAT, "),
-        ({"saves": "result"}, TypeError, "op '_never': saves must be of Saves (INPUTS, FACTORS, RESULT, NOTHING), not 'result'"),
+        ({"saves": "result"}, TypeError, "op '_never': saves must be of Saves (INPUTS, RESULT, NOTHING), not 'result'"),
         ({"saves": ("imput",)}, ValueError, "op '_never': unknown parameter 'imput': there are input, dim"),
         ({"keep_scalar": ("other",)}, ValueError, "op '_never': unknown parameter 'other': there are input, dim"),
         ({"must_fit": ("value",)}, ValueError, "op '_never': unknown parameter 'value'"),

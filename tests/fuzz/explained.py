@@ -36,14 +36,6 @@ EXPLAINED = {
             and difference[1][1:] == ["RuntimeError"]
         ),
     ),
-    "inputs of an einsum of three": Explained(
-        "PyTorch multiplies two of the tensors first, in an order of its own, and refuses an inference tensor that it saves for that. "
-        "torchlike refuses it where PyTorch would in any order (docs/migration.md).",
-        lambda text, difference: (
-            mentions(r"torch\.inference_mode\(\):\n *t\d = ", r"torch\.einsum\('ij,kj,kl->il', ")(text, difference)
-            and difference[1][1:] == ["RuntimeError"]
-        ),
-    ),
     "out= that outgrows shared memory": Explained(
         "PyTorch makes a storage longer that other tensors share; torchlike refuses this, and says so (docs/migration.md).",
         lambda text, difference: (

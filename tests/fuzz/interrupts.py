@@ -131,6 +131,8 @@ def survivor(torch, interrupts: Interrupts, quiet):
     def survive(model, optimizer, step, **moment):
         before, random = copied(model, optimizer), torch.get_rng_state()
         buffers = [b.detach().clone() for b in model.buffers()]
+        # Gradients of parameters that the optimizer does not have, which its zero_grad leaves, get larger in each attempt.
+        gradients = [(p, p.grad, None if p.grad is None else p.grad.detach().clone()) for p in model.parameters()]
         numbers = [(m, {k: v for k, v in vars(m).items() if isinstance(v, (int, float))}) for m in model.modules()]
         done = False
         with quiet(), interrupts(**moment):
@@ -145,6 +147,10 @@ def survivor(torch, interrupts: Interrupts, quiet):
         with torch.no_grad():
             for mine, old in zip(model.buffers(), buffers, strict=True):
                 mine.copy_(old)
+            for parameter, gradient, old in gradients:
+                parameter.grad = gradient
+                if gradient is not None and not kept(plain(old), plain(gradient)):
+                    gradient.copy_(old)
         with quiet():
             step(model, optimizer)
 

@@ -24,7 +24,7 @@ from .._core.node import SECOND_BACKWARD, AccumulateGrad, Edge, Node, check_vers
 from .._core.sparse import FORMS, SparseValue, is_sparse
 from .._core.tensor import Tensor, from_value
 from ..dispatch.apply import link
-from ..dispatch.pullback import Rule, rule_for
+from ..dispatch.pullback import Rule, rules_of_gradients
 from ..dispatch.warned import warn
 from ..engine.aval import Aval
 from ..engine.recorder import recorder
@@ -561,11 +561,8 @@ def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
     mask = sum(1 << i for i, t in enumerate(tensors) if requires_grad_flag(t))
     results = [from_value(v) for v in outs]
     if mask:
-        second = rule_for(kernel, mask)
-        if second is not None:
-            second_node = link(second, kernel, values, tensors, None)
-            for i in second.outputs:
-                results[i]._set_history(second_node, i)
+        for number, second in rules_of_gradients(kernel, mask).items():
+            results[number]._set_history(link(second, kernel, values, tensors, None), number)
     return results
 
 

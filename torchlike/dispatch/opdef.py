@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -148,9 +148,6 @@ class Saves(enum.Enum):
     """What PyTorch saves for the derivative, and so watches for writes in place."""
 
     INPUTS = "those inputs that the derivative reads"
-    FACTORS = (
-        "the same of a product that it computes two by two, in an order of its own: only what it saves in each order"
-    )
     RESULT = "the result"
     NOTHING = "nothing"
 
@@ -274,7 +271,9 @@ class Op:
     forms: Form
     samples: tuple[Sample, ...]  # the calls that the tests make
     backward: str | Callable[..., str] | None = None  # the node's name, where ``backward_name`` cannot derive it
-    saves: Saves | tuple[str, ...] = Saves.INPUTS  # or the names of parameters
+    # Or the names of parameters; or a function of the call's arguments, avals for tensors, that returns for each tensor the numbers of
+    # those for whose gradients PyTorch saves it.
+    saves: Saves | tuple[str, ...] | Callable[..., Sequence[Collection[int]]] = Saves.INPUTS
     # Parameters for which PyTorch has no derivative: their tensors are no inputs of its node.
     constant: tuple[str, ...] = ()
     # From the call's arguments, avals for tensors, to the parameters in the order in which their leaves get gradients in PyTorch, where its
@@ -326,7 +325,7 @@ class Op:
                 _check_parameters(names, parameters)
             if isinstance(self.saves, tuple):
                 _check_parameters(self.saves, parameters)
-            else:
+            elif not callable(self.saves):
                 _check_type("saves", self.saves, Saves)
             if self.check is not None:
                 _check_type("check", self.check, ValueCheck)

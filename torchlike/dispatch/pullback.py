@@ -38,14 +38,17 @@ class Rule(RuleFields):
         "kernel", "name", "outputs", "saved", "pullbacks", "count", "places", "traced", "order",
     )  # fmt: skip
 
-    def __init__(self, kernel: Lowered, mask: int) -> None:
+    def __init__(self, kernel: Lowered, mask: int, outputs: Sequence[int] | None = None) -> None:
+        """``mask``: bit i is set if there is to be a gradient for input i. ``outputs``: that have a gradient, by default all that can."""
         self.kernel = kernel
         self.grad_inputs = tuple(i for i, aval in enumerate(kernel.in_avals) if mask >> i & 1 and _differentiable(aval))
         op = kernel.op
         # Rules are also made for pullbacks and writes through views, which are no declared operators and have no such field.
         constant = op.constant_results if isinstance(op, Op) else ()
         self.outputs = tuple(
-            i for i, aval in enumerate(kernel.out_avals) if _differentiable(aval) and i not in constant
+            i
+            for i, aval in enumerate(kernel.out_avals)
+            if _differentiable(aval) and i not in constant and (outputs is None or i in outputs)
         )
         self.pullbacks: dict[tuple[int, ...], Pullback] = {}
         name = op.backward_name
@@ -65,10 +68,9 @@ class Rule(RuleFields):
         self.count, self.places = len(inputs), tuple(map(inputs.index, self.grad_inputs))
         if isinstance(op.saves, tuple):
             self.watched = _named_inputs(kernel, op.saves)
-        elif op.saves is Saves.FACTORS:
-            # A factor is saved where it is multiplied with a product of others that has a gradient.
-            everything = set(range(len(kernel.in_avals)))
-            self.watched = tuple(i for i in self.saved if everything - {i} <= set(self.grad_inputs))
+        elif callable(op.saves):
+            saved_for: Sequence[Collection[int]] = op.saves(*_arguments_with_avals(kernel))  # pyright: ignore[reportAssignmentType]
+            self.watched = tuple(i for i in self.saved if not set(self.grad_inputs).isdisjoint(saved_for[i]))
         else:
             self.watched = self.saved if op.saves is Saves.INPUTS else ()
         self.order = None
@@ -212,6 +214,22 @@ def rule_for(kernel: Lowered, mask: int) -> Any:
             rule = MissingRule(rule.missing, str(rule.name), rule.grad_inputs, rule.outputs)
         kernel.rules[mask] = rule
     return rule
+
+
+def rules_of_gradients(kernel: Lowered, mask: int) -> dict[int, Rule]:
+    """The derivative rules of the gradients that a pullback has computed, by their numbers.
+
+    PyTorch computes each gradient by operations of its own. So each has a node here as well, with edges to those inputs alone that it is
+    computed from: the gradient of ``a`` in ``a * b`` is no function of ``a``, and differentiating it gives None for ``a``, not zeros.
+    """
+    count = len(kernel.out_avals)
+    if count > 1 and (mask, 0) not in kernel.rules_of_outputs:
+        traced = trace(kernel.fn, kernel.in_avals)
+        for output in range(count):
+            own = mask & sum(1 << i for i in traced.reads_of(output))
+            kernel.rules_of_outputs[mask, output] = Rule(kernel, own, (output,)) or None
+    rules = [rule_for(kernel, mask)] if count == 1 else [kernel.rules_of_outputs[mask, i] for i in range(count)]
+    return {output: rule for output, rule in enumerate(rules) if rule is not None}
 
 
 class Pullback(Operation):

@@ -52,7 +52,30 @@ def contraction(operands: Sequence[tuple[tuple[int, ...], object]], terms: tuple
     return Contraction(parts[0].dtype, matrices)
 
 
-def _path(terms: tuple[str, ...], result: str, shapes: list[tuple[int, ...]]) -> Any:
+def multiplied_with(shapes: Sequence[tuple[int, ...]], terms: tuple[str, ...], result: str) -> list[set[int]]:
+    """The numbers of the operands that each operand is multiplied with itself, in a product of two.
+
+    An operand that is summed first is not multiplied itself.
+    """
+    found: list[set[int]] = [set() for _ in terms]
+    parts = [{number} for number in range(len(terms))]
+    for first, second in _path(terms, result, shapes) if len(terms) > 1 else ():
+        right, left = parts.pop(max(first, second)), parts.pop(min(first, second))
+        for own, other in ((left, right), (right, left)):
+            if len(own) == 1:
+                (number,) = own
+                found[number] = set() if _is_summed_first(number, shapes, terms, result) else other
+        parts.append(left | right)
+    return found
+
+
+def _is_summed_first(number: int, shapes: Sequence[tuple[int, ...]], terms: tuple[str, ...], result: str) -> bool:
+    """Whether an operand has a dimension that no other one has, nor the result."""
+    elsewhere = set(result).union(*(term for other, term in enumerate(terms) if other != number))
+    return any(n > 1 and letter not in elsewhere for letter, n in zip(terms[number], shapes[number], strict=True))
+
+
+def _path(terms: tuple[str, ...], result: str, shapes: Sequence[tuple[int, ...]]) -> Any:
     """Which two operands are multiplied at each step; their product is appended to the remaining ones."""
     # With two operands there is only one order, and opt_einsum need not be asked.
     if len(terms) == 2:

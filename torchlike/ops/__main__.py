@@ -57,7 +57,7 @@ def _fields(op: Op) -> list[tuple[str, str]]:
     name = op.backward_name
     if not op.has_derivative:
         gradient = "none"
-    elif callable(name):
+    elif callable(name) or callable(op.saves):
         gradient = "depends on the arguments"
     else:
         saved = op.saves.name.lower() if isinstance(op.saves, Saves) else " ".join(op.saves)

@@ -203,19 +203,46 @@ def test_einsum_refuses_matrices_of_different_dtypes(equation, shapes, given, me
     assert str(error.value) == message
 
 
-def test_of_three_tensors_those_are_saved_that_pytorch_saves_in_any_order():
+# Equation, shapes, which of the tensors require gradients, and which of them PyTorch saves.
+SAVED_BY_EINSUM = [
+    ("ij,jk,kl->il", [(3, 3), (3, 3), (3, 3)], "ppp", "012"),
+    ("ij,jk,kl->il", [(3, 3), (3, 3), (3, 3)], "xxp", ""),
+    ("ij,jk,kl->il", [(3, 3), (3, 3), (3, 3)], "xpx", "02"),
+    ("ij,jk,kl->il", [(3, 3), (3, 3), (3, 3)], "pxx", "12"),
+    ("ij,jk,kl->il", [(2, 9), (9, 9), (9, 1)], "xxp", "01"),
+    ("ij,jk,kl->il", [(2, 9), (9, 9), (9, 1)], "pxx", ""),
+    ("ij,kj,kl->il", [(3, 4), (3, 4), (3, 4)], "xpx", "02"),
+    ("ij,jk,kl,lm->im", [(9, 2), (2, 9), (9, 1), (1, 3)], "xppx", "0123"),
+    ("i,j,k->ijk", [(2,), (3,), (4,)], "xxp", ""),
+    ("bij,bjk,bk->bi", [(2, 3, 4), (2, 4, 5), (2, 5)], "pxx", ""),
+    ("ij,jk,l->ik", [(2, 3), (3, 4), (5,)], "ppp", "01"),
+    ("ij,kl->ij", [(2, 3), (3, 4)], "pp", "0"),
+]
+
+
+@pytest.mark.parametrize(("equation", "shapes", "kinds", "expected"), SAVED_BY_EINSUM)
+def test_einsum_saves_what_pytorch_saves(equation, shapes, kinds, expected):
+    for number in range(len(shapes)):
+        tensors = [torch.full(shape, 2.0, requires_grad=kind == "p") for shape, kind in zip(shapes, kinds, strict=True)]
+        result = torch.einsum(equation, *tensors)
+        with torch.no_grad():
+            tensors[number].mul_(1)
+        if str(number) in expected:
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                result.sum().backward()
+        else:
+            result.sum().backward()
+
+
+def test_einsum_takes_inference_tensors_that_it_does_not_save():
     with torch.inference_mode():
         inferred = torch.ones(2, 2)
-    p, q, x = torch.eye(2, requires_grad=True), torch.eye(2, requires_grad=True), torch.full((2, 2), 3.0)
+    p, x = torch.eye(2, requires_grad=True), torch.full((2, 2), 3.0)
     torch.einsum("ij,jk,kl->il", inferred, inferred, p).sum().backward()
     assert p.grad.tolist() == [[4.0, 4.0], [4.0, 4.0]]
     with pytest.raises(RuntimeError, match="^Inference tensors cannot be saved for backward"):
-        torch.einsum("ij,jk,kl->il", p, inferred, q)
+        torch.einsum("ij,jk,kl->il", p, inferred, x)
     product = torch.einsum("ij,jk,kl->il", x, x, p)
     x.zero_()
     (gradient,) = torch.autograd.grad(product.sum(), p)  # by the values that the product was made of
     assert gradient.tolist() == [[36.0, 36.0], [36.0, 36.0]]
-    product = torch.einsum("ij,jk,kl->il", p, x, q)
-    x.fill_(1)
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        product.sum().backward()

@@ -426,6 +426,10 @@ class Traced:
         """The numbers of the inputs on which the results depend."""
         return self._builder.reads(self._outputs)
 
+    def reads_of(self, output: int) -> set[int]:
+        """The numbers of the inputs on which one result depends."""
+        return self._builder.reads([self._outputs[output]])
+
     def plan(self) -> Plan:
         """Returns the plan by which NumPy computes the function.
 

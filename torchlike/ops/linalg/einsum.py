@@ -13,9 +13,9 @@ from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch.lowering import convert
 from ...dispatch.options import is_integer
-from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, composite, op
 from ...dispatch.type_names import type_name
-from ...numerics.contraction_dtype import contraction
+from ...numerics.contraction_dtype import contraction, multiplied_with
 from ...numerics.matmul_precision import precision
 from .matmul import contract
 
@@ -34,7 +34,7 @@ def _on_cpu(operands: Sequence[Tensor], terms: tuple[str, ...], result: str) -> 
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.NONE,
-    saves=Saves.FACTORS,
+    saves=lambda operands, terms, result: multiplied_with([a.shape for a in operands], terms, result),
     backward="ViewBackward0",
     samples=[],
 )
