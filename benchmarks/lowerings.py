@@ -1,12 +1,12 @@
-"""How fast each way to compute a convolution or a product is here, and where the engine's choice is not the fastest.
+"""How fast each way to compute a convolution, a product or an LSTM is here, and where the engine's choice is not the fastest.
 
     python -m benchmarks.lowerings [--rounds 20] [--only "256 of 3x3"] [--write]
 
 Each convolution is computed forward and for both gradients by XLA's default, by XLA's older code (in both orders of the dimensions), as
 a product with columns, by oneDNN and by PyTorch where they are installed, and by what the engine chooses. Products with a weight are
-computed as XLA does it, and with the left matrix written out transposed first. All take turns, and the fastest round of each counts. A
-line that ends with a name says that the choice has become wrong: that way takes less than four fifths of its time. ``--write`` keeps
-the times in `docs/benchmarks/lowerings.json` and writes the page beside it.
+computed as XLA does it, and with the left matrix written out transposed first. Layers of LSTM are computed by XLA's loops and by oneDNN.
+All take turns, and the fastest round of each counts. A line that ends with a name says that the choice has become wrong: that way takes
+less than four fifths of its time. ``--write`` keeps the times in `docs/benchmarks/lowerings.json` and writes the page beside it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from torchlike.engine.executable import COMPILER_OPTIONS, FASTER_CONVOLUTIONS
 from torchlike.engine.geometry import Geometry
 from torchlike.numerics import product
 from torchlike.numerics.convolution_ways import by_xla
+from torchlike.ops.nn._lstm_layer import FASTER_FROM, computes
+from torchlike.ops.nn._recurrence import Inputs, LayerInputs, outputs, plan_of, run as run_layers
 from torchlike.ops.nn.conv import _as_column_product, convolution
 
 FOLDER = Path(__file__).parent.parent / "docs" / "benchmarks"
@@ -56,9 +58,21 @@ PRODUCTS: dict[str, tuple[int, int, int]] = {  # rows, features, outputs
     "1600 rows of 64, 512 outputs": (1600, 64, 512),
     "256 rows of 1024, 1024 outputs": (256, 1024, 1024),
 }
+LSTMS: dict[str, tuple[int, int, int, int]] = {  # steps, sequences, features, hidden units
+    "32 steps, 32 of 64, 128 units": (32, 32, 64, 128),
+    "32 steps, 1 of 64, 128 units": (32, 1, 64, 128),
+    "4 steps, 32 of 64, 128 units": (4, 32, 64, 128),
+    "4 steps, 1 of 64, 128 units": (4, 1, 64, 128),
+    "16 steps, 32 of 256, 256 units": (16, 32, 256, 256),
+    "16 steps, 32 of 512, 512 units": (16, 32, 512, 512),
+    "16 steps, 1 of 180, 180 units": (16, 1, 180, 180),
+    "16 steps, 1 of 256, 256 units": (16, 1, 256, 256),
+}
 # Of ``y = x @ w.T``: the two matrices that each result is the product of, and the dimensions that are summed over.
 FACTORS = {"y": ("x", "w", (1, 1)), "x": ("y", "w", (1, 0)), "w": ("y", "x", (0, 0))}
 RESULTS = {"y": "forward", "x": "input gradient", "w": "weight gradient"}
+RESULTS_OF_LSTM = {"y": "forward", "all": "forward and all gradients"}
+WHAT = {"products": "product", "layers of LSTM": "layer"}
 WORSE = 1.25
 Run = Callable[[], object]
 Times = dict[str, dict[str, dict[str, float]]]
@@ -178,6 +192,52 @@ def product_ways(sizes: tuple[int, int, int], result: str) -> dict[str, Run]:
     return found
 
 
+def lstm_ways(sizes: tuple[int, int, int, int], result: str) -> dict[str, Run]:
+    """All ways to compute one layer of LSTM, alone or with all gradients after it."""
+    steps, batch, features, hidden = sizes
+    random, gates = np.random.default_rng(0), 4 * hidden
+    weights_of = ((gates, features), (gates, hidden), (gates,), (gates,))
+    shapes = ((steps, batch, features), (1, batch, hidden), (1, batch, hidden), *weights_of)
+    operands = [jnp.asarray(random.standard_normal(shape) * 0.1, jnp.float32) for shape in shapes]
+
+    def by_loop_or_onednn(threads: int) -> Run:
+        plan, others = plan_of("LSTM", True, 1, False, False, threads), LayerInputs([], None)
+
+        def inputs(arrays: Any) -> Inputs:
+            return Inputs(arrays[0], list(arrays[1:3]), list(arrays[3:]))
+
+        def forward(*arrays: Any) -> Any:
+            return run_layers(plan, inputs(arrays), others, keep=result == "all")
+
+        def with_gradients(*arrays: Any) -> Any:
+            found = forward(*arrays)
+            y, back = jax.vjp(lambda *differentiated: outputs(plan, inputs(differentiated), others, found)[0], *arrays)
+            return back(jnp.ones_like(y))
+
+        return program(with_gradients if result == "all" else forward, operands, False)
+
+    threads = onednn.threads()
+    found = {"XLA": by_loop_or_onednn(0)}
+    if threads:
+        found["oneDNN"] = by_loop_or_onednn(threads)
+    fits = threads and steps >= FASTER_FROM and computes(shapes[0], hidden, 1, False, threads, weights_of, True)
+    found["chosen"] = by_loop_or_onednn(threads if fits else 0)
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return found
+    layer, x = torch.nn.LSTM(features, hidden), torch.from_numpy(np.array(operands[0])).requires_grad_(result == "all")
+
+    def by_pytorch() -> None:
+        with torch.set_grad_enabled(result == "all"):
+            y = layer(x)[0]
+            if result == "all":
+                torch.autograd.grad(y, [x, *layer.parameters()], torch.ones_like(y))
+
+    found["PyTorch"] = by_pytorch
+    return found
+
+
 def measure(runs: dict[str, Run], rounds: int) -> dict[str, float]:
     """Milliseconds of the fastest round of each way."""
     best = dict.fromkeys(runs, float("inf"))
@@ -189,10 +249,12 @@ def measure(runs: dict[str, Run], rounds: int) -> dict[str, float]:
     return best
 
 
-def compared(name: str, ways_of: Callable[[str], dict[str, Run]], rounds: int) -> dict[str, dict[str, float]]:
-    """Milliseconds of each way for each of the three results; prints them, and where the choice is wrong."""
+def compared(
+    name: str, ways_of: Callable[[str], dict[str, Run]], rounds: int, results: dict[str, str] = RESULTS
+) -> dict[str, dict[str, float]]:
+    """Milliseconds of each way for each of the results; prints them, and where the choice is wrong."""
     times = {}
-    for result, what in RESULTS.items():
+    for result, what in results.items():
         found = measure(ways_of(result), rounds)
         times[result] = {way: round(t, 3) for way, t in found.items()}
         row = "  ".join(f"{way} {t:.2f}" for way, t in found.items())
@@ -210,17 +272,17 @@ def better(times: dict[str, float]) -> str:
 def page(kept: dict[str, Any]) -> str:
     """The page of the times that were kept, oneDNN installed and not."""
     lines = [
-        "# Ways to compute convolutions and products", "",
+        "# Ways to compute convolutions, products and LSTMs", "",
         "`python -m benchmarks.lowerings --write` wrote this page. Milliseconds forward / for the gradient of the images or rows / of the",
-        "kernels or weights, float32, the fastest of many rounds in which all ways took turns. *Chosen* is what a program of torchlike",
-        "contains, with oneDNN installed (`pip install torchlike[onednn]`) and without. The times were taken on two cores that had other",
-        "work as well.", "",
+        "kernels or weights, float32, the fastest of many rounds in which all ways took turns; of an LSTM, forward / with all gradients.",
+        "*Chosen* is what a program of torchlike contains, with oneDNN installed (`pip install torchlike[onednn]`) and without. The times",
+        "were taken on two cores that had other work as well.", "",
     ]  # fmt: skip
     for title, run in kept.items():
         names = list(dict.fromkeys(n for results in run["times"].values() for t in results.values() for n in t))
         lines += [f"## {title[0].upper()}{title[1:]}", "", run["machine"] + ".", ""]
         lines += [
-            f"| {'product' if title == 'products' else 'convolution'} | " + " | ".join(names) + " |",
+            f"| {WHAT.get(title, 'convolution')} | " + " | ".join(names) + " |",
             "|---" * (len(names) + 1) + "|",
         ]
         for shape, results in run["times"].items():
@@ -246,6 +308,12 @@ def main() -> None:
     for name, sizes in PRODUCTS.items():
         if args.only in name:
             products[name] = compared(name, lambda result, sizes=sizes: product_ways(sizes, result), args.rounds)
+    layers: Times = {}
+    for name, sizes in LSTMS.items():
+        if args.only in name:
+            layers[name] = compared(
+                name, lambda result, sizes=sizes: lstm_ways(sizes, result), args.rounds, RESULTS_OF_LSTM
+            )
     if args.write:
         FOLDER.mkdir(exist_ok=True)
         file = FOLDER / "lowerings.json"
@@ -254,6 +322,7 @@ def main() -> None:
         for title, times in (
             ("with oneDNN" if onednn.available() else "without oneDNN", convolutions),
             ("products", products),
+            ("layers of LSTM", layers),
         ):
             if times:
                 kept[title] = {"machine": machine, "times": times}

@@ -60,7 +60,7 @@ BUSY = """
 """
 TAIL = """## Convolutions
 
-[Ways to compute convolutions and products](lowerings.md) has the times of each way, and says which of them a program gets.
+[Ways to compute convolutions, products and LSTMs](lowerings.md) has the times of each way, and says which of them a program gets.
 
 {onednn}
 ## Accelerators

@@ -444,7 +444,7 @@ class _Pass:
 
     def computed(self, node: Node, grads: Sequence[object]) -> Sequence[Any]:
         """A node's gradients; None for gradients that lead to no requested tensor, since PyTorch does not compute them."""
-        if self.runs is None or node.rule.__class__ is not Rule:
+        if self.runs is None or not isinstance(node.rule, Rule):
             return grads
         pairs = zip(node.edges, grads, strict=True)
         return [gradient if edge is not None and edge[0] in self.required_nodes else None for edge, gradient in pairs]
@@ -561,8 +561,10 @@ def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
     mask = sum(1 << i for i, t in enumerate(tensors) if requires_grad_flag(t))
     results = [from_value(v) for v in outs]
     if mask:
-        for number, second in rules_of_gradients(kernel, mask).items():
-            results[number]._set_history(link(second, kernel, values, tensors, None), number)
+        for second in rules_of_gradients(kernel, mask):
+            second_node = link(second, kernel, values, tensors, None)
+            for number in second.outputs:
+                results[number]._set_history(second_node, number)
     return results
 
 
@@ -603,7 +605,7 @@ def _tell_where(node: Node) -> None:
 
 def _as_read(node: Node, cotangent: Any) -> Any:
     """A gradient as a node can read it: the recorded pullbacks read dense ones."""
-    if node.rule.__class__ is not Rule:
+    if not isinstance(node.rule, Rule):
         return cotangent
     if cotangent.__class__ is SparseValue:
         return FORMS["to_dense"](from_value(cotangent))._value()

@@ -33,7 +33,7 @@ from .unsigned import REFUSING, WIDE_UNSIGNED
 class Lowered(Kernel):
     """A kernel of an op, with what the dispatcher needs to wrap its outputs."""
 
-    __slots__ = ("op", "args", "wrap_outputs", "rules", "rules_of_outputs", "sized")
+    __slots__ = ("op", "args", "wrap_outputs", "rules", "rules_of_gradients", "sized")
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class Lowered(Kernel):
         self.wrap_outputs = wrap_outputs  # None: the one output is the result
         # Derivative rules by the bit mask of inputs that require a gradient, filled in by ``rule_for``. None: no derivative.
         self.rules: dict[int, object] = {}
-        # The same by that mask and the number of an output, filled in by ``rules_of_gradients``.
-        self.rules_of_outputs: dict[tuple[int, int], Any] = {}
+        # Of a pullback, those for its results, filled in by ``rules_of_gradients``.
+        self.rules_of_gradients: dict[int, list[Any]] = {}
         self.sized = sized
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from .._core.modes import hooks
 from .._core.node import RuleFields, node_class
 from ..engine.aval import Aval
 from ..engine.interpreter import ShapedDtype, Traced, trace, vjp
@@ -216,20 +217,45 @@ def rule_for(kernel: Lowered, mask: int) -> Any:
     return rule
 
 
-def rules_of_gradients(kernel: Lowered, mask: int) -> dict[int, Rule]:
-    """The derivative rules of the gradients that a pullback has computed, by their numbers.
+class GradientsRule(Rule):
+    """How to differentiate gradients that were computed together. Each is a function of what it was computed from, and of nothing else."""
 
-    PyTorch computes each gradient by operations of its own. So each has a node here as well, with edges to those inputs alone that it is
-    computed from: the gradient of ``a`` in ``a * b`` is no function of ``a``, and differentiating it gives None for ``a``, not zeros.
+    __slots__ = ("_read_by",)
+
+    def __init__(
+        self, kernel: Lowered, mask: int, outputs: Sequence[int], read_by: Mapping[int, Collection[int]]
+    ) -> None:
+        """``read_by``: the inputs of the kernel that each output depends on."""
+        super().__init__(kernel, mask, outputs)
+        self._read_by = read_by
+
+    def step(self, node: Any, cotangents: dict[int, Any], create: bool) -> list[Any]:
+        """The gradients; None for an input that none of these outputs depends on."""
+        read = set().union(*(self._read_by[number] for number in cotangents))
+        gradients = hooks.pull(node, cotangents, create)
+        return [gradient if i in read else None for i, gradient in zip(self.grad_inputs, gradients, strict=True)]
+
+
+def rules_of_gradients(kernel: Lowered, mask: int) -> list[Rule]:
+    """The derivative rules of the gradients that a pullback has computed.
+
+    The gradient of ``a`` in ``a * b`` is no function of ``a``: differentiating it gives None for ``a``, not zeros. And it is computed by
+    itself, by an operation of PyTorch's with a node of its own, so it has a rule of its own. Gradients whose computations have a step in
+    common stay together, or each of their derivatives would repeat that step.
     """
-    count = len(kernel.out_avals)
-    if count > 1 and (mask, 0) not in kernel.rules_of_outputs:
-        traced = trace(kernel.fn, kernel.in_avals)
-        for output in range(count):
-            own = mask & sum(1 << i for i in traced.reads_of(output))
-            kernel.rules_of_outputs[mask, output] = Rule(kernel, own, (output,)) or None
-    rules = [rule_for(kernel, mask)] if count == 1 else [kernel.rules_of_outputs[mask, i] for i in range(count)]
-    return {output: rule for output, rule in enumerate(rules) if rule is not None}
+    if len(kernel.out_avals) == 1:
+        return list(filter(None, [rule_for(kernel, mask)]))
+    rules = kernel.rules_of_gradients.get(mask)
+    if rules is None:
+        rules, traced = [], trace(kernel.fn, kernel.in_avals)
+        for outputs in traced.apart():
+            read_by = {output: traced.reads_of(output) for output in outputs}
+            own = mask & sum(1 << i for i in set().union(*read_by.values()))
+            rules.append(
+                GradientsRule(kernel, own, outputs, read_by) if len(outputs) > 1 else Rule(kernel, own, outputs)
+            )
+        rules = kernel.rules_of_gradients[mask] = list(filter(None, rules))
+    return rules
 
 
 class Pullback(Operation):

@@ -430,6 +430,17 @@ class Traced:
         """The numbers of the inputs on which one result depends."""
         return self._builder.reads([self._outputs[output]])
 
+    def apart(self) -> list[list[int]]:
+        """The numbers of the results, those in one list whose computations have a step in common."""
+        groups: list[tuple[list[int], set[int]]] = []
+        for number, output in enumerate(self._outputs):
+            steps = set(map(id, self._builder.needed([output], tied=True)))
+            with_it = [group for group in groups if not steps.isdisjoint(group[1])]
+            groups = [group for group in groups if group not in with_it]
+            numbers = sorted([number, *(n for group in with_it for n in group[0])])
+            groups.append((numbers, steps.union(*(group[1] for group in with_it))))
+        return sorted(numbers for numbers, _ in groups)
+
     def plan(self) -> Plan:
         """Returns the plan by which NumPy computes the function.
 

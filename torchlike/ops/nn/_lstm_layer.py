@@ -17,9 +17,9 @@ Weights = tuple[Array, Array, Array | None, Array | None]
 
 # Bytes of a layer's weights up to which oneDNN is faster than the loop. It packs them again at each step, for each piece of the batch, and
 # XLA divides large products among threads. Measured on two cores with 2 MB of cache, a training step with 32 sequences of 16 steps takes
-# 8 ms instead of 15 with 1.6 MB of weights, as long either way with 3.5 MB, and a tenth longer with 6 MB. With one sequence it takes 0.9 ms
-# instead of 1.6 with 0.4 MB, and 5.5 instead of 4.2 with 3.5 MB.
-FASTER_UP_TO, FEW, FASTER_FOR_FEW = 2**22, 8, 2**21
+# 8 ms instead of 15 with 1.6 MB of weights, as long either way with 3.5 MB, and a tenth longer with 6 MB. With one sequence it takes 0.3 ms
+# instead of 0.4 with 0.4 MB, and 0.55 instead of 0.5 with 1 MB. ``python -m benchmarks.lowerings --only units`` measures it again.
+FASTER_UP_TO, FEW, FASTER_FOR_FEW = 2**22, 8, 2**19
 # And the number of steps from which it is. Handing the work over takes 0.1 ms, and a step of the loop 0.01 or more.
 FASTER_FROM = 8
 
