@@ -13,7 +13,12 @@ __all__ = ["exports", "is_module", "kinds", "listed"]
 
 @cache
 def _recorded() -> dict[str, dict[str, Any]]:
-    return json.loads(lzma.decompress(Path(__file__).with_name("pytorch_modules.json.xz").read_bytes()))
+    by_kind = json.loads(lzma.decompress(Path(__file__).with_name("pytorch_modules.json.xz").read_bytes()))
+    modules = by_kind.pop("modules").split()
+    return {
+        module: {kind: rows[number] for kind, rows in by_kind.items() if rows[number]}
+        for number, module in enumerate(modules)
+    }
 
 
 def is_module(name: str) -> bool:
