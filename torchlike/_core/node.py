@@ -33,7 +33,7 @@ class RuleFields:
 
     Attributes:
         grad_inputs: the numbers of the inputs to differentiate with respect to.
-        watched: the numbers of the inputs that PyTorch would have saved: a write to them in place must be noticed.
+        watched: the numbers of the inputs that PyTorch would have saved, in ascending order: a write to them in place must be noticed.
         watches_result: whether PyTorch would have saved the output.
         take: picks the saved inputs from a list of all.
         node_class: the class of the nodes.

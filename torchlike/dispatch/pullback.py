@@ -71,9 +71,9 @@ class Rule(RuleFields):
             self.watched = _named_inputs(kernel, op.saves)
         elif callable(op.saves):
             saved_for: Sequence[Collection[int]] = op.saves(*_arguments_with_avals(kernel))  # pyright: ignore[reportAssignmentType]
-            self.watched = tuple(i for i in self.saved if not set(self.grad_inputs).isdisjoint(saved_for[i]))
+            self.watched = tuple(i for i in sorted(self.saved) if not set(self.grad_inputs).isdisjoint(saved_for[i]))
         else:
-            self.watched = self.saved if op.saves is Saves.INPUTS else ()
+            self.watched = tuple(sorted(self.saved)) if op.saves is Saves.INPUTS else ()
         self.order = None
         if isinstance(op, Op) and op.reaches:
             numbers_in_order = _numbers_of(kernel, op.reaches(*_arguments_with_avals(kernel)))
