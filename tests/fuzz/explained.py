@@ -1,10 +1,10 @@
 """Differences that are allowed, each with its reason. A difference that none of these explains counts as a defect."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from .comparing import refused_a_second_time
+from .comparing import refused_a_second_time, same
 
 Difference = tuple[int, Any, Any]
 
@@ -43,6 +43,11 @@ EXPLAINED = {
             and difference[2][1:] == ["NotImplementedError"]
         ),
     ),
+    "overflow": Explained(
+        "Numbers have grown without bound. Whether inf or nan comes of an overflow on the way depends on the order in which sums and "
+        "products are computed.",
+        lambda text, difference: only_overflow_differs(*difference[1:]),
+    ),
 }
 
 # If the same program in float64 gives the same rows, and no integer or exception came first, the difference is rounding: XLA fuses
@@ -72,6 +77,25 @@ def explanation(text: str, difference: Difference) -> str | None:
 def mentions(*patterns: str) -> Callable[[str, Difference], object]:
     """Makes a condition that holds for programs with lines that match all of these regular expressions."""
     return lambda text, difference: all(re.search(pattern, text) for pattern in patterns)
+
+
+def only_overflow_differs(theirs: Any, ours: Any) -> bool:
+    """Whether rows with numbers close to the largest ones differ only where both have overflowed, and by what rounding grew to."""
+    flat, other = list(entries(theirs)), list(entries(ours))
+    return (
+        len(flat) == len(other)
+        and all(same(a, b, rough=True) or {a, b} <= {"inf", "-inf", "nan"} for a, b in zip(flat, other, strict=True))
+        and any(isinstance(a, float) and abs(a) > 1e18 for a in flat)
+    )
+
+
+def entries(row: Any) -> Iterator[Any]:
+    """The numbers and words of a row."""
+    if isinstance(row, list):
+        for entry in row:
+            yield from entries(entry)
+    else:
+        yield row
 
 
 def without_threads(text: str) -> str:

@@ -37,7 +37,7 @@ SEEN_AS = [
 ]  # fmt: skip
 
 WRITES = [
-    "<X>.add_(<n>)", "<X>.mul_(<n>)", "<X>.mul_(<X>)", "<X>[0] = <n>", "<X>[1:] *= <n>", "<X>.zero_()", "<X>.copy_(<a>)",
+    "<X>.add_(<n>)", "<X>.mul_(<n>)", "<X>.mul_(<X>)", "<X>.mul_(<a>)", "<X>[0] = <n>", "<X>[1:] *= <n>", "<X>.zero_()", "<X>.copy_(<a>)",
     "<X>.add_(<e>, alpha=0.5)", "<X>[<X> > <n>] = 0.25", "<X>.clamp_(-1, 1)", "<X>.fill_(<n>)", "<X>[r % 2] = <a>[0]",
     "<X>.sub_(<a>).tanh_()", "<X> += <a>", "<X>[..., 1] += <n>", "<X>.masked_fill_(<X> < 0, <n>)", "<X>.t_()", "<X>.relu_()",
     "<X>.index_add_(0, torch.tensor([0, 1]), <a>[:2])", "<X>.exp_().clamp_(max=2)", "<X>.view(-1)[r % 5] = <n>", "<X>.normal_()",

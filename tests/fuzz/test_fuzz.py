@@ -85,6 +85,21 @@ def test_what_counts_as_the_same():
     )
 
 
+@pytest.mark.recorded
+@pytest.mark.parametrize(
+    ("theirs", "ours", "expected"),
+    [
+        ([1.5e24, "inf"], [1.4999e24, "nan"], "overflow"),
+        ([1.5e24, "inf"], [1.4999e24, 3.0], None),
+        ([1.5e24, "inf"], [3e24, "nan"], None),
+        ([1.5, "inf"], [1.5, "nan"], None),
+    ],
+)
+def test_inf_and_nan_are_alike_only_beside_numbers_that_have_grown_without_bound(theirs, ours, expected):
+    rows = (["late", [["float32", theirs]]], ["late", [["float32", ours]]])
+    assert explanation("def program():\n    pass\n", (3, *rows)) == expected
+
+
 INTERRUPTED = """
 def program():
     m, o = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), None
