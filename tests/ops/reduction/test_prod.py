@@ -39,3 +39,14 @@ def test_second_derivatives_where_several_elements_are_zero():
     (first,) = torch.autograd.grad(x.prod(), x, create_graph=True)
     (second,) = torch.autograd.grad(first.sum(), x)
     assert second.tolist() == [2, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((0,), None), ((0,), 0), ((0, 3), 0), ((0, 3), 1), ((2, 0, 3), 1), ((2, 0), None)]
+)
+def test_a_product_of_no_elements_is_one_and_has_an_empty_gradient(shape, dim):
+    x = torch.ones(shape, requires_grad=True)
+    product = x.prod() if dim is None else x.prod(dim)
+    product.sum().backward()
+    assert x.grad.shape == shape
+    assert torch.equal(product, torch.ones_like(product))

@@ -148,6 +148,8 @@ def _(axis: int | None, keepdims: bool, primals: tuple[Array], tangents: tuple[A
 
 def _others(x: Array, axis: int, whole: bool) -> Array:
     """For each element the product of all others, with NaN and infinities as PyTorch has them: by division where no element is 0."""
+    if not x.shape[axis]:
+        return x  # without elements
     zeros = jnp.sum(x == 0)
     # Each way sees ones where the other is taken, so that nothing that is not selected can become NaN in a derivative.
     one = jnp.ones((), x.dtype)
