@@ -85,7 +85,7 @@ def only_overflow_differs(theirs: Any, ours: Any) -> bool:
     return (
         len(flat) == len(other)
         and all(same(a, b, rough=True) or {a, b} <= {"inf", "-inf", "nan"} for a, b in zip(flat, other, strict=True))
-        and any(isinstance(a, float) and abs(a) > 1e18 for a in flat)
+        and any(isinstance(a, float) and abs(a) > 1e12 for a in flat)
     )
 
 

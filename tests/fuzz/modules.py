@@ -53,7 +53,7 @@ FAST_WEIGHTS = blocks("""
     w = q._parameters.get('weight')
     if w is not None:
         del q.weight
-        q.weight = w.detach() * (1 + r)
+        q.weight = w.detach() * (0.5 + 0.1 * r)
     else:
         w = q.weight
         del q.weight
