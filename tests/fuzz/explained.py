@@ -44,8 +44,8 @@ EXPLAINED = {
         ),
     ),
     "overflow": Explained(
-        "Numbers have grown without bound. Whether inf or nan comes of an overflow on the way depends on the order in which sums and "
-        "products are computed.",
+        "Numbers have grown without bound, and rounding with them. Whether inf or nan comes of an overflow on the way depends on the order "
+        "in which sums and products are computed.",
         lambda text, difference: only_overflow_differs(*difference[1:]),
     ),
 }
@@ -80,7 +80,7 @@ def mentions(*patterns: str) -> Callable[[str, Difference], object]:
 
 
 def only_overflow_differs(theirs: Any, ours: Any) -> bool:
-    """Whether rows with numbers close to the largest ones differ only where both have overflowed, and by what rounding grew to."""
+    """Whether rows with a number beyond 1e12 differ only where both have overflowed, and by a twentieth elsewhere."""
     flat, other = list(entries(theirs)), list(entries(ours))
     return (
         len(flat) == len(other)

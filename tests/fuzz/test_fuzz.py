@@ -93,6 +93,8 @@ def test_what_counts_as_the_same():
         ([1.5e24, "inf"], [1.4999e24, 3.0], None),
         ([1.5e24, "inf"], [3e24, "nan"], None),
         ([1.5, "inf"], [1.5, "nan"], None),
+        ([1.5e13, 2.0], [1.51e13, 2.0], "overflow"),
+        ([1.5e11, 2.0], [1.51e11, 2.0], None),
     ],
 )
 def test_inf_and_nan_are_alike_only_beside_numbers_that_have_grown_without_bound(theirs, ours, expected):
