@@ -1,6 +1,7 @@
 """Programs kept on disk are read by the next process only if they are intact, private, and made for the same environment."""
 
 import os
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -92,6 +93,121 @@ def test_a_folder_that_others_may_write_to_is_not_used(folder):
     folder.chmod(0o777)
     assert disk.folder() is None
     assert run() == ([2, 4, 6], 0)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="about the rights of files")
+def test_a_folder_that_others_may_swap_is_not_used(folder):
+    run()
+    folder.parent.chmod(0o777)
+    assert disk.folder() is None and run() == ([2, 4, 6], 0)
+    folder.parent.chmod(0o1777)  # as in /tmp, only its owner may remove it
+    assert disk.folder() == folder and run() == ([2, 4, 6], 1)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="about the rights of files")
+def test_the_folder_that_was_checked_is_the_one_that_is_read(folder, tmp_path, monkeypatch):
+    run()
+    (entry,) = folder.iterdir()
+    entry_of = disk.entry_of
+
+    def swapped_after_the_check(*args: Any) -> Any:
+        found = entry_of(*args)
+        folder.rename(tmp_path / "hidden")
+        folder.mkdir()
+        folder.chmod(0o777)
+        (folder / entry.name).write_bytes((tmp_path / "hidden" / entry.name).read_bytes())
+        return found
+
+    monkeypatch.setattr(disk, "entry_of", swapped_after_the_check)
+    assert run() == ([2, 4, 6], 0)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="about the rights of files")
+def test_an_entry_that_another_may_have_written_is_not_used(folder, tmp_path):
+    run()
+    (entry,) = folder.iterdir()
+    entry.chmod(0o666)
+    assert run() == ([2, 4, 6], 0)
+    assert run() == ([2, 4, 6], 1), "and was replaced"
+    entry.rename(tmp_path / "elsewhere")
+    entry.symlink_to(tmp_path / "elsewhere")
+    assert run() == ([2, 4, 6], 0)
+    if os.getuid() == 0:
+        os.chown(entry, 12345, -1)
+        assert run() == ([2, 4, 6], 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="about pipes")
+def test_what_is_no_file_is_not_waited_for(folder):
+    run()
+    (entry,) = folder.iterdir()
+    entry.unlink()
+    os.mkfifo(entry)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.alarm(60)
+    try:
+        assert run() == ([2, 4, 6], 0)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert run() == ([2, 4, 6], 1), "and was replaced"
+
+
+def test_an_entry_under_the_name_of_another_is_not_used(folder):
+    run()
+    (entry,) = folder.iterdir()
+    triple: Any = lambda x: [x * 3]  # noqa: E731
+    run(triple)
+    (other,) = (e for e in folder.iterdir() if e != entry)
+    other.write_bytes(entry.read_bytes())
+    assert run(triple) == ([3, 6, 9], 0)
+
+
+def test_an_entry_holds_no_pickle(folder):
+    """What is unpickled may run code. Python's loader of pickles is not even asked."""
+    import pickle
+
+    class Bomb:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(folder / "gone off"),)
+
+    run()
+    (entry,) = folder.iterdir()
+    for body in (pickle.dumps(Bomb()), b"\0" * 8 + pickle.dumps(Bomb())):
+        entry.write_bytes(disk._head(entry.name, body) + body)
+        assert run() == ([2, 4, 6], 0) and not (folder / "gone off").exists()
+
+
+def test_only_what_torchlike_has_written_goes(folder, monkeypatch, tmp_path):
+    """The folder may be one in which a user keeps files, whatever they are called."""
+    run()
+    (entry,) = folder.iterdir()
+    mine = [folder / name for name in ("thesis.odt", "x.program", "a" * 64 + ".program", "b" * 64, "tmpabc")]
+    for file in mine:
+        file.write_bytes(b"x" * 10_000)
+    (tmp_path / "outside").write_bytes(entry.read_bytes())
+    link, sub = folder / ("c" * 64 + ".program"), folder / ("d" * 64 + ".program")
+    link.symlink_to(tmp_path / "outside")
+    sub.mkdir()
+    dead = folder / ("e" * 64 + "." + "0" * 16 + ".temporary")
+    dead.write_bytes(b"")
+    for file in (entry, *mine, dead):
+        os.utime(file, (1000, 1000))
+    monkeypatch.setattr(disk, "MAX_BYTES", 1)
+    run(lambda x: [x * 3])
+    assert not entry.exists() and not dead.exists()
+    assert all(file.exists() for file in (*mine, link, sub, tmp_path / "outside"))
+
+
+def test_the_folders_that_it_makes_are_the_users_alone(folder, monkeypatch, tmp_path):
+    monkeypatch.setenv(disk.VARIABLE, str(tmp_path / "new" / "newer"))
+    before = os.umask(0)
+    try:
+        made = disk.folder()
+    finally:
+        os.umask(before)
+    assert made is not None and disk.folder() == made
+    assert os.name != "posix" or all(p.stat().st_mode & 0o077 == 0 for p in (made, made.parent, made.parent.parent))
 
 
 def test_an_environment_variable_switches_the_cache_off(folder, monkeypatch):

@@ -113,7 +113,7 @@ class GroupExecutable(Executable):
         self, compiled: Any, device: Any, group: Group, digest: str, calls: Sequence[str], fixed: bool
     ) -> None:
         super().__init__(compiled, device)
-        if not self.plain:
+        if self.parts is None:
             raise NotImplementedError("torchlike does not support callbacks in a program with collectives yet")
         self._group, self._digest, self._calls = group, digest, tuple(calls)
         self._fixed = digest == calls[0] or (group.on_cpu and fixed)

@@ -2,6 +2,9 @@
 
 An entry is found by everything that its machine code depends on: the text of the program as it is handed to XLA, options and
 environment of the compiler, versions, the device, and the features of the processor. So an entry never goes out of date.
+
+An entry holds machine code, so only its user may have written it. The folder is opened, and what was opened is checked: it, its entries
+and the folders above it. Everything is then done by the descriptor of the folder, whatever its path leads to by then.
 """
 
 from __future__ import annotations
@@ -10,24 +13,30 @@ import contextlib
 import functools
 import hashlib
 import os
-import pickle
 import platform
+import re
+import secrets
 import stat
-import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import jax
 import jaxlib.version
-from jax.experimental import serialize_executable
+from jaxlib import xla_client
 
 # The folder; by default ``torchlike`` in the user's cache folder. The empty string: nothing is kept.
 VARIABLE = "TORCHLIKE_CACHE_DIR"
 # The entries that were used longest ago go when all together are larger than this, down to nine tenths of it.
 MAX_BYTES = 2**30
-_MAGIC = b"torchlike program 1\n"
-_SUFFIX = ".program"
+# A temporary file of this age was left by a process that has ended.
+MAX_SECONDS_OF_WRITING = 3600
+_ANY_MAGIC = b"torchlike program "  # so begins what any version of torchlike has written
+_MAGIC = _ANY_MAGIC + b"2\n"
+_ENTRY, _TEMPORARY = re.compile(r"[0-9a-f]{64}\.program"), re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.temporary")
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd  # not on Windows, where the rights of files are others as well
+_OPENED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def kept_by_jax() -> bool:
@@ -44,16 +53,126 @@ def folder() -> Path | None:
     folder_named = os.environ.get(VARIABLE)
     if folder_named == "" or kept_by_jax():
         return None
-    path = Path(folder_named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "torchlike")
     try:
+        path = Path(folder_named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "torchlike")
         path = path / "programs"
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = path.stat()
+        for missing in reversed([p for p in (path, *path.parents) if not p.exists()]):
+            missing.mkdir(mode=0o700, exist_ok=True)
+        with _Folder(path):
+            return path
     except (OSError, RuntimeError):  # there is no home, or it cannot be written to
         return None
-    if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
-        return None
-    return path
+
+
+class _Folder:
+    """The folder of programs while it is in use.
+
+    Raises:
+        PermissionError: somebody else could put files there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.descriptor: int | None = None
+
+    def __enter__(self) -> _Folder:
+        if _BY_DESCRIPTOR:
+            self.descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                self._check()
+            except BaseException:
+                self.__exit__()
+                raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None
+
+    def _check(self) -> None:
+        """Checks the folder, and that nobody else can put another one in its place, or in that of a folder above it."""
+        assert self.descriptor is not None
+        status = os.fstat(self.descriptor)
+        if not _private(status):
+            raise PermissionError(f"others may write to {self.path}")
+        above = "."
+        while True:
+            below, above = status, f"{above}/.."
+            status = os.stat(above, dir_fd=self.descriptor)
+            if (status.st_dev, status.st_ino) == (below.st_dev, below.st_ino):
+                return
+            # In a folder such as /tmp others may write, but only the owner of a file may remove it.
+            kept = status.st_mode & stat.S_ISVTX
+            if status.st_uid not in (0, os.getuid()) or not (kept or _closed(status)):
+                raise PermissionError(f"others may write above {self.path}")
+
+    def name(self, name: str) -> str:
+        """A file's name as functions of ``os`` take it together with ``descriptor``."""
+        return name if self.descriptor is not None else str(self.path / name)
+
+    def open(self, name: str, flags: int) -> int:
+        return os.open(self.name(name), flags | _OPENED, 0o600, dir_fd=self.descriptor)
+
+    def remove(self, name: str) -> None:
+        with contextlib.suppress(OSError):  # another process has just done so
+            os.unlink(self.name(name), dir_fd=self.descriptor)
+
+    @contextlib.contextmanager
+    def entry(self, name: str) -> Iterator[Any]:
+        """An entry as an open file.
+
+        Raises:
+            OSError: there is none, or it is no file that only this user may write.
+        """
+        with os.fdopen(self.open(name, os.O_RDONLY), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or not _private(status):
+                raise PermissionError(f"others may write to {self.path / name}")
+            yield file
+
+    def own(self) -> Iterator[tuple[float, int, str]]:
+        """Date, size and name of what torchlike has written here: a folder that the user names may hold other files."""
+        with os.scandir(self.path if self.descriptor is None else self.descriptor) as found:
+            for file in found:
+                if _ENTRY.fullmatch(file.name) or _TEMPORARY.fullmatch(file.name):
+                    with contextlib.suppress(OSError):  # another process has just removed it
+                        status = file.stat(follow_symlinks=False)
+                        if stat.S_ISREG(status.st_mode):
+                            yield status.st_mtime, status.st_size, file.name
+
+    def is_own(self, name: str) -> bool:
+        """Whether a file begins as those that torchlike writes."""
+        try:
+            with self.entry(name) as file:
+                head = file.read(len(_ANY_MAGIC))
+        except OSError:
+            return False
+        return head == _ANY_MAGIC or (head == b"" and bool(_TEMPORARY.fullmatch(name)))
+
+
+def _private(status: os.stat_result) -> bool:
+    """Whether a file or folder is this user's, and nobody else may write to it."""
+    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and _closed(status))
+
+
+def _closed(status: os.stat_result) -> bool:
+    """Whether nobody but the owner may write. The group may where it is the owner's own, as on systems with a group for each user."""
+    if status.st_mode & stat.S_IWOTH:
+        return False
+    return not status.st_mode & stat.S_IWGRP or _group_of_one(status.st_uid, status.st_gid)
+
+
+@functools.cache
+def _group_of_one(user: int, group: int) -> bool:
+    import grp
+    import pwd
+
+    try:
+        name, entry = pwd.getpwuid(user).pw_name, grp.getgrgid(group)
+    except KeyError:
+        return False
+    return entry.gr_name == name and set(entry.gr_mem) <= {name}
 
 
 @functools.cache
@@ -79,59 +198,72 @@ def entry_of(lowered: Any, options: Mapping[str, object], device: Any) -> Path |
     for text in (lowered.as_text(), repr(sorted(options.items())), repr(place), _surroundings()):
         digest.update(text.encode())
         digest.update(b"\0")
-    return path / (digest.hexdigest() + _SUFFIX)
+    return path / (digest.hexdigest() + ".program")
+
+
+def _head(name: str, body: bytes) -> bytes:
+    """How an entry begins: it is the body of this name and no other."""
+    return _MAGIC + hashlib.sha256(name.encode() + b"\0" + body).digest()
 
 
 def read(entry: Path, device: Any) -> tuple[Any, int] | None:
-    """A program (``jax.stages.Compiled``) and the bytes that it needs; None if there is none that can be used."""
+    """A program as XLA's executable, and the bytes that it needs; None if there is none that can be used."""
     try:
-        content = entry.read_bytes()
-        head, body = content[: len(_MAGIC) + 32], content[len(_MAGIC) + 32 :]
-        if head != _MAGIC + hashlib.sha256(body).digest():  # the file is truncated, or was written by another version
-            return None
-        # Unpickling runs code. ``folder`` has made sure that only this user can write to the folder.
-        serialized, in_tree, out_tree, bytes_needed = pickle.loads(body)
-        program = serialize_executable.deserialize_and_load(
-            serialized, in_tree, out_tree, backend=device.client, execution_devices=[device]
-        )
+        with _Folder(entry.parent) as opened, opened.entry(entry.name) as file:
+            content = file.read()
+            head, body = content[: len(_MAGIC) + 32], content[len(_MAGIC) + 32 :]
+            if head != _head(entry.name, body):  # the file is truncated, or another version or entry
+                return None
+            devices = xla_client.DeviceList((device,))
+            program = device.client.deserialize_executable(body[8:], executable_devices=devices)
+            with contextlib.suppress(OSError):
+                # Marks the entry as just used: the oldest entries are removed first.
+                os.utime(opened.name(entry.name), dir_fd=opened.descriptor)
     except Exception:
         return None  # the program is compiled and written again
-    with contextlib.suppress(OSError):
-        os.utime(entry)  # marks the entry as just used: the oldest entries are removed first
-    return program, bytes_needed
+    return program, int.from_bytes(body[:8], "little")
 
 
 def write(entry: Path, program: Any, bytes_needed: int) -> None:
-    """Keeps a program, if that is possible. A process that reads or writes the same entry meanwhile sees it whole or not at all."""
+    """Keeps a program, if that is possible. A process that reads or writes the same entry meanwhile sees it whole or not at all.
+
+    Args:
+        program: XLA's executable.
+    """
     try:
-        body = pickle.dumps((*serialize_executable.serialize(program), bytes_needed))
+        body = bytes_needed.to_bytes(8, "little") + program.client.serialize_executable(program)
     except Exception:
         return  # this program, or those of this platform, cannot be serialised
-    temporary = None
-    try:
-        with tempfile.NamedTemporaryFile(dir=entry.parent, delete=False) as file:
-            temporary = file.name
-            file.write(_MAGIC + hashlib.sha256(body).digest() + body)
-        os.replace(temporary, entry)
-        _evict(entry.parent)
-    except OSError:  # for example, the disk is full
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+    with contextlib.suppress(OSError), _Folder(entry.parent) as opened:  # for example, the disk is full
+        temporary = f"{entry.stem}.{secrets.token_hex(8)}.temporary"
+        try:
+            with os.fdopen(opened.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+                file.write(_head(entry.name, body) + body)
+            os.replace(
+                opened.name(temporary),
+                opened.name(entry.name),
+                src_dir_fd=opened.descriptor,
+                dst_dir_fd=opened.descriptor,
+            )
+        except BaseException:
+            opened.remove(temporary)
+            raise
+        _evict(opened)
 
 
-def _evict(path: Path) -> None:
-    entries = []
-    for entry in os.scandir(path):
-        with contextlib.suppress(OSError):  # another process has just removed it
-            status = entry.stat()
-            entries.append((status.st_mtime, status.st_size, entry.path))
+def _evict(opened: _Folder) -> None:
+    entries, now = list[tuple[float, int, str]](), time.time()
+    for date, size, name in opened.own():
+        if _TEMPORARY.fullmatch(name) and now - date > MAX_SECONDS_OF_WRITING and opened.is_own(name):
+            opened.remove(name)
+        else:
+            entries.append((date, size, name))
     total = sum(size for _, size, _ in entries)
     if total <= MAX_BYTES:
         return
     for _, size, name in sorted(entries):
-        with contextlib.suppress(OSError):
-            os.unlink(name)
+        if opened.is_own(name):
+            opened.remove(name)
         total -= size
         if total <= 0.9 * MAX_BYTES:
             return

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, starmap
 from math import prod
 from operator import methodcaller
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -63,6 +64,34 @@ def out_of_memory(device: Any, nbytes: int) -> RuntimeError:
     return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {nbytes / 2**30:.2f} GiB on {device}.")
 
 
+class Parts(NamedTuple):
+    """What runs a program: XLA's executable, and what makes arrays of its outputs."""
+
+    xla_executable: Any
+    handlers: Sequence[Any]
+
+
+def _parts_of(compiled: Any) -> Parts | None:
+    """The parts of a compiled function. None if it calls Python, or in a JAX whose inner parts have other names."""
+    try:
+        call = compiled._executable.unsafe_call
+        parts = Parts(call.xla_executable, call.out_handler.handlers)
+        plain = not (call.ordered_effects or call.has_unordered_effects or call.has_host_callbacks)
+        plain = plain and not getattr(compiled._params, "const_args", ())
+        return parts if plain and parts.xla_executable.execute_sharded else None
+    except AttributeError:
+        return None
+
+
+def _parts_read(xla_executable: Any, lowered: Any) -> Parts:
+    """The parts of a program that was read from disk. ``lowered``: the function of which it was compiled once."""
+    outs, known = jax.tree.leaves(lowered.out_info), lowered._lowering.compile_args
+    handler = pxla.global_avals_to_results_handler(
+        known["global_out_avals"], [o.sharding for o in outs], known["committed"]
+    )
+    return Parts(xla_executable, handler.handlers)
+
+
 class Executable:
     """A compiled function of arrays.
 
@@ -71,29 +100,23 @@ class Executable:
     below it is called directly, which is C++ from end to end, and faster.
     """
 
-    __slots__ = ("_compiled", "_execute", "_collect", "_device", "bytes_needed", "plain", "divided")
+    __slots__ = ("_compiled", "_execute", "_collect", "_device", "bytes_needed", "parts", "divided")
 
     def __init__(self, compiled: Any, device: Any, bytes_needed: int | None = None) -> None:
-        """``bytes_needed``: where it is known already, for a program that was read from disk."""
+        """``compiled``: of JAX, or the parts of one that was read from disk, with the ``bytes_needed`` that are known then."""
         self.divided = False  # whether its memory is divided into blocks that the process keeps
         self._compiled = compiled  # keeps alive what the executable refers to
         self._device = device
-        try:
-            call = compiled._executable.unsafe_call
-            plain = not (call.ordered_effects or call.has_unordered_effects or call.has_host_callbacks)
-            handlers = call.out_handler.handlers
-            execute = call.xla_executable.execute_sharded
-        except AttributeError:  # a JAX whose inner parts have other names
-            plain = False
-        if plain:
-            self._execute: Any = functools.partial(
-                map, execute
-            )  # C code, as all that runs between the program and the stores
-            self._collect: Any = methodcaller("consume_with_handlers", handlers)
+        parts: Parts | None = compiled if isinstance(compiled, Parts) else _parts_of(compiled)
+        if parts is not None:
+            # C code, as all that runs between the program and the stores
+            self._execute: Any = functools.partial(map, parts.xla_executable.execute_sharded)
+            self._collect: Any = methodcaller("consume_with_handlers", parts.handlers)
         else:
-            self._execute = functools.partial(starmap, compiled)
+            call: Any = compiled
+            self._execute = functools.partial(starmap, call)
             self._collect = iter
-        self.plain = plain
+        self.parts = parts  # None where Python code runs in a call
         self.bytes_needed = _bytes_needed(compiled) if bytes_needed is None else bytes_needed
 
     def outputs(self, arrays: Sequence[object]) -> Iterator[Any]:
@@ -294,12 +317,9 @@ def compile_ahead(
     on_cpu = placement.platform == "cpu"
     options = options_for_cpu(convolves, recomputes) if on_cpu else COMPILER_OPTIONS
     entry = None if reuse_memory else disk.entry_of(lowered, options, placement.device)
-    stored = disk.read(entry, placement.device) if entry is not None else None
+    stored = _read(entry, lowered, placement.device) if entry is not None else None
     if stored is not None:
-        report.loads += 1
-        if stored[1] >= RESERVED_BYTES:
-            keep_blocks(stored[1])
-        return Executable(stored[0], placement.device, stored[1])
+        return stored
     divided = on_cpu and entry is None and (reuse_memory or not disk.kept_by_jax())
     if divided:
         block_bytes = max(BLOCK_BYTES, largest_array(lowered.as_text()))
@@ -315,6 +335,22 @@ def compile_ahead(
     executable.divided = divided
     if executable.bytes_needed >= RESERVED_BYTES and on_cpu:
         keep_blocks(executable.bytes_needed)
-    if entry is not None and executable.plain:  # other executables call functions of this process
-        disk.write(entry, compiled, executable.bytes_needed)
+    if entry is not None and executable.parts is not None:  # other executables call functions of this process
+        disk.write(entry, executable.parts.xla_executable, executable.bytes_needed)
     return executable
+
+
+def _read(entry: Path, lowered: Any, device: Any) -> Executable | None:
+    """The program of an entry on disk; None if there is none that can be used."""
+    stored = disk.read(entry, device)
+    if stored is None:
+        return None
+    xla_executable, bytes_needed = stored
+    try:
+        parts = _parts_read(xla_executable, lowered)
+    except (AttributeError, KeyError, TypeError, ValueError):  # a JAX whose inner parts have other names
+        return None
+    report.loads += 1
+    if bytes_needed >= RESERVED_BYTES:
+        keep_blocks(bytes_needed)
+    return Executable(parts, device, bytes_needed)
