@@ -47,7 +47,7 @@ def test_each_form_has_xlas_numbers_in_programs_and_over_numpys_arrays(form, res
 @pytest.mark.parametrize("result", "yxw")
 def test_bfloat16_is_summed_in_float32(result):
     of = FORMS["padded"]._replace(result=result)
-    if onednn.record_of(Convolution(of, BF16)) is None:
+    if onednn.record_of(Convolution(of, BF16, BF16)) is None:
         pytest.skip("this processor has no instructions for it")
     arrays = operands(of, BF16)
     assert calls_onednn(lambda a, b: convolve(a, b, of), *arrays) == 1
@@ -171,7 +171,7 @@ def test_the_number_of_threads_can_change():
     try:
         for number in (1, 2, 1):
             onednn.set_threads(number)
-            record = onednn.record_of(Convolution(of, F32))
+            record = onednn.record_of(Convolution(of, F32, F32))
             assert record is not None and record.threads == number
             assert close(run(*operands(of)), wanted, of)
     finally:
@@ -181,10 +181,10 @@ def test_the_number_of_threads_can_change():
 @pytest.mark.parametrize("result", "yx")
 def test_one_thread_computes_what_is_small_to_the_same_bits(result, monkeypatch):
     of = geometry((3, 5, 9, 9), (7, 5, 3, 3), padding=1)._replace(result=result)
-    by_one = onednn.record_of(Convolution(of, F32))
+    by_one = onednn.record_of(Convolution(of, F32, F32))
     assert by_one is not None and by_one.threads == 1
     monkeypatch.setattr(convolution, "SHARED_FROM", 0)
-    by_two = records._prepared.__wrapped__(Convolution(of, F32), 2)
+    by_two = records._prepared.__wrapped__(Convolution(of, F32, F32), 2)
     assert by_two is not None and by_two.threads == 2
     results = [np.empty(of.shape(result), F32) for _ in range(2)]
     for record, array in zip((by_one, by_two), results, strict=True):
@@ -211,18 +211,18 @@ def test_openmp_threads_that_wait_soon_sleep_unless_the_user_says_otherwise(sett
 
 def test_what_no_program_calls_is_forgotten_in_time():
     known, called = (geometry((1, 2, 9, n), (2, 2, 3, 3)) for n in (10, 11))
-    assert calls.call(Convolution(called, F32))
-    references = [weakref.ref(onednn.record_of(Convolution(of, F32))) for of in (known, called)]  # pyright: ignore[reportArgumentType]
+    assert calls.call(Convolution(called, F32, F32))
+    references = [weakref.ref(onednn.record_of(Convolution(of, F32, F32))) for of in (known, called)]  # pyright: ignore[reportArgumentType]
     for n in range(records.RECORDS_KEPT):
-        onednn.record_of(Convolution(geometry((1, 1, 3, n + 3), (1, 1, 3, 3)), F32))
+        onednn.record_of(Convolution(geometry((1, 1, 3, n + 3), (1, 1, 3, 3)), F32, F32))
     assert [reference() is None for reference in references] == [True, False]
 
 
 def test_what_was_not_prepared_is_an_error_and_not_garbage():
     of = geometry((1, 1, 6, 6), (1, 1, 3, 3))
-    assert calls.call(Convolution(of, F32))
+    assert calls.call(Convolution(of, F32, F32))
     result = jax.ShapeDtypeStruct(of.y, F32)
-    key = np.array(Convolution(of, F32).key)
+    key = np.array(Convolution(of, F32, F32).key)
     key[4:6] = 77
     run = jax.jit(lambda *arrays: jax.ffi.ffi_call(calls.TARGET, result)(*arrays, key=key))
     with pytest.raises(jax.errors.JaxRuntimeError, match="oneDNN could not compute a part"):
@@ -288,7 +288,7 @@ from torchlike.engine.geometry import Geometry
 g = Geometry("y", (1, 1, 4, 4), (1, 1, 3, 3), (1, 1, 2, 2), (1, 1), (0, 0), (1, 1), 1)
 def compute():
     ones = np.ones((1, 1, 4, 4), np.float32), np.ones((1, 1, 3, 3), np.float32)
-    return onednn.compute_arrays(onednn.Convolution(g, np.dtype(np.float32)), ones)[0].sum()
+    return onednn.compute_arrays(onednn.Convolution(g, np.dtype(np.float32), np.dtype(np.float32)), ones)[0].sum()
 """
 # Its pieces are computed by several of OpenMP's threads, which a forked process does not have.
 LSTM = """

@@ -19,29 +19,39 @@ from jax.interpreters import ad, batching, mlir
 from ..engine import onednn
 from ..engine.geometry import Geometry
 from .convolution_ways import by_xla, for_processors
+from .half_precision import is_half
 
 convolution_p = Primitive("torchlike_convolution")
 
 
-def convolve(first: Array, second: Array, geometry: Geometry) -> Array:
-    """The array that ``geometry.result`` names, of the two others in the order x, w, y."""
-    return convolution_p.bind(first, second, geometry=geometry)
+def convolve(first: Array, second: Array, geometry: Geometry, rounded: bool = True) -> Array:
+    """The array that ``geometry.result`` names, of the two others in the order x, w, y.
+
+    Half types are summed in float32, and rounded or left so.
+    """
+    return convolution_p.bind(first, second, geometry=geometry, wide=not rounded and is_half(first))
 
 
 # ---- shapes, derivatives, batches
 
 
 @convolution_p.def_abstract_eval
-def _abstract(first: ShapedArray, second: object, *, geometry: Geometry) -> ShapedArray:
-    return ShapedArray(geometry.shape(geometry.result), first.dtype)
+def _abstract(first: ShapedArray, second: object, *, geometry: Geometry, wide: bool) -> ShapedArray:
+    return ShapedArray(geometry.shape(geometry.result), _dtype(first, wide))
+
+
+def _dtype(first: Any, wide: bool) -> np.dtype:
+    """The dtype of the result."""
+    return np.dtype(np.float32) if wide else np.dtype(first.dtype)
 
 
 def _gradient(place: int) -> Any:
     """The rule of the operand at a place: its array is computed from the cotangent and the other operand."""
 
-    def rule(cotangent: Array, *operands: Array, geometry: Geometry) -> Array:
-        operand = geometry.operands[place]
-        arrays = {geometry.result: cotangent, geometry.operands[1 - place]: operands[1 - place]}
+    def rule(cotangent: Array, *operands: Array, geometry: Geometry, wide: bool) -> Array:
+        operand, other = geometry.operands[place], operands[1 - place]
+        # The cotangent of a result in float32, too, comes from what was rounded after it.
+        arrays = {geometry.result: cotangent.astype(other.dtype), geometry.operands[1 - place]: other}
         turned = geometry._replace(result=operand)
         return convolve(arrays[turned.operands[0]], arrays[turned.operands[1]], turned)
 
@@ -51,7 +61,7 @@ def _gradient(place: int) -> Any:
 ad.defbilinear(convolution_p, _gradient(0), _gradient(1))
 
 
-def _batched(operands: Any, places: Any, *, geometry: Geometry) -> tuple[Array, int]:
+def _batched(operands: Any, places: Any, *, geometry: Geometry, wide: bool) -> tuple[Array, int]:
     """The rule for ``vmap``: several convolutions as one, in a way that depends on whether they share the images or the kernel."""
     size = next(a.shape[p] for a, p in zip(operands, places, strict=True) if p is not None)
     # At least one operand has the batch, and so has the result.
@@ -79,7 +89,7 @@ def _batched(operands: Any, places: Any, *, geometry: Geometry) -> tuple[Array, 
         x, w, y = (x[0], size * x[1], *x[2:]), (size * w[0], *w[1:]), (y[0], size * y[1], *y[2:])
     merged = geometry._replace(x=x, w=w, y=y, groups=groups)
     first, second = (_merge(arrays[n], *ways[n]) if n in batched else arrays[n] for n in geometry.operands)
-    return _split(convolve(first, second, merged), size, *ways[geometry.result]), 0
+    return _split(convolve(first, second, merged, not wide), size, *ways[geometry.result]), 0
 
 
 def _merge(array: Array, groups: int, axis: int) -> Array:
@@ -104,13 +114,13 @@ batching.primitive_batchers[convolution_p] = _batched
 # ---- how a program computes it
 
 
-def _by_fastest(first: Array, second: Array, *, geometry: Geometry) -> Array:
-    call = onednn.call(onednn.Convolution(geometry, np.dtype(first.dtype)))
-    return for_processors(first, second, geometry) if call is None else call(first, second)[0]
+def _by_fastest(first: Array, second: Array, geometry: Geometry, wide: bool) -> Array:
+    call = onednn.call(onednn.Convolution(geometry, np.dtype(first.dtype), _dtype(first, wide)))
+    return for_processors(first, second, geometry, wide) if call is None else call(first, second)[0]
 
 
 def _lower(way: Any) -> Any:
-    return mlir.lower_fun(lambda a, b, *, geometry: way(a, b, geometry=geometry), multiple_results=False)
+    return mlir.lower_fun(lambda a, b, *, geometry, wide: way(a, b, geometry, wide), multiple_results=False)
 
 
 def is_divided(ctx: Any) -> bool:
@@ -123,14 +133,14 @@ def is_divided(ctx: Any) -> bool:
     return set(context.mesh.axis_names) != set(context.manual_axes)
 
 
-_ON_ONE_DEVICE, _ON_SEVERAL = _lower(_by_fastest), _lower(lambda a, b, *, geometry: for_processors(a, b, geometry))
+_ON_ONE_DEVICE, _ON_SEVERAL = _lower(_by_fastest), _lower(for_processors)
 
 
-def _lower_for_processors(ctx: Any, *operands: Any, geometry: Geometry) -> Any:
-    return (_ON_SEVERAL if is_divided(ctx) else _ON_ONE_DEVICE)(ctx, *operands, geometry=geometry)
+def _lower_for_processors(ctx: Any, *operands: Any, geometry: Geometry, wide: bool) -> Any:
+    return (_ON_SEVERAL if is_divided(ctx) else _ON_ONE_DEVICE)(ctx, *operands, geometry=geometry, wide=wide)
 
 
 # What runs outside of any trace, as in tests of JAX's own transforms.
-convolution_p.def_impl(jax.jit(convolve, static_argnames="geometry"))
+convolution_p.def_impl(jax.jit(convolve, static_argnames=("geometry", "rounded")))
 mlir.register_lowering(convolution_p, _lower(by_xla))
 mlir.register_lowering(convolution_p, _lower_for_processors, platform="cpu")

@@ -10,20 +10,26 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ..engine.geometry import Geometry
-from .half_precision import in_float32
+from .half_precision import in_float32, widened
 from .matmul_precision import precision
 
 # The ways that write out one term for each place of the kernel are used up to this number of places.
 MAX_PLACES = 49
 
 
-def by_xla(first: Array, second: Array, geometry: Geometry) -> Array:
-    """The result of a geometry, of the two other arrays in the order x, w, y, as XLA's convolution."""
-    return in_float32(_WAYS[geometry.result])(first, second, geometry)
+def by_xla(first: Array, second: Array, geometry: Geometry, wide: bool = False) -> Array:
+    """The result of a geometry, of the two other arrays in the order x, w, y, as XLA's convolution.
+
+    ``wide``: the result stays in float32, in which half types are computed.
+    """
+    way = _WAYS[geometry.result]
+    return way(widened(first), widened(second), geometry) if wide else in_float32(way)(first, second, geometry)
 
 
-def for_processors(first: Array, second: Array, geometry: Geometry) -> Array:
+def for_processors(first: Array, second: Array, geometry: Geometry, wide: bool = False) -> Array:
     """As ``by_xla``, written in the way that XLA's code for CPUs computes fastest."""
+    if wide:
+        first, second = widened(first), widened(second)
     way = by_xla
     if geometry.result != "y" and not jnp.issubdtype(first.dtype, jnp.inexact):
         pass  # JAX transposes no function of integers. A transposed convolution is computed as a gradient, and may be of integers.

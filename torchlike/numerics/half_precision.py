@@ -21,10 +21,10 @@ def in_float32(compute: Callable[..., Array]) -> Callable[..., Array]:
 
     @functools.wraps(compute)
     def wide(*args: Any, **kwargs: Any) -> Array:
-        half = next((a.dtype for a in args if _is_half(a)), None)
+        half = next((a.dtype for a in args if is_half(a)), None)
         if half is None:
             return compute(*args, **kwargs)
-        result = compute(*(a.astype(np.float32) if _is_half(a) else a for a in args), **kwargs)
+        result = compute(*map(widened, args), **kwargs)
         return result.astype(half) if result.dtype == np.float32 else result
 
     return wide
@@ -35,5 +35,15 @@ def at_least_float32(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype.itemsize < 4 else x
 
 
-def _is_half(value: object) -> bool:
+def widened(x: Array) -> Array:
+    """A half type in float32, any other array as it is."""
+    return x.astype(np.float32) if is_half(x) else x
+
+
+def plus_bias(total: Array, bias: Array | None, dtype: np.dtype) -> Array:
+    """A sum of products, which is in float32 for half types, plus a bias: added before anything is rounded."""
+    return (total if bias is None else total + bias.astype(total.dtype)).astype(dtype)
+
+
+def is_half(value: object) -> bool:
     return getattr(value, "dtype", None) in HALF

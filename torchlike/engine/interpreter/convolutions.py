@@ -25,7 +25,7 @@ COLUMN_BYTES = 2**21
 def _convolution(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     geometry: Geometry = params["geometry"]
     dtype = outs[0].dtype
-    computation = onednn.Convolution(geometry, np.dtype(dtype))
+    computation = onednn.Convolution(geometry, np.dtype(ins[0].dtype), np.dtype(dtype))
     if onednn.record_of(computation) is not None:
         by_onednn = lambda *arrays: onednn.compute_arrays(computation, arrays)[0]  # noqa: E731
         return with_cost(by_onednn, geometry.products / ONEDNN_SPEED + 3e-5)

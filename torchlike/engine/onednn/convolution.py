@@ -27,28 +27,31 @@ SHARED_FROM = 1_000_000
 
 
 class Convolution(NamedTuple):
-    """The array that ``geometry.result`` names, of the two others in the order x, w, y."""
+    """The array that ``geometry.result`` names, of the two others in the order x, w, y, which have one dtype."""
 
     geometry: Geometry
     dtype: np.dtype
+    result_dtype: np.dtype
 
     @property
     def results(self) -> tuple[tuple[tuple[int, ...], np.dtype], ...]:
         """Shapes and dtypes."""
-        return ((self.geometry.shape(self.geometry.result), self.dtype),)
+        return ((self.geometry.shape(self.geometry.result), self.result_dtype),)
 
     @property
     def key(self) -> list[int]:
         """Describes the computation completely by numbers. The handler finds its record by them."""
         geometry = self.geometry
         sizes = (geometry.x, geometry.w, geometry.y, geometry.stride, geometry.before, geometry.dilation)
-        first = [_KINDS[geometry.result], DTYPES[self.dtype.name], geometry.groups, len(geometry.stride)]
+        kinds = [_KINDS[geometry.result], DTYPES[self.dtype.name], DTYPES[self.result_dtype.name]]
+        first = [*kinds, geometry.groups, len(geometry.stride)]
         return first + [int(n) for each in sizes for n in each]
 
     def may_have_record(self) -> bool:
         """Whether oneDNN can be asked: there are other dtypes, and it computes nothing that is empty."""
         geometry = self.geometry
-        return self.dtype.name in DTYPES and 0 not in (*geometry.x, *geometry.w, *geometry.y)
+        named = self.dtype.name in DTYPES and self.result_dtype.name in DTYPES
+        return named and 0 not in (*geometry.x, *geometry.w, *geometry.y)
 
     def record(self, onednn: Library, threads: int) -> Record:
         """The record for so many threads.
@@ -58,19 +61,22 @@ class Convolution(NamedTuple):
         """
         is_small = self.geometry.result != "w" and self.geometry.products < SHARED_FROM
         with Preparation(onednn, self.key, 1 if is_small else threads) as preparation:
-            return _fill(preparation, self.geometry, DTYPES[self.dtype.name])
+            return _fill(preparation, self)
 
 
-def _fill(preparation: Preparation, geometry: Geometry, dtype: int) -> Record:
+def _fill(preparation: Preparation, convolution: Convolution) -> Record:
     """oneDNN chooses the layouts, and operands in other layouts are reordered first."""
-    description = _description(preparation, geometry, dtype)
+    geometry = convolution.geometry
     names = (*geometry.operands, geometry.result)
+    dtypes = dict.fromkeys(names, DTYPES[convolution.dtype.name])
+    dtypes[geometry.result] = DTYPES[convolution.result_dtype.name]
+    description = _description(preparation, geometry, dtypes)
     arguments: Arguments = []
     into: list[Step] = []
     out_of: list[Step] = []
     for place, name in enumerate(names):
         number = _ARGUMENTS[geometry.result][name]
-        plain = preparation.plain(_sizes(geometry, name), dtype)
+        plain = preparation.plain(_sizes(geometry, name), dtypes[name])
         best_layout = preparation.layout_of(description, number)
         outer = preparation.outer(plain, place)
         # Operands that have the layout already are read where they are, without a copy.
@@ -86,8 +92,8 @@ def _fill(preparation: Preparation, geometry: Geometry, dtype: int) -> Record:
     return preparation.finished(len(names))
 
 
-def _description(preparation: Preparation, geometry: Geometry, dtype: int) -> c_void_p:
-    x, w, y = (preparation.any_layout(_sizes(geometry, name), dtype) for name in "xwy")
+def _description(preparation: Preparation, geometry: Geometry, dtypes: dict[str, int]) -> c_void_p:
+    x, w, y = (preparation.any_layout(_sizes(geometry, name), dtypes[name]) for name in "xwy")
     steps = [numbers(n) for n in (
         geometry.stride, [d - 1 for d in geometry.dilation], geometry.before, geometry.after,
     )]  # fmt: skip

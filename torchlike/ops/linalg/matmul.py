@@ -16,7 +16,7 @@ from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Validation, alias, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.recorder import DynamicNumber
-from ...numerics.half_precision import in_float32
+from ...numerics.half_precision import in_float32, plus_bias
 from ...numerics.matmul_precision import precision
 from ...numerics.product import multiply
 from ..elementwise.pointwise import mul
@@ -43,24 +43,29 @@ def contract(
     return out.astype(a.dtype) if rounded else out
 
 
-def product(a: Array, b: Array) -> Array:
-    """``a @ b`` for any ranks from 1.
+def rows_by_matrix(rows: Array, matrix: Array, bias: Array | None = None, dim: int = 1) -> Array:
+    """``rows`` times a matrix, summed over dimension ``dim`` of it, plus a bias; half types are rounded once, after the addition."""
+    return plus_bias(contract(rows, matrix, ((1,), (dim,)), rounded=False), bias, rows.dtype)
+
+
+def product(a: Array, b: Array, rounded: bool = True) -> Array:
+    """``a @ b`` for any ranks from 1; ``rounded`` as of ``contract``.
 
     A matrix on the right is multiplied once with all rows of the left side: one large product, whose gradients need no transposed
     copies either.
     """
     if a.ndim > 2 and b.ndim <= 2:
-        rows = contract(a.reshape(math.prod(a.shape[:-1]), a.shape[-1]), b, ((1,), (0,)))
+        rows = contract(a.reshape(math.prod(a.shape[:-1]), a.shape[-1]), b, ((1,), (0,)), rounded=rounded)
         return rows.reshape(*a.shape[:-1], *b.shape[1:])
     if a.ndim <= 2 and b.ndim <= 2:
-        return contract(a, b, ((a.ndim - 1,), (0,)))
+        return contract(a, b, ((a.ndim - 1,), (0,)), rounded=rounded)
     left = a[None] if a.ndim == 1 else a
     right = b[..., None] if b.ndim == 1 else b
     batch = jnp.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     count = math.prod(batch)
     left = jnp.broadcast_to(left, (*batch, *left.shape[-2:])).reshape(count, *left.shape[-2:])
     right = jnp.broadcast_to(right, (*batch, *right.shape[-2:])).reshape(count, *right.shape[-2:])
-    out = contract(left, right, ((2,), (1,)), ((0,), (0,)))
+    out = contract(left, right, ((2,), (1,)), ((0,), (0,)), rounded)
     rows = () if a.ndim == 1 else (a.shape[-2],)
     columns = () if b.ndim == 1 else (b.shape[-1],)
     return out.reshape(*batch, *rows, *columns)
@@ -380,10 +385,9 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     _no_bool("addmm_impl_cpu_", input)
     if len(features) == 1:
         return product(input, weight)
-    out = contract(input.reshape(rows, shape[-1]), weight, ((1,), (1,)))
     if bias is not None:
         _check_fits(bias.shape, (rows, features[0]))
-        out = out + bias
+    out = rows_by_matrix(input.reshape(rows, shape[-1]), weight, bias)
     return out.reshape(*shape[:-1], features[0])
 
 
@@ -425,8 +429,12 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 
 def _sum(input: Array, product: Array, beta: object, alpha: object) -> Array:
-    """``beta * input + alpha * product``; with beta 0 the input does not matter, even if it is NaN."""
+    """``beta * input + alpha * product``; with beta 0 the input does not matter, even if it is NaN.
+
+    For half types the product may be in float32. Then all of it is computed there, and rounded once.
+    """
     _check_fits(input.shape, product.shape)
+    dtype, input = input.dtype, input.astype(product.dtype)
     integers = product.dtype.kind in "iu"
     if not (isinstance(alpha, (int, float)) and alpha == 1):
         factor = int(alpha) if integers and isinstance(alpha, float) else alpha
@@ -436,12 +444,12 @@ def _sum(input: Array, product: Array, beta: object, alpha: object) -> Array:
     )  # first, so that its gradient is scaled and then summed, as in PyTorch
     if isinstance(beta, (bool, int, float, complex)):
         if beta == 0:
-            return product
+            return product.astype(dtype)
         if beta == 1:
-            return input + product
+            return (input + product).astype(dtype)
         beta = int(beta.real) if integers and not isinstance(beta, int) else beta
-        return _times(beta, spread) + product
-    return jnp.where(beta == 0, jnp.zeros((), product.dtype), _times(beta, spread)) + product
+        return (_times(beta, spread) + product).astype(dtype)
+    return (jnp.where(beta == 0, jnp.zeros((), product.dtype), _times(beta, spread)) + product).astype(dtype)
 
 
 @in_float32
@@ -482,7 +490,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
     _same_as_input(mat1, mat2, "mat1")
     _check_mm(mat1.shape, mat2.shape)
     _no_bool("addmm_impl_cpu_", mat1)
-    return _sum(input, product(mat1, mat2), beta, alpha)
+    return _sum(input, product(mat1, mat2, rounded=False), beta, alpha)
 
 
 @op(
@@ -509,7 +517,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
     _same_dtype(batch1, batch2)
     _same_as_input(input, batch2)
     _no_bool("addmm_impl_cpu_", batch1)
-    return _sum(input, contract(batch1, batch2, ((0, 2), (0, 1))), beta, alpha)
+    return _sum(input, contract(batch1, batch2, ((0, 2), (0, 1)), rounded=False), beta, alpha)
 
 
 @composite(forms=Form.METHOD)
@@ -535,7 +543,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
     _same_dtype(batch1, batch2)
     _same_as_input(input, batch2)
     _no_bool("baddbmm", batch1)
-    return _sum(input, product(batch1, batch2), beta, alpha)
+    return _sum(input, product(batch1, batch2, rounded=False), beta, alpha)
 
 
 @op(
@@ -554,7 +562,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
     _same_dtype(mat, vec)
     _same_as_input(input, vec)
     _no_bool("addmv_impl_cpu", mat)
-    return _sum(input, product(mat, vec), beta, alpha)
+    return _sum(input, product(mat, vec, rounded=False), beta, alpha)
 
 
 # ---- outer products

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ...engine.interpreter import scan
-from ..linalg.matmul import contract
+from ..linalg.matmul import contract, rows_by_matrix
 from . import _lstm_layer
 
 __all__ = ["CELLS", "Cell", "LayerInputs", "Inputs", "Plan", "outputs", "plan_of", "run"]
@@ -187,9 +187,9 @@ class LayerInputs(NamedTuple):
     batch_sizes: Array | None  # (T,): how many sequences reach so far, if packed
 
 
-def _rows(x: Array, weight: Array) -> Array:
-    """``x @ weight.T`` for any leading dimensions."""
-    return contract(x.reshape(-1, x.shape[-1]), weight, ((1,), (1,))).reshape(*x.shape[:-1], weight.shape[0])
+def _rows(x: Array, weight: Array, bias: Array | None = None) -> Array:
+    """``x @ weight.T + bias`` for any leading dimensions."""
+    return rows_by_matrix(x.reshape(-1, x.shape[-1]), weight, bias).reshape(*x.shape[:-1], weight.shape[0])
 
 
 def _back(d: Array, weight: Array) -> Array:
@@ -214,16 +214,12 @@ def _layer(
     ``valid`` (T, B) is False where a sequence has ended: there the state stays as it was.
     """
     # The inputs of all steps are multiplied at once, as one large product. Only the product with the state has to wait for the step before.
-    products = _rows(x, w.ih)
-    if w.bias_ih is not None:
-        products = products + w.bias_ih
+    products = _rows(x, w.ih, w.bias_ih)
     to_hidden = w.hh.T  # once, not at every step
 
     def step(carry: Any, at: Any) -> Any:
         (state, memory), (product, valid) = carry, at
-        hidden = contract(state, to_hidden, ((1,), (0,)))
-        if w.bias_hh is not None:
-            hidden = hidden + w.bias_hh
+        hidden = rows_by_matrix(state, to_hidden, w.bias_hh, dim=0)
         new, new_memory, gates = cell.forward(product, hidden, state, memory)
         if w.hr is not None:
             new = _rows(new, w.hr)

@@ -19,7 +19,7 @@ from ...dispatch.type_names import type_name
 from ...engine import onednn
 from ...engine.geometry import Geometry
 from ...numerics.convolution import convolve
-from ...numerics.half_precision import in_float32
+from ...numerics.half_precision import plus_bias, widened
 from ..linalg.matmul import contract
 
 # Up to this many products for one output element, and this size of it, a convolution on the CPU is a matrix product with the columns
@@ -30,9 +30,14 @@ SMALL, FEW, COLUMN_BYTES = 320, 64, 3_000_000
 
 
 def _as_column_product(
-    x: Array, w: Array, stride: tuple[int, ...], padding: tuple[tuple[int, int], ...], dilation: tuple[int, ...]
+    x: Array,
+    w: Array,
+    stride: tuple[int, ...],
+    padding: tuple[tuple[int, int], ...],
+    dilation: tuple[int, ...],
+    rounded: bool = True,
 ) -> Array:
-    """The convolution as one matrix product: (O, C*K) by (C*K, N*positions)."""
+    """The convolution as one matrix product: (O, C*K) by (C*K, N*positions). ``rounded``: as of ``contract``."""
     kernel, sizes = w.shape[2:], _sizes(x, w, stride, padding, dilation)
     x = jnp.moveaxis(jnp.pad(x, ((0, 0), (0, 0), *padding)), 1, 0)
     columns = []
@@ -41,7 +46,8 @@ def _as_column_product(
         window = tuple(slice(b, b + (n - 1) * s + 1, s) for b, n, s in zip(starts, sizes, stride, strict=True))
         columns.append(x[(slice(None), slice(None), *window)])
     column = columns[0] if len(columns) == 1 else jnp.stack(columns, 1)
-    out = contract(w.reshape(w.shape[0], -1), column.reshape(w.shape[1] * math.prod(kernel), -1), ((1,), (0,)))
+    column = column.reshape(w.shape[1] * math.prod(kernel), -1)
+    out = contract(w.reshape(w.shape[0], -1), column, ((1,), (0,)), rounded=rounded)
     return jnp.moveaxis(out.reshape(w.shape[0], x.shape[1], *sizes), 0, 1)
 
 
@@ -107,18 +113,19 @@ def convolution(
     before = tuple(low for low, _ in padding)
     shape = (input.shape[0], weight.shape[0], *sizes)
     geometry = Geometry("y", input.shape, weight.shape, shape, stride, before, dilation, groups)
+    dtype, rounded = np.dtype(input.dtype), bias is None
     if not input.size or not weight.size:
-        out = jnp.zeros(shape, input.dtype)
-    elif platform == "cpu" and onednn.record_of(onednn.Convolution(geometry, np.dtype(input.dtype))) is not None:
-        out = convolve(input, weight, geometry)
+        out = jnp.zeros(shape, dtype)
+    elif platform == "cpu" and onednn.record_of(onednn.Convolution(geometry, dtype, dtype)) is not None:
+        out = convolve(input, weight, geometry, rounded)
     elif groups == 1 and pointwise:
-        out = _as_column_product(input, weight, stride, padding, dilation)
+        out = _as_column_product(input, weight, stride, padding, dilation, rounded)
     elif groups == 1 and platform == "cpu" and _worth_a_column(input, weight, stride, padding, dilation):
         # The gradient of the input is a sum of one piece for each place in the kernel: in float32, not rounded after each.
-        out = in_float32(_as_column_product)(input, weight, stride, padding, dilation)
+        out = _as_column_product(widened(input), widened(weight), stride, padding, dilation)
     else:
-        out = convolve(input, weight, geometry)
-    return out if bias is None else out + bias.reshape((-1,) + (1,) * len(stride))
+        out = convolve(input, weight, geometry, rounded)
+    return plus_bias(out, _over_places(bias, len(stride)), dtype)
 
 
 @op(
@@ -157,10 +164,14 @@ def convolution_transposed(
     if not input.size or not weight.size:
         out = jnp.zeros(shape, input.dtype)
     else:
-        out = convolve(
-            weight, input, Geometry("x", shape, weight.shape, input.shape, stride, padding, dilation, groups)
-        )
-    return out if bias is None else out + bias.reshape((-1,) + (1,) * len(stride))
+        geometry = Geometry("x", shape, weight.shape, input.shape, stride, padding, dilation, groups)
+        out = convolve(weight, input, geometry, rounded=bias is None)
+    return plus_bias(out, _over_places(bias, len(stride)), input.dtype)
+
+
+def _over_places(bias: Array | None, count: int) -> Array | None:
+    """The bias as (O, 1, ...), for so many dimensions of places."""
+    return None if bias is None else bias.reshape((-1,) + (1,) * count)
 
 
 def _check_dtypes(input: Array, weight: Array, bias: Array | None) -> None:

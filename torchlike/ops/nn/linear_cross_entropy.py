@@ -10,7 +10,7 @@ from jax import Array
 from ..._core.tensor import Tensor
 from ...dispatch.register import Category, Form, Indices, Promote, ValueCheck, op
 from ...numerics.half_precision import at_least_float32
-from ..linalg.matmul import contract
+from ..linalg.matmul import rows_by_matrix
 
 
 def _no_class(
@@ -59,8 +59,7 @@ def in_chunks(
     @jax.checkpoint
     def chunk(pair: tuple[Array, Array]) -> tuple[Array, Array]:
         x, chunk_targets = pair
-        logits = contract(x, linear_weight, ((1,), (1,)))
-        logits = at_least_float32(logits if bias is None else logits + bias)
+        logits = at_least_float32(rows_by_matrix(x, linear_weight, bias))
         counted = chunk_targets != ignore_index
         safe = jnp.where(counted, chunk_targets, 0)[:, None]
         picked = jnp.take_along_axis(logits, safe, axis=1, mode="clip")[:, 0]

@@ -19,7 +19,7 @@ from ...engine import onednn
 from ...engine.aval import Aval, Placement
 from ...engine.value import Value
 from ...random_streams import rng, sampling
-from ..linalg.matmul import contract
+from ..linalg.matmul import rows_by_matrix
 from ._lstm_layer import FASTER_FROM, computes
 from ._recurrence import CELLS, Cell, Inputs, LayerInputs, Plan, outputs, plan_of, run
 
@@ -335,8 +335,7 @@ def _step(
             raise RuntimeError(f"hidden{number} has inconsistent hidden_size: got {state.shape[1]}, expected {width}")
     _check_product(input.shape[0], input, w_ih)
     _check_product(hidden.shape[0], hidden, w_hh)
-    x, h = contract(input, w_ih, ((1,), (1,))), contract(hidden, w_hh, ((1,), (1,)))
-    x, h = x if b_ih is None else x + b_ih, h if b_hh is None else h + b_hh
+    x, h = rows_by_matrix(input, w_ih, b_ih), rows_by_matrix(hidden, w_hh, b_hh)
     if x.dtype.kind in "iu" and cell is CELLS["RNN_TANH"]:
         x, h = (y.astype(dtypes.get_default_dtype().numpy) for y in (x, h))
     return cell.forward(x, h, hidden, memory)
