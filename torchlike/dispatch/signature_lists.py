@@ -21,6 +21,13 @@ _ENDS = (("Tensor", "Tensor"), ("Number", "Tensor"), ("Tensor", "Number"), ("Num
 LISTED: dict[str, list[str]] = {
     "linspace": [f"{first} start, {last} end, int steps, {_FACTORY}" for first, last in _ENDS],
     "logspace": [f"{first} start, {last} end, int steps, float base = 10.0, {_FACTORY}" for first, last in _ENDS],
+    "normal": [
+        "Tensor mean, Tensor std, *, torch.Generator generator = None, Tensor out = None",
+        "Tensor mean, float std = 1, *, torch.Generator generator = None, Tensor out = None",
+        "float mean, Tensor std, *, torch.Generator generator = None, Tensor out = None",
+        "float mean, float std, tuple of ints size, *, torch.Generator generator = None, Tensor out = None, "
+        + _FACTORY.removeprefix("*, Tensor out = None, "),
+    ],
     "result_type": [
         "Tensor tensor, Tensor other", "Number scalar, Tensor tensor", "Tensor tensor, Number other", "Number scalar1, Number scalar2",
     ],

@@ -216,3 +216,47 @@ def test_normal_multiplies_and_adds_what_has_been_drawn_into_out(out):
     expected = drawn * 2.0 + drawn * 2.0 if out == "mean" else drawn * drawn + 5.0
     assert result is given
     assert torch.equal(given, expected)
+
+
+# PyTorch's numbers for the seed 0: tensors without dimensions are numbers beside a size.
+NORMAL_OF_SIZE = {
+    "tensors": (lambda: torch.normal(torch.tensor(1.0), torch.tensor(2.0), (3,)), [4.081992, 0.4131422, -3.3575788]),
+    "by name": (
+        lambda: torch.normal(mean=torch.tensor(1.0), std=torch.tensor(2.0), size=(3,)),
+        [4.081992, 0.4131422, -3.3575788],
+    ),
+    "a number": (lambda: torch.normal(1.0, torch.tensor(2), [3]), [4.081992, 0.4131422, -3.3575788]),
+    "a dtype": (
+        lambda: torch.normal(torch.tensor(1.0), 2.0, (3,), dtype=torch.float64),
+        [4.081992216488087, 0.41314218847810724, -3.357578764149115],
+    ),
+    "out": (
+        lambda: torch.normal(torch.tensor(1.0), torch.tensor(2.0), (3,), out=torch.empty(3)),
+        [4.081992, 0.4131422, -3.3575788],
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "numbers"), NORMAL_OF_SIZE.values(), ids=NORMAL_OF_SIZE)
+def test_normal_of_tensors_has_the_size_it_is_given(call, numbers):
+    torch.manual_seed(0)
+    result = call()
+    assert result.dtype == (torch.float64 if len(str(numbers[0])) > 12 else torch.float32)
+    torch.testing.assert_close(result, torch.tensor(numbers, dtype=result.dtype))
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"),
+    [
+        ((torch.ones(2), torch.ones(2), (2,)), {}),
+        ((torch.ones(1), torch.ones(1)), {"size": (1,)}),
+        ((torch.tensor(1.0, requires_grad=True), torch.tensor(2.0), (3,)), {}),
+        ((torch.ones(2), torch.ones(2)), {"dtype": torch.float64}),
+        ((torch.ones(2), 2.0), {"requires_grad": True}),
+        ((torch.ones(2), None, (2,)), {}),
+        ((torch.tensor(1.0), torch.tensor(2.0), 3), {}),
+    ],
+)
+def test_normal_ignores_no_argument(args, kwargs):
+    with pytest.raises(TypeError, match=r"^normal\(\) received an invalid combination of arguments - got \("):
+        torch.normal(*args, **kwargs)

@@ -16,6 +16,7 @@ from ..._core.meta import on_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_host, from_value, records
 from ..._core.vmapped import check_same, drawn
+from ...dispatch.arguments import missing
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast
 from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
@@ -394,9 +395,11 @@ def normal(
         RuntimeError: a standard deviation is negative.
     """
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
-    if not tensors:
-        if size is None:
-            raise TypeError('normal() missing 1 required positional arguments: "size"')
+    if not tensors or size is not None or requires_grad or pin_memory or not dtype is layout is device is None:
+        # The signature of numbers, as which PyTorch takes tensors without dimensions too.
+        of_numbers = not any(t.dim() or t.requires_grad for t in tensors)
+        if not of_numbers or std is None or not isinstance(size, (list, tuple)):
+            raise missing("normal", ["size"])
         shape = size_of("normal", (size,), is_variadic=False)
         kind = dtype_of("normal", dtype, None if out is None else out.dtype)
         placement = placement_of(device, layout)
