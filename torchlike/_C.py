@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from ._core.fields import storage_of as _storage_of
 from ._core.node import Node as Node
 from ._core.overridable import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
 from ._core.tensor import Tensor
@@ -54,6 +55,11 @@ def _get_tracing_state() -> None:
 
 def _log_api_usage_once(event: str) -> None:
     """Does nothing: nobody is told what is used."""
+
+
+def _is_alias_of(a: object, b: object) -> bool:
+    """Whether two tensors share a storage."""
+    return isinstance(a, Tensor) and isinstance(b, Tensor) and _storage_of(a) is _storage_of(b)
 
 
 def _get_privateuse1_backend_name() -> str:

@@ -9,10 +9,12 @@ import inspect
 import json
 import pickle
 import sys
+import tempfile
 import traceback
 import typing
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 # What PyTorch 2.13 wrote: pickle.dumps([torch.arange(6.0).view(2, 3).t(), torch.float16, torch.Size([2]), torch.device("cpu")], 2)
@@ -48,6 +50,44 @@ def check_torch_is_a_module_of_its_own() -> None:
     assert repr(torch) == f"<module 'torch' from {torchlike.__file__!r}>"
     del sys.modules["torch"]
     assert importlib.import_module("torch") is torch
+
+
+def check_modules_are_of_the_type_for_which_picklers_write_a_name() -> None:
+    """cloudpickle and dill go by the exact type; of any other they write the content."""
+    import types
+
+    import torch.ao.quantization.backend_config  # a stand-in
+
+    of_pytorch = {"torch.ops"} | {name for name in sys.modules if name.startswith(("torch.ops.", "torch.backends"))}
+    of_torch = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "torch"}
+    assert {name for name, module in of_torch.items() if type(module) is not types.ModuleType} <= of_pytorch
+    assert type(torch) is types.ModuleType
+
+
+def check_what_joblib_starts_processes_with_tells_them_of_the_alias() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        package = Path(folder, "made_up_joblib", "loky", "backend")
+        package.mkdir(parents=True)
+        text = "def get_preparation_data(name, init_main_module=True):\n    return {'name': name, 'main': init_main_module}\n"
+        (package / "spawn.py").write_text(text)
+        sys.path.append(folder)
+        try:
+            spawn = importlib.import_module("made_up_joblib.loky.backend.spawn")
+            told = spawn.get_preparation_data("worker", False)
+            assert list(told) == ["torchlike", "name", "main"] and told["main"] is False
+            assert b"torchlike.alias()" in pickle.dumps(told["torchlike"])
+            assert inspect.getsource(spawn) == text
+        finally:
+            sys.path.remove(folder)
+
+
+def check_a_question_about_two_tensors_is_answered() -> None:
+    import torch
+
+    x = torch.ones(3)
+    alias_of = torch._C._is_alias_of
+    assert alias_of(x, x[1:]) and alias_of(x.view(3), x.detach()) and not alias_of(x, x.clone())
+    assert not alias_of(torch.ones(0), torch.ones(0)) and alias_of(x, 3) is alias_of(None, x) is False
 
 
 def check_jax_adds_nothing_to_a_programs_log() -> None:
@@ -240,11 +280,12 @@ def check_every_address_leads_back() -> None:
 
 def check_stand_ins() -> None:
     """Names that PyTorch has and torchlike lacks, such as quantization by graphs."""
+    import torch
     from torch.ao import quantization
     from torch.ao.quantization import QConfigMapping
     from torch.ao.quantization.backend_config import BackendConfig
     from torch.ao.quantization.quantize_fx import convert_fx
-    from torch.ao.quantization.utils import is_per_tensor
+    from torch.ao.quantization.utils import is_per_channel, is_per_tensor
 
     class Wrapper(BackendConfig):
         """A class derived from a stand-in."""
@@ -254,13 +295,15 @@ def check_stand_ins() -> None:
 
     assert isinstance(BackendConfig, type) and not isinstance(3, BackendConfig) and issubclass(Wrapper, BackendConfig)
     assert Wrapper.forward.__annotations__["x"] is BackendConfig
-    assert is_per_tensor(3) is False
     assert quantization.QConfigMapping is importlib.import_module("torch.ao.quantization").QConfigMapping
     for use in (
         lambda: Wrapper(1),
         lambda: BackendConfig(),
         lambda: QConfigMapping(1, 2),
         lambda: convert_fx("me"),
+        # Nor does a stand-in answer a question about its argument.
+        lambda: is_per_tensor(torch.per_channel_affine),
+        lambda: is_per_channel(qscheme=torch.per_channel_affine),
     ):
         error = raised(use)
         assert type(error) is NotImplementedError

@@ -4,6 +4,8 @@ The product is the number that lies between two neighbours of the dtype and is r
 Rounded before the addition it would stay the lower one.
 """
 
+from typing import Any
+
 import pytest
 
 import torchlike as torch
@@ -93,10 +95,11 @@ def test_gradients_keep_their_dtypes(dtype):
         for shape in ((2, 4, 6, 6), (5, 4, 3, 3), (5,))
     )
     rows, matrix = (torch.randn(shape, generator=generator).to(dtype).requires_grad_() for shape in ((3, 5), (5, 5)))
-    for inputs, function in (((x, w, b), F.conv2d), ((rows, matrix, b), F.linear)):
-        gradients = torch.autograd.grad(function(*inputs).square().sum(), inputs)
+    call: Any
+    for inputs, call in (((x, w, b), F.conv2d), ((rows, matrix, b), F.linear)):
+        gradients = torch.autograd.grad(call(*inputs).square().sum(), inputs)
         wide = [tensor.detach().double().requires_grad_() for tensor in inputs]
-        wanted = torch.autograd.grad(function(*wide).square().sum(), wide)
+        wanted = torch.autograd.grad(call(*wide).square().sum(), wide)
         for gradient, exact in zip(gradients, wanted, strict=True):
             assert gradient.dtype == dtype
             torch.testing.assert_close(gradient.double(), exact, rtol=0.02, atol=float(exact.abs().max()) / 50)

@@ -31,12 +31,12 @@ def alias() -> ModuleType:
     from .._missing import stand_in_by
     from ..serialization._plain_pickles import write_as_pytorch
     from .finder import Finder, Itself
-    from .namespace import Torch, adopt_loaded
+    from .namespace import adopt_loaded
     from .processes import tell_children
     from .stand_ins import find
 
     there = sys.modules.get("torch")
-    if isinstance(there, Torch):
+    if there is not None and isinstance(getattr(there, "__loader__", None), Itself):
         return there
     if there is not None:
         raise RuntimeError(REFUSAL.format(file=getattr(there, "__file__", None)))

@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from .names import is_module
-from .namespace import Torch, adopt_loaded, counterpart
+from .namespace import adopt_loaded, counterpart, torch_module
+from .processes import STARTS_PROCESSES, Telling
 from .stand_ins import spec_of_stand_in
 
 __all__ = ["Finder", "Itself"]
@@ -38,7 +39,7 @@ class Itself:
     """Loads ``torch`` anew, where a program has taken it out of ``sys.modules``: there is one in a process."""
 
     def __init__(self, ours: ModuleType) -> None:
-        self.torch = Torch(ours, self)
+        self.torch = torch_module(ours, self)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return self.torch
@@ -50,7 +51,7 @@ class Itself:
 class Finder:
     """Finds ``torch``, ``functorch``, ``torchvision`` where it is not installed, and the distribution ``torch``."""
 
-    def __init__(self, torch: Torch) -> None:
+    def __init__(self, torch: Any) -> None:
         self._torch = torch
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
@@ -60,13 +61,19 @@ class Finder:
         if name == "functorch":
             return ModuleSpec(name, Counterpart(FUNCTORCH))  # pyright: ignore[reportArgumentType]
         if package != "torch":
-            return None
+            return self._told(name, path) if name.endswith(STARTS_PROCESSES) else None
         if name == package:
             return self._torch.__spec__
         ours = counterpart(name)
         if ours is None and is_module(name):
             return spec_of_stand_in(name)
         return _spec_below(name, ours)
+
+    def _told(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path)
+        if spec is not None and spec.loader is not None:
+            spec.loader = Telling(spec)  # pyright: ignore[reportAttributeAccessIssue]
+        return spec
 
     def _is_installed(self, package: str) -> bool:
         return PathFinder.find_spec(package) is not None

@@ -15,7 +15,7 @@ from ..serialization._names import outward
 from . import stand_ins
 from .names import is_module, kinds, listed
 
-__all__ = ["Torch", "adopt_loaded", "counterpart"]
+__all__ = ["adopt_loaded", "counterpart", "torch_module"]
 
 PACKAGE = __name__.partition(".")[0]
 # PyTorch's ``torch.ops`` gives out operators by their inner names; torchlike's folder of that name is where they are declared.
@@ -24,30 +24,34 @@ ELSEWHERE = {"torch.ops": f"{PACKAGE}._torch_ops"}
 _LATE_NAMES = DEFINED_IN[PACKAGE]  # names of torchlike that it imports when they are first asked for
 
 
-class Torch(ModuleType):
-    """The module ``torch``: torchlike's names, as far as PyTorch has them or torchlike adds them for users."""
+def torch_module(ours: ModuleType, loader: Any) -> Any:
+    """The module ``torch``: torchlike's names, as far as PyTorch has them or torchlike adds them for users.
 
-    def __init__(self, ours: ModuleType, loader: Any) -> None:
-        super().__init__("torch", ours.__doc__)
-        self.__file__, self.__path__, self.__package__ = ours.__file__, list(ours.__path__), "torch"
-        self.__spec__ = ModuleSpec("torch", loader, origin=ours.__file__, is_package=True)
-        self.__spec__.submodule_search_locations, self.__spec__.has_location = self.__path__, True
-        self.__loader__ = loader
-        self.__version__ = ours.__version__
-        vars(self).update({name: value for name, value in vars(ours).items() if _is_public(name, value)})
-        self.__all__ = [name for name in listed() if name in vars(self) or name in _LATE_NAMES]
+    Its type is that of every module. Libraries that pickle functions (cloudpickle, dill) write it by its name for that type alone.
+    """
+    torch: Any = ModuleType("torch", ours.__doc__)
+    torch.__file__, torch.__path__, torch.__package__ = ours.__file__, list(ours.__path__), "torch"
+    torch.__spec__ = ModuleSpec("torch", loader, origin=ours.__file__, is_package=True)
+    torch.__spec__.submodule_search_locations, torch.__spec__.has_location = torch.__path__, True
+    torch.__loader__ = loader
+    torch.__version__ = ours.__version__
+    vars(torch).update({name: value for name, value in vars(ours).items() if _is_public(name, value)})
+    torch.__all__ = [name for name in listed() if name in vars(torch) or name in _LATE_NAMES]
+    torch.__getattr__ = _late_name
+    return torch
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in _LATE_NAMES:
-            return stand_ins.find("torch", name)
-        ours = sys.modules[PACKAGE]
-        is_new = f"{PACKAGE}.{_LATE_NAMES[name]}" not in sys.modules
-        value = getattr(ours, name)
-        if is_new:
-            adopt_loaded()
-        if name in vars(ours):  # else it warns, each time
-            setattr(self, name, value)
-        return value
+
+def _late_name(name: str) -> Any:
+    if name not in _LATE_NAMES:
+        return stand_ins.find("torch", name)
+    ours = sys.modules[PACKAGE]
+    is_new = f"{PACKAGE}.{_LATE_NAMES[name]}" not in sys.modules
+    value = getattr(ours, name)
+    if is_new:
+        adopt_loaded()
+    if name in vars(ours):  # else it warns, each time
+        setattr(sys.modules["torch"], name, value)
+    return value
 
 
 def _is_public(name: str, value: object) -> bool:

@@ -10,7 +10,7 @@ import enum
 import sys
 import typing
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -24,7 +24,7 @@ from ..serialization._plain_pickles import PLAIN_PICKLES
 from .dispatch_keys import DispatchKeySet
 from .names import exports, is_module, kinds
 
-__all__ = ["AbsentAttribute", "Library", "StandInModule", "find", "spec_of_stand_in"]
+__all__ = ["AbsentAttribute", "find", "spec_of_stand_in"]
 
 PACKAGE = __name__.partition(".")[0]
 # Replacements for names in PyTorch's inner modules, by module and name.
@@ -64,33 +64,14 @@ def _where() -> str:
     return f"{frame.f_code.co_filename}, line {frame.f_lineno}"
 
 
-class StandInModule(ModuleType):
-    """A module of PyTorch's that torchlike lacks. What torchlike has in another place is found all the same."""
-
-    __path__: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return find(self.__name__, name)
-
-
-class Library(StandInModule):
-    """``torch.ops`` and ``torch.classes``, as far as programs ask for libraries in C++: there are none to load."""
-
-    def load_library(self, path: str) -> NoReturn:
-        raise OSError(f"{path}: torchlike loads no libraries of operators for PyTorch")
-
-    def __getattr__(self, name: str) -> StandInObject:
-        if name.startswith("__"):
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name)
-        return StandInObject(f"{self.__name__}.{name}")
-
-
 class _Loader:
     """Makes the module that stands in for one of PyTorch's."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        kind = Library if spec.name in ("torch.ops", "torch.classes") else StandInModule
-        return kind(spec.name, "Of PyTorch; torchlike does not support it yet.")
+        module: Any = ModuleType(spec.name, "Of PyTorch; torchlike does not support it yet.")
+        # What torchlike has in another place is found all the same.
+        module.__path__, module.__getattr__ = [], partial(find, spec.name)
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
         pass
@@ -182,17 +163,20 @@ def _named(function: Callable[..., object], module: str, name: str) -> Callable[
 
 
 def _is_predicate(name: str) -> bool:
+    """Whether the name asks if something is there, as ``is_available`` does. Without it the answer is no."""
     return name.lstrip("_").startswith(("is_", "has_"))
 
 
 def _function(module: str, name: str, more: object) -> Callable[..., Any]:
+    is_predicate = _is_predicate(name)
+
     def refused(*args: object, **kwargs: object) -> Any:
+        # What is asked of an argument, only PyTorch's function knows: whether two tensors share memory, say.
+        if is_predicate and not args and not kwargs:
+            return False
         refuse(f"{module}.{name}")
 
-    def no(*args: object, **kwargs: object) -> bool:
-        return False
-
-    return _named(no if _is_predicate(name) else refused, module, name)
+    return _named(refused, module, name)
 
 
 def _decorator(module: str, name: str, more: object) -> Callable[..., Any]:
