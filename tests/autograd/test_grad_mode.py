@@ -1,10 +1,12 @@
 """no_grad, enable_grad, set_grad_enabled and inference_mode as blocks, as decorators, in generators and in threads."""
 
+import inspect
 import threading
 
 import pytest
 
 import torchlike as torch
+from torchlike.utils import _contextlib
 
 
 def recording():
@@ -213,3 +215,75 @@ def test_each_thread_has_its_own_mode():
     done.set()
     thread.join()
     assert seen == {"at start": True, "within": False}
+
+
+# ---- as decorators of generators
+
+
+DECORATORS = {
+    "no_grad": (lambda: torch.no_grad(), False),
+    "no_grad without parentheses": (lambda: torch.no_grad, False),
+    "inference_mode": (lambda: torch.inference_mode(), False),
+    "enable_grad": (lambda: torch.enable_grad(), True),
+    "set_grad_enabled": (lambda: torch.set_grad_enabled(False), False),
+    "set_multithreading_enabled": (lambda: torch.autograd.grad_mode.set_multithreading_enabled(True), True),
+    "dual_level": (lambda: torch.autograd.forward_ad.dual_level(), True),
+    "a class of one's own": (lambda: Own(), False),
+}
+
+
+class Own(_contextlib._NoParamDecoratorContextManager):
+    def __enter__(self):
+        self.before = torch.is_grad_enabled()
+        torch.set_grad_enabled(False)
+
+    def __exit__(self, *exc):
+        torch.set_grad_enabled(self.before)
+
+
+@pytest.mark.parametrize(("make", "enabled"), DECORATORS.values(), ids=DECORATORS)
+def test_a_generator_method_that_is_decorated_is_a_method(make, enabled):
+    decorator = make()
+
+    class Model:
+        name = "model"
+
+        @decorator
+        def stream(self, count=1):
+            """Counts."""
+            for i in range(count):
+                got = yield self.name, i, torch.is_grad_enabled()
+                assert got is None or got == "more"
+            return "end"
+
+        @classmethod
+        @decorator
+        def of_class(cls):
+            yield cls.name
+
+        @decorator
+        def whole(self):
+            return self.name, torch.is_grad_enabled()
+
+    torch.set_grad_enabled(True)
+    model = Model()
+    stream = model.stream(2)
+    assert next(stream) == ("model", 0, enabled) and torch.is_grad_enabled()
+    assert stream.send("more") == ("model", 1, enabled) and torch.is_grad_enabled()
+    with pytest.raises(StopIteration) as ended:
+        next(stream)
+    assert ended.value.value == "end" and torch.is_grad_enabled()
+    assert list(Model.stream(model)) == [("model", 0, enabled)] and list(Model.of_class()) == ["model"]
+    assert model.whole() == ("model", enabled) and torch.is_grad_enabled()
+    assert inspect.isfunction(Model.stream) and inspect.isgeneratorfunction(Model.stream)
+    assert (Model.stream.__name__, Model.stream.__doc__) == ("stream", "Counts.")
+
+
+def test_context_decorator_takes_a_context_or_what_makes_one():
+    within = _contextlib.context_decorator
+    assert within(lambda: torch.no_grad(), torch.is_grad_enabled)() is False and torch.is_grad_enabled()
+    with pytest.raises(AssertionError, match="making it ambiguous which interface to use"):
+        within(torch.no_grad(), torch.is_grad_enabled)
+    with pytest.raises(RuntimeError, match="^Cannot decorate classes; it is ambiguous"):
+        within(lambda: torch.no_grad(), Own)
+    assert issubclass(torch.no_grad, _contextlib._DecoratorContextManager)

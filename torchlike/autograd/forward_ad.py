@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from .. import ops
+from .._core.decorating import DecoratorContextManager
 from .._core.fields import stored_value
 from .._core.modes import modes
 from .._core.node import AccumulateGrad
@@ -58,7 +59,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     _unpacked.clear()
 
 
-class dual_level:
+class dual_level(DecoratorContextManager):
     """A level as a context.
 
     >>> with torch.autograd.forward_ad.dual_level():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
+from .._core.decorating import DecoratorContextManager, NoParamDecoratorContextManager
 from .._core.modes import modes
 from ..dispatch.type_names import type_name
 
@@ -35,7 +36,7 @@ def is_inference_mode_enabled() -> bool:
     return modes.inference
 
 
-class _Switch:
+class _Switch(DecoratorContextManager):
     """A context manager that sets this thread's modes, and decorates functions and generator functions with itself."""
 
     grad: bool = False
@@ -51,9 +52,6 @@ class _Switch:
     def __init__(self, *args: object) -> None:
         self._before: list[tuple[bool, bool]] = []
 
-    def clone(self) -> _Switch:
-        return type(self)()
-
     def __enter__(self) -> None:
         self._before.append((modes.grad_enabled, modes.inference))
         modes.grad_enabled = self.grad
@@ -67,11 +65,8 @@ class _Switch:
         modes.update()
 
     def __call__(self, function: Callable[..., object]) -> Callable[..., Any]:
-        if inspect.isclass(function):
-            function.__init__ = self(function.__init__)
-            return function
-        if inspect.isgeneratorfunction(function):
-            return functools.wraps(function)(functools.partial(self._generate, function))
+        if inspect.isclass(function) or inspect.isgeneratorfunction(function):
+            return super().__call__(function)
 
         @functools.wraps(function)
         def wrapped(*args: object, **kwargs: object) -> Any:
@@ -88,32 +83,8 @@ class _Switch:
 
         return wrapped
 
-    def _generate(
-        self, function: Callable[..., Any], *args: object, **kwargs: object
-    ) -> Generator[object, object, object]:
-        """Runs a generator. The mode is on only while the generator itself runs."""
-        generator = function(*args, **kwargs)
-        try:
-            with self.clone():
-                item = generator.send(None)
-            while True:
-                try:
-                    value_sent = yield item
-                except GeneratorExit:
-                    with self.clone():
-                        generator.close()
-                    raise
-                except BaseException as error:
-                    with self.clone():
-                        item = generator.throw(error)
-                else:
-                    with self.clone():
-                        item = generator.send(value_sent)
-        except StopIteration as stop:
-            return stop.value
 
-
-class no_grad(_Switch):
+class no_grad(_Switch, NoParamDecoratorContextManager):
     """Within it nothing is recorded: results do not require gradients.
 
     >>> x = torch.tensor([1.0], requires_grad=True)
@@ -128,7 +99,7 @@ class no_grad(_Switch):
     grad = False
 
 
-class enable_grad(_Switch):
+class enable_grad(_Switch, NoParamDecoratorContextManager):
     """Within it operations are recorded, also inside ``no_grad``.
 
     >>> x = torch.tensor([1.0], requires_grad=True)
@@ -196,7 +167,7 @@ class inference_mode(_Switch):
             modes.grad_enabled = True
 
 
-class set_multithreading_enabled:
+class set_multithreading_enabled(DecoratorContextManager):
     """Whether PyTorch's backward passes may use several threads: at once as a function, or for a block as a context manager.
 
     Here each backward pass runs in the thread that calls it; the setting has no effect.
