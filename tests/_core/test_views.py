@@ -233,3 +233,21 @@ def test_as_strided_of_a_view_made_in_no_grad_is_one_too():
         part = x[1:]
     with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace"):
         part.as_strided((2,), (1,)).mul_(torch.ones(2, requires_grad=True))
+
+
+def test_overlap_add_into_a_view_of_a_buffer_counts_each_window():
+    buffer = torch.zeros(2, 24, requires_grad=True)
+    signal = (buffer * 1).view(4, 12)
+    frames = signal.unfold(1, 4, 2)
+    for number in range(frames.shape[1]):  # after the third place, the next ones are inputs of the program
+        frames[:, number] += 1.0
+    frames[:, 1].mul_(3)
+    assert signal.tolist() == [[1.0, 1.0, 6.0, 6.0, 6.0, 6.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0]] * 4
+    signal.sum().backward()
+    assert buffer.grad.view(4, 12).tolist() == [[1.0, 1.0, 3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]] * 4
+
+
+def test_exp_in_place_on_windows_that_overlap_has_no_gradient():
+    windows = (torch.ones(5, requires_grad=True) * 1).unfold(0, 3, 1)
+    with pytest.raises(NotImplementedError, match="gradient of Exp in place on windows that overlap"):
+        windows.exp_()

@@ -223,6 +223,34 @@ m.set_(); m.shape|m.set_(i)
 w=M*M; M[0]=0; w.sum().backward()|w=M.exp(); w[0]=0; w.sum().backward()
 """
 
+SHARED_PLACES = """
+m.unfold(0,2,1)[0].fill_(7)|m.unfold(0,2,1)[1].add_(7)|m.unfold(1,2,1)[:,0].mul_(3)|m.t().unfold(1,2,1)[:,0].add_(100)
+m.unfold(0,3,1)[0].add_(1)|m.unfold(0,2,1)[0,1:].add_(1)|m.unfold(0,2,1)[...,1].add_(1)|m.unfold(1,2,1)[0][1].zero_()
+m.unfold(0,2,1)[0].copy_(torch.arange(8.).view(4,2))|m.unfold(0,2,2)[0].add_(1)|x.unfold(1,2,1)[0,1].add_(1)
+m.unfold(0,2,1)[0]=torch.arange(8.).view(4,2)|m.unfold(1,3,1)[:,1]=7|m.expand(2,3,4)[0].fill_(7)|m[None].expand(2,3,4)[1,1].add_(5)
+m.view(2,6).unfold(1,4,2)[:,1].add_(1)|v.as_strided((3,3),(1,1))[1].add_(7)|m.unfold(1,2,1).transpose(1,2)[0,0].add_(9)
+m.unfold(0,2,1).unfold(1,2,1)[0,1].add_(1)|m.unfold(0,2,1)[0].unfold(0,2,1)[1].mul_(2)
+M.unfold(0,2,1)[1].mul_(3); M|M.view(2,6).unfold(1,4,2)[:,1].mul_(3); M|M.unfold(1,2,1)[:,0].mul_(m.t()[:2].t()); M
+M.unfold(1,2,1)[0].copy_(X[0,:,:2]); M|M.unfold(1,2,1)[0]+=X[0,:,:2]; M|M.expand(2,3,4)[0].mul_(2); M
+v.unfold(0,3,1).add_(1)|v.unfold(0,3,1).mul_(2)|v.unfold(0,3,1).copy_(m[:,:3])|v.unfold(0,3,1).add_(m[:,:3])|v.unfold(0,2,1).relu_()
+v.unfold(0,3,1).masked_fill_(m[:,:3]>4,9)|v.unfold(0,3,1)[torch.tensor([True,False,False])]=7|v.unfold(0,3,1)[torch.tensor([0,2])]=m[:2,:3]
+v.unfold(0,3,1).index_fill_(0,torch.tensor([1]),5)|v.unfold(0,3,1).index_add_(0,torch.tensor([1]),m[:1,:3])|v.unfold(0,3,1).gt_(2)
+v.unfold(0,3,1).scatter_(0,torch.tensor([[0,1,2]]),5.)|v.unfold(0,3,1).index_put_((torch.tensor([0]),),z,accumulate=True)
+v.unfold(0,3,1).put_(torch.tensor([1]),torch.tensor([9.]))|v.unfold(0,3,1).fill_(z)|v.unfold(0,3,1).zero_()
+V.unfold(0,3,1).mul_(3); V|V.unfold(0,3,1).mul_(M[:,:3]); V|V.unfold(0,3,1).copy_(M[:,:3]); V|V.unfold(0,3,1).add_(M[:,:3]); V
+V.unfold(0,3,1).masked_fill_(m[:,:3]>4,4); V|V.unfold(0,3,1)[torch.tensor([True,False,True])]=M[:1,:3]; V|V.unfold(0,3,1).pow_(2); V
+v[:1].expand(3).masked_fill_(torch.tensor([True,False,True]),2)|v[:1].expand(3)[torch.tensor([0])]=3.|v[:1].expand(3).fill_(2)
+v[:1].expand(3).index_fill_(0,torch.tensor([0]),3.)|v[:1].expand(3).add_(1)|v[:1].expand(3).copy_(m[:,0])|v[:1].expand(3)[1]=4
+v[:1].expand(3).scatter_(0,torch.tensor([0]),3.)|v[:1].expand(3).cumsum_(0)|v[:0,None].expand(0,3).add_(1)
+torch.add(m,1,out=x.view(-1)[:8].as_strided((3,4),(2,1)))|torch.ones(3,3,out=v.unfold(0,3,1))|torch.ones(3,out=v[:1].expand(3))
+m[1]=m[1][0]|m[1]=m[1,0]|v[1:4]=v[2]|m[1:]=m[0]|m[:]=m[1]|v.copy_(v[1])|v.add_(v[1])|m[:,1:]=m[:,:1]|m[1:]=m[2]|m[1:]=m[:2]|v[1:4]=v[:3]
+"""
+COUNTED = """
+torch.linspace(0,3,4,out=m[1:,2:])|torch.linspace(0,3,4,out=m[::2,::2])|torch.arange(4,out=m[1:,2:])|torch.arange(0.,4,out=m.t()[:2,:2])
+torch.range(0,3,out=m[1:,2:])|torch.logspace(0,3,4,out=m[1:,2:])|torch.linspace(0,3,4,out=v[1:])|torch.arange(5,out=v)|torch.arange(4,out=m[0])
+torch.eye(2,out=m[1:,2:])|torch.full((2,2),5.,out=m[1:,2:])|torch.linspace(0,3,12,out=m)|torch.arange(12,out=m)|torch.ones(2,2,out=m[1:,2:])
+torch.linspace(0,3,3,out=v[::2])|torch.arange(3,out=v[:1].expand(3))|torch.arange(9,out=v.unfold(0,3,1))
+"""
 RANGES = """
 torch.linspace(-0.9,9.9,7,dtype=torch.int64)|torch.linspace(-3,4,5,dtype=torch.uint8)|torch.linspace(2.9,-3.9,4,dtype=torch.int8)
 torch.linspace(2**30+1,2**30+9,9,dtype=torch.int32)|torch.linspace(0,300,5,dtype=torch.uint8)
@@ -390,7 +418,7 @@ BY_FILE = {
     },
     "index": {"read": READ, "write": WRITE, "pick": PICK},
     "sort": {"order": ORDER},
-    "views": {"views": VIEWS},
+    "views": {"views": VIEWS, "shared": SHARED_PLACES, "counted": COUNTED},
     "numbers": {"ranges": RANGES, "fitting": FITTING, "wide": WIDE, "powers": INTEGER_POWERS, "truths": TRUTHS},
     "namespace": {"losses": INNER_LOSSES, "functions": INNER, "told": TOLD, "members": MEMBERS},
     "masked": {"pairs": MASKED},

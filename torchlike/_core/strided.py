@@ -37,13 +37,14 @@ def in_order(shape: Sequence[int], strides: Sequence[int]) -> bool:
 class Strided:
     """The layout of an array without its elements. View ops run on it as they run on arrays."""
 
-    __slots__ = ("shape", "strides", "offset", "_in_order")
+    __slots__ = ("shape", "strides", "offset", "_in_order", "_overlaps")
 
     def __init__(self, shape: Sequence[int], strides: Sequence[int] | None = None, offset: int = 0) -> None:
         self.shape = tuple(shape)
         self.strides = contiguous_strides(self.shape) if strides is None else tuple(strides)
         self.offset = offset
         self._in_order: bool | None = None  # not known yet
+        self._overlaps: bool | None = None
 
     @property
     def ndim(self) -> int:
@@ -194,10 +195,19 @@ class Strided:
         return True
 
     @property
+    def repeats(self) -> bool:
+        """Whether elements of a dimension lie in one place, as after ``expand``."""
+        return any(n > 1 and stride == 0 for n, stride in zip(self.shape, self.strides, strict=True)) and self.size > 0
+
+    @property
     def overlaps(self) -> bool:
-        """Whether two elements may lie in one place, as after ``expand``."""
-        if any(n > 1 and stride == 0 for n, stride in zip(self.shape, self.strides, strict=True)):
-            return True
+        """Whether two elements lie in one place, as after ``expand``, or as in windows that overlap."""
+        known = self._overlaps
+        if known is None:  # views of one kind share their layout, as for ``in_order``
+            known = self._overlaps = self.repeats or self._meets_itself()
+        return known
+
+    def _meets_itself(self) -> bool:
         dims = sorted((abs(stride), n) for n, stride in zip(self.shape, self.strides, strict=True) if n > 1)
         reach = 0
         for stride, n in dims:

@@ -183,6 +183,11 @@ class HostView(View):
         self._steps = steps
 
     @property
+    def of_elements(self) -> bool:
+        """Whether basic indices alone lead here from the storage, so that no two elements share a place."""
+        return not self._before
+
+    @property
     def computes(self) -> bool:
         return any(step.computes for step in self._before)
 

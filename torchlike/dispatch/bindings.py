@@ -18,10 +18,10 @@ from .._core.torch_function import overloaded_arguments
 from .apply import Dispatcher, apply
 from .arguments import NumbersOf, Parameters, check_call, missing
 from .autocast import cast_arguments, cast_call, without_autocast
-from .inplace import check_writable, into, watch_in_place, write
+from .inplace import check_writable, into, watch_in_place, write, write_in_turn
 from .opdef import Composite, Form, Op, Promote, declarations
 from .options import resized
-from .overlap import Reading, reading, reading_in_place, refuse_overlap, refuse_overlap_with_out
+from .overlap import Inner, Reading, reading, reading_in_place, refuse_overlap, refuse_overlap_with_out
 from .overloads import invalid_combination
 from .type_names import type_name
 
@@ -217,6 +217,11 @@ def inplace_form(name: str) -> Callable[..., Any]:
     function = FUNCTIONS[name]
     validate, casts = function.declared.validation.inplace, bool(function.declared.autocast)
     reads, keeps_history = reading_in_place(function.declared), name.startswith("logical_")
+    declared = function.declared
+    # Whether each element of the result depends on the same element alone, as in what works element by element, and in what writes to
+    # the places that an index names. All other operations are refused where elements share places.
+    by_element = reads is Reading.ELSEWHERE or (reads is Reading.SAME_PLACES and declared.overlap is None)
+    inner = Inner.ANYWHERE if declared.validation.expanded else Inner.IN_WINDOWS if by_element else Inner.NOWHERE
 
     def call(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         if validate is not None:
@@ -225,6 +230,8 @@ def inplace_form(name: str) -> Callable[..., Any]:
         check_writable(self)
         if reads is not Reading.ANYWHERE and (args or kwargs):
             refuse_overlap(reads, self, (*args, *kwargs.values()))
+        if self._view is not None and self._geometry.overlaps:
+            return write_in_turn(self, lambda shown: function(shown, *args, **kwargs), inner, keeps_history)
         if casts and modes.any_slow_mode and modes.autocast:
             with without_autocast():
                 result = function(self, *args, **kwargs)
@@ -358,4 +365,4 @@ def _with_out(op: Op | Composite, out: Tensor | None, result: Any) -> Any:
                 stacklevel=3,
             )
         return resized(out, result.to(out.dtype))
-    return write(out, result)
+    return write(out, result, inner=Inner.IN_WINDOWS)

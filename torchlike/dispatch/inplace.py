@@ -6,6 +6,8 @@ writes, and each call of a reader takes longer than the field does. The others u
 
 from __future__ import annotations
 
+import functools
+import operator
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -34,11 +36,13 @@ from ..engine.recorder import Operation, recorder
 from ..engine.value import Value
 from ..numerics.windows import FULL, TAKE, put_at_layout, put_by_layout, put_slices
 from .apply import link
+from .autocast import without_autocast
 from .computation import Sized, without_sizes
 from .lowering import Lowered
 from .moving import move, moved_value
 from .on_host import write_window_on_host
 from .opdef import STATIC, Saves
+from .overlap import Inner, in_turn, last_of_each, refuse_inner_overlap
 from .pullback import MissingRule, rule_for
 
 
@@ -108,12 +112,19 @@ def refusal(tensor: Tensor, origin: int, by_another: bool = False) -> str:
     return f"{reason} {why}"
 
 
-def write(tensor: Tensor, result: Tensor, keeps_history: bool = False, one_number: bool = False) -> Tensor:
+def write(
+    tensor: Tensor,
+    result: Tensor,
+    keeps_history: bool = False,
+    inner: Inner = Inner.NOWHERE,
+    again: Callable[[Tensor], Tensor] | None = None,
+) -> Tensor:
     """Writes ``result`` into ``tensor`` in place. Every in-place operation ends here.
 
     Args:
         keeps_history: a result without a gradient leaves the tensor its history, as PyTorch's logical functions do.
-        one_number: all elements of the result are the same, so several of the tensor's may lie at one place of memory.
+        inner: whether several of the tensor's elements may lie at one place of memory. Then the last one counts.
+        again: the operation, if an element that comes after another one at its place starts from what that one has left.
 
     Raises:
         RuntimeError: the result has another shape, or a dtype that cannot be cast to the tensor's.
@@ -149,19 +160,20 @@ def write(tensor: Tensor, result: Tensor, keeps_history: bool = False, one_numbe
         return tensor
     if write_window_on_host(tensor, result):
         return tensor
-    if tensor._geometry.overlaps and not one_number:
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
-            "clone() the tensor before performing the operation."
-        )
+    new_value = result._value()
+    geometry = tensor._geometry
+    if geometry.overlaps:
+        refuse_inner_overlap(geometry, inner)
+        if again is not None:
+            new_value = in_turn(geometry, tensor._value(), new_value, again)
     base = view.base
     if base is None:
-        storage.write(write_through(view.steps, storage.read(), result._value()))
+        storage.write(write_through(view.steps, storage.read(), new_value))
         if result._requires_grad:
             _adopt_history(tensor, result)
         return tensor
     if not (modes.grad_enabled and (base._requires_grad or result._requires_grad)):
-        storage.write(write_through(view.steps, storage.read(), result._value()))
+        storage.write(write_through(view.steps, storage.read(), new_value))
         return tensor
     base_steps = steps_of(base)  # a detached view may be the base of views itself
     steps = _steps_below(base, view.steps)
@@ -169,13 +181,44 @@ def write(tensor: Tensor, result: Tensor, keeps_history: bool = False, one_numbe
         raise RuntimeError(refusal(tensor, view.origin))
     _go_round_hooks(tensor, result)
     new_base = _write_with_history(steps, base, result)
-    value = new_base._value()
+    # PyTorch's gradients know of one turn only.
+    value = new_base._value() if new_value is result._value() else write_through(steps, base._value(), new_value)
     _adopt_history(base, new_base)
     storage.write(write_through(base_steps, storage.read(), value) if base_steps else value)
     view.has_node = True
     if tensor._retains_grad:
         tensor._value()  # it keeps the gradient of what it holds now, even if nobody uses it again
     return tensor
+
+
+def write_in_turn(
+    tensor: Tensor, change: Callable[[Tensor], Tensor], inner: Inner, keeps_history: bool = False
+) -> Tensor:
+    """An operation in place on a view whose elements share places, which takes one element after the other, as PyTorch does.
+
+    The gradients are PyTorch's too: each element passes on the gradient of its place, as if it had been the only one to change it. The
+    place itself gets what the last of its elements passes on.
+
+    Args:
+        change: the operation, see ``again`` of ``write``.
+    """
+    refuse_inner_overlap(tensor._geometry, inner)
+    if modes.any_slow_mode and modes.autocast:
+        with without_autocast():
+            return _write_in_turn(tensor, change, inner, keeps_history)
+    return _write_in_turn(tensor, change, inner, keeps_history)
+
+
+def _write_in_turn(tensor: Tensor, change: Callable[[Tensor], Tensor], inner: Inner, keeps_history: bool) -> Tensor:
+    recorded = modes.grad_enabled and tensor._tracked
+    result = change(last_of_each(tensor) if recorded else tensor)
+    node = result._grad_fn
+    if node is not None and node.watched and node.watched[-1][0] is result._storage:
+        raise NotImplementedError(
+            f"torchlike has no gradient of {node.operation} in place on windows that overlap: its derivative would read the result, "
+            "which depends on the order of the elements. Please clone() the tensor before performing the operation."
+        )
+    return write(tensor, result, keeps_history, inner, change)
 
 
 def _go_round_hooks(tensor: Tensor, result: Tensor) -> None:
@@ -381,38 +424,85 @@ def _write_with_history(steps: tuple[ViewStep, ...], base: Tensor, result: Tenso
     return new_whole
 
 
-def _parents(
-    steps: tuple[ViewStep, ...], whole: Any, starts: tuple[object, ...]
-) -> tuple[list[Any], list[tuple[Any, ...]]]:
-    """The array before each step and after the last one, and the arguments of each step."""
-    queue = iter(starts)
-    parents, args = [whole], []
-    for step in steps:
-        args.append((*step.args[:-1], next(queue)) if step.starts else step.args)
-        parent = step.op.layout(parents[-1], args[-1])
-        parents.append(parent[step.number] if isinstance(parent, (tuple, list)) else parent)
-    return parents, args
+class _Chain:
+    """A chain of views of an array: the array before each step, which is computed when it is asked for."""
+
+    def __init__(self, steps: tuple[ViewStep, ...], whole: Any, starts: tuple[object, ...]) -> None:
+        self.steps = steps
+        queue = iter(starts)
+        self.args: list[tuple[Any, ...]] = [
+            (*step.args[:-1], next(queue)) if step.starts else step.args for step in steps
+        ]
+        self._arrays: list[Any] = [whole]
+
+    def array(self, number: int) -> Any:
+        """The array before the step of this number; after the last one, what the chain shows."""
+        while len(self._arrays) <= number:
+            step, args = self.steps[len(self._arrays) - 1], self.args[len(self._arrays) - 1]
+            shown = step.op.layout(self._arrays[-1], args)
+            self._arrays.append(shown[step.number] if isinstance(shown, (tuple, list)) else shown)
+        return self._arrays[number]
+
+    def put(self, new: Array) -> Array:
+        """The whole array with the elements that the chain shows replaced by ``new``."""
+        last = len(self.steps)
+        while last:
+            first = last - 1
+            if self.steps[first].computes:
+                new = self.steps[first].op.op.scatter_into_base(self.array(first), new, *self.steps[first].args[1:])
+            else:
+                while first and not self.steps[first - 1].computes:
+                    first -= 1
+                new = self._put_run(first, last, new)
+            last = first
+        return new
+
+    def _put_run(self, first: int, last: int, new: Array) -> Array:
+        """The same for steps that show elements as they lie in memory."""
+        layouts, units = self._layouts(first, last)
+        result = None if units else put_by_layout(self.array(first), layouts[-1], new)
+        # If all steps together are one window of the memory, a single write does. Undoing step by step would copy the array for each step.
+        if result is not None:
+            return result
+        # An element may lie in several windows of a step before the last. So the steps cannot be undone one by one: the windows that are
+        # not written to would put the old element back.
+        if any(layout.overlaps for layout in layouts[:-1]):
+            moved = [units[k][at] * start for k in units for at, start in enumerate(self.args[k][-1])]
+            shift = functools.reduce(operator.add, moved) if moved else None
+            return put_at_layout(self.array(first), layouts[-1], new, shift)
+        for number in reversed(range(first, last)):
+            step, parent = self.steps[number], self.array(number)
+            if step.starts:
+                new = _scatter_window(parent, self.args[number], new)
+            else:
+                new = put_at_layout(parent, step.layout(Strided(parent.shape)), new)
+        return new
+
+    def _layouts(self, first: int, last: int) -> tuple[list[Strided], dict[int, list[int]]]:
+        """The layouts after each of these steps; and for each whose starts are an array, by how much each start moves what it shows."""
+        layout, layouts, units = Strided(self.array(first).shape), [], {}
+        for number in range(first, last):
+            step, before = self.steps[number], layout
+            if not step.starts:
+                layout = step.layout(before)
+            else:
+                count = self.args[number][-1].shape[0]
+                places = [[int(at == own) for at in range(count)] for own in range(count)]
+                layout = step.op.layout(before, (*step.args[:-1], [0] * count))
+                shifted = [step.op.layout(before, (*step.args[:-1], place)) for place in places]
+                units[number] = [other.offset - layout.offset for other in shifted]
+            layouts.append(layout)
+        return layouts, units
 
 
 def read_through(steps: tuple[ViewStep, ...], whole: object, *starts: object) -> Any:
     """What a chain of views shows of an array. ``starts``: arrays for those steps whose place is an input of the program."""
-    return _parents(steps, whole, starts)[0][-1]
+    return _Chain(steps, whole, starts).array(len(steps))
 
 
 def put_through(steps: tuple[ViewStep, ...], whole: Array, new: Array, *starts: Any) -> Array:
     """The array ``whole`` with the elements that a chain of views shows replaced by ``new``."""
-    if not starts and all(step.op.op.scatter_into_base is None for step in steps):
-        layout = Strided(whole.shape)
-        for step in steps:
-            layout = step.layout(layout)
-        # If all steps together are one window of the memory, a single write does. Undoing step by step would copy the array for each step.
-        result = put_by_layout(whole, layout, new)
-        if result is not None:
-            return result
-    parents, args = _parents(steps, whole, starts)
-    for parent, step, static_args in zip(reversed(parents[:-1]), reversed(steps), reversed(args), strict=True):
-        new = _scatter_window(parent, static_args, new) if step.starts else _scatter_into_base(parent, step, new)
-    return new
+    return _Chain(steps, whole, starts).put(new)
 
 
 def _scatter_window(parent: Any, args: tuple[Any, ...], new: Array) -> Array:
@@ -432,10 +522,3 @@ def _scatter_window(parent: Any, args: tuple[Any, ...], new: Array) -> Array:
         steps.append(step)
         sizes.append(length)
     return put_slices(parent, at, steps, new.reshape(sizes))
-
-
-def _scatter_into_base(parent: Any, step: ViewStep, new: Any) -> Any:
-    """Undoes one step: the parent array with the elements that the step shows replaced by ``new``."""
-    if step.op.op.scatter_into_base is not None:
-        return step.op.op.scatter_into_base(parent, new, *step.args[1:])
-    return put_at_layout(parent, step.layout(Strided(parent.shape)), new)

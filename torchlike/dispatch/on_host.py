@@ -140,7 +140,7 @@ def write_window_on_host(tensor: Tensor, result: Tensor) -> bool:
         or view.value.aval.dtype is not storage.value.aval.dtype
         or result._aval is not view.value.aval
         or view.computes
-        or (view.__class__ is not HostView and tensor._geometry.overlaps)
+        or (not (isinstance(view, HostView) and view.of_elements) and tensor._geometry.overlaps)
     ):
         return False
     if storage.writes_by_index < RECORDED_WRITES:

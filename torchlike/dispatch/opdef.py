@@ -250,6 +250,14 @@ class Reading(enum.Enum):
     OTHERS_ELSEWHERE = 4  # SAME_PLACES for the first input, ELSEWHERE for the others
 
 
+class Inner(enum.Enum):
+    """Where the elements that are written to may share places with each other: PyTorch's rules."""
+
+    NOWHERE = 0
+    IN_WINDOWS = 1  # windows that overlap; an expanded tensor is refused
+    ANYWHERE = 2
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Validation:
     """Checks of a call before anything is recorded, besides the checks of annotations and of the dtype rule."""
@@ -259,6 +267,8 @@ class Validation:
     shapes: Callable[..., object] | None = None  # the same with the aval, shape and dtype, of each tensor
     inplace: Callable[..., object] | None = None  # (self, *args) raises for calls of the in-place form
     out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> the error where these differ
+    # Whether the in-place form may write to an expanded tensor, of which ``inplace`` then warns.
+    expanded: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,6 +14,7 @@ from .._core.layouts import strided
 from .._core.storage import Storage
 from .._core.tensor import Tensor
 from ..engine.aval import Placement
+from .opdef import Inner
 from .type_names import type_name
 
 
@@ -99,16 +100,27 @@ def require_grad(tensor: Tensor, requires_grad: bool) -> Tensor:
     return tensor
 
 
-def fill(out: Tensor, result: Tensor, dtype: Dtype | None = None) -> Tensor:
-    """Writes the result of a creation function into ``out=``, which is resized without a warning."""
+def fill(
+    out: Tensor,
+    result: Tensor,
+    dtype: Dtype | None = None,
+    inner: Inner = Inner.IN_WINDOWS,
+    counted: bool = False,
+) -> Tensor:
+    """Writes the result of a creation function into ``out=``, which is resized without a warning.
+
+    Args:
+        inner: whether elements of ``out`` may share places.
+        counted: a tensor of as many elements keeps its own shape, as those do that PyTorch counts into.
+    """
+    from .inplace import write
+
     if dtype is not None and dtype is not out.dtype:
         raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
     result = result if result.dtype is out.dtype else result.to(out.dtype)  # pyright: ignore[reportAttributeAccessIssue]
-    if out.shape == result.shape:
-        from .inplace import write
-
-        return write(out, result)
-    return resized(out, result)
+    if counted and out.numel() == result.numel():
+        result = result.reshape(out.shape)  # pyright: ignore[reportAttributeAccessIssue]
+    return write(out, result, inner=inner) if out.shape == result.shape else resized(out, result)
 
 
 class Resizing:

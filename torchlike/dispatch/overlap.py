@@ -1,15 +1,118 @@
-"""Refuses to write into memory that the operation reads as well, as PyTorch does."""
+"""Writes where elements lie in one place of memory: which PyTorch refuses, and what the others leave there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
 
 from .._core.fields import storage_of
+from .._core.modes import modes
 from .._core.sparse import SparseAval
-from .._core.tensor import Tensor
-from .opdef import INDICES, Composite, Op, Reading
+from .._core.strided import Strided
+from .._core.tensor import Tensor, from_value
+from ..engine.value import Value
+from .apply import apply, internal_dispatcher
+from .opdef import INDICES, Composite, Inner, Op, Reading
+from .warned import warn_once
 
-__all__ = ["Reading", "reading", "reading_in_place", "refuse_overlap", "refuse_overlap_with_out"]
+__all__ = [
+    "Inner",
+    "Reading",
+    "reading",
+    "reading_in_place",
+    "refuse_inner_overlap",
+    "refuse_overlap",
+    "refuse_overlap_with_out",
+]
+
+
+INNER_OVERLAP = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the "
+    "tensor before performing the operation."
+)
+
+
+def refuse_inner_overlap(geometry: Strided, allowed: Inner) -> None:
+    """Raises PyTorch's error for a write to elements that share places with each other where it does not let that pass."""
+    if allowed is Inner.NOWHERE or (allowed is Inner.IN_WINDOWS and geometry.repeats):
+        raise RuntimeError(INNER_OVERLAP)
+
+
+def warn_of_expanded(tensor: Tensor, name: str, such_as: str) -> None:
+    """Warns as PyTorch does where it lets an operation write to an expanded tensor."""
+    if tensor._is_view() and tensor._geometry.repeats:
+        warn_once(
+            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
+            f"applies to advanced indexing e.g. {such_as}"
+        )
+
+
+def in_turn(geometry: Strided, before: Value, first: Value, again: Callable[[Tensor], Tensor]) -> Value:
+    """What a view whose elements share places shows after an operation in place, which takes one element after the other.
+
+    Args:
+        before: what the view showed before.
+        first: the result for that.
+        again: the operation; each element of its result depends on the same element alone.
+    """
+    shape, strides = geometry.shape, geometry.strides
+    shown, result = from_value(before), from_value(first)
+    recording, modes.grad_enabled = modes.grad_enabled, False
+    try:
+        for turn in range(turns(shape, strides)[0]):
+            if turn:
+                result = again(shown)
+            if result.dtype is not shown.dtype:
+                result = result.to(shown.dtype)  # pyright: ignore[reportAttributeAccessIssue]
+            shown = apply(_TAKE_TURN, (shown, result, shape, strides, turn))
+    finally:
+        modes.grad_enabled = recording
+    return shown._value()
+
+
+@functools.lru_cache(maxsize=256)
+def turns(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, list[np.ndarray]]:
+    """How many elements share a place at most, and for each turn which element each one's place has then (-1: none any more)."""
+    layout = Strided(shape, strides)
+    places = np.unique(layout.positions().reshape(-1), return_inverse=True)[1].reshape(-1)
+    order = np.argsort(places, kind="stable")
+    starts = np.searchsorted(places[order], np.arange(places.max() + 1))
+    counts = np.diff(np.append(starts, places.size))
+    of_turn = []
+    for turn in range(int(counts.max())):
+        taken = np.where(counts > turn, order[np.minimum(starts + turn, places.size - 1)], -1)
+        of_turn.append(taken[places])
+    return len(of_turn), of_turn
+
+
+def _take_turn(shown: Array, result: Array, shape: tuple[int, ...], strides: tuple[int, ...], turn: int) -> Array:
+    """What the view shows after the turn-th element at each place was written."""
+    taken = turns(shape, strides)[1][turn]
+    new = result.reshape(-1).at[np.maximum(taken, 0)].get(mode="promise_in_bounds").reshape(shape)
+    return jnp.where((taken >= 0).reshape(shape), new, shown)
+
+
+_TAKE_TURN = internal_dispatcher(_take_turn, "take_turn", differentiable=False)
+
+
+def last_of_each(tensor: Tensor) -> Tensor:
+    """The tensor, whose elements share places; only the last element at each place passes its gradient on."""
+    geometry = tensor._geometry
+    return apply(_LAST_OF_EACH, (tensor, geometry.shape, geometry.strides))
+
+
+def _last(shown: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    places = Strided(shape, strides).positions().reshape(-1)
+    last = np.zeros(places.size, np.bool_)
+    last[places.size - 1 - np.unique(places[::-1], return_index=True)[1]] = True
+    return jnp.where(last.reshape(shape), shown, lax.stop_gradient(shown))
+
+
+_LAST_OF_EACH = internal_dispatcher(_last, "last_of_each", backward="AsStridedBackward0")
 
 
 def reading(declared: Op | Composite) -> Reading:

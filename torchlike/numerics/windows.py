@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ from jax import Array, lax
 
 from .._core.strided import Strided, contiguous_strides
 from ..engine.interpreter import as_constant
+from .derivatives import custom_jvp
 
 FULL = ":"
 TAKE = "i"
@@ -130,9 +131,41 @@ def put_by_layout(whole: Array, layout: Strided, new: Array) -> Array | None:
     return None
 
 
-def put_at_layout(whole: Array, layout: Strided, new: Array) -> Array:
-    """``whole`` with ``new`` at the places that ``layout`` names."""
-    result = put_by_layout(whole, layout, new)
+def put_at_layout(whole: Array, layout: Strided, new: Array, shift: Array | None = None) -> Array:
+    """``whole`` with ``new`` at the places that ``layout`` names. Where several elements have one place, the last of them counts.
+
+    Args:
+        shift: how much further on they lie, if that is computed.
+    """
+    result = None if shift is not None else put_by_layout(whole, layout, new)
     if result is not None:
         return result
-    return whole.reshape(-1).at[layout.positions().reshape(-1)].set(new.reshape(-1)).reshape(whole.shape)
+    places = layout.positions().reshape(-1)
+    if layout.overlaps:
+        return _put_overlapping(places, shift)(whole, new)
+    where = places if shift is None else places + shift
+    return whole.reshape(-1).at[where].set(new.reshape(-1), unique_indices=True).reshape(whole.shape)
+
+
+def _put_overlapping(places: np.ndarray, shift: Array | None) -> Callable[[Array, Array], Array]:
+    """``(whole, new) -> whole`` for elements some of which lie at one place.
+
+    As in PyTorch, each of these gets the gradient of the place, not only the one that remains there.
+    """
+    own, number_of_last = np.unique(places[::-1], return_index=True)
+    number_of_last = places.size - 1 - number_of_last
+
+    def at(numbers: np.ndarray) -> Any:
+        return numbers if shift is None else numbers + shift
+
+    @custom_jvp
+    def put(whole: Array, new: Array) -> Array:
+        remaining = new.reshape(-1).at[number_of_last].get(mode="promise_in_bounds")
+        return whole.reshape(-1).at[at(own)].set(remaining, unique_indices=True).reshape(whole.shape)
+
+    @put.defjvp
+    def _(arrays: tuple[Array, Array], changes: tuple[Array, Array]) -> tuple[Array, Array]:
+        kept = changes[0].reshape(-1).at[at(own)].set(0, unique_indices=True)
+        return put(*arrays), kept.at[at(places)].add(changes[1].reshape(-1)).reshape(changes[0].shape)
+
+    return put

@@ -19,7 +19,7 @@ from ...dispatch.arguments import check_value
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast, convert as converted
 from ...dispatch.moving import move as move
-from ...dispatch.overlap import Reading, refuse_overlap
+from ...dispatch.overlap import Inner, Reading, refuse_overlap
 from ...dispatch.register import Category, Form, Indices, Number, Promote, Saves, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.aval import Meshed
@@ -316,10 +316,10 @@ def copy_(self: Tensor, src: TensorOrNumber, non_blocking: bool = False) -> Tens
     if is_sparse(src):
         return write(self, FORMS["_copy"](src))
     if not recorded and src._aval is self._aval:
-        return write(self, alias_of(src))
+        return write(self, alias_of(src), inner=Inner.IN_WINDOWS)
     if not recorded and src.shape == self.shape:
-        return write(self, to_dtype(alias_of(src), self.dtype))
-    return write(self, copied(self, src))
+        return write(self, to_dtype(alias_of(src), self.dtype), inner=Inner.IN_WINDOWS)
+    return write(self, copied(self, src), inner=Inner.IN_WINDOWS)
 
 
 @op(
@@ -377,7 +377,8 @@ def fill(input: Tensor, value: TensorOrNumber) -> Tensor:
 def fill_(self: Tensor, value: Tensor | complex) -> Tensor:
     """Puts one number, or the element of a 0-dim tensor, everywhere into this tensor."""
     check_writable(self)
-    return write(self, _like_filled("fill_", self, value, inplace=True), one_number=not isinstance(value, Tensor))
+    inner = Inner.IN_WINDOWS if isinstance(value, Tensor) else Inner.ANYWHERE
+    return write(self, _like_filled("fill_", self, value, inplace=True), inner=inner)
 
 
 @op(
@@ -401,5 +402,5 @@ def zero_(self: Tensor) -> Tensor:
     if is_sparse(self):
         return write(self, FORMS["zeros_like"](self, self.dtype, None, False))
     if records(self):
-        return write(self, zeroed(self), one_number=True)
-    return write(self, _like_filled("zero_", self, 0, inplace=True), one_number=True)
+        return write(self, zeroed(self), inner=Inner.ANYWHERE)
+    return write(self, _like_filled("zero_", self, 0, inplace=True), inner=Inner.ANYWHERE)

@@ -16,6 +16,7 @@ from ..._core.annotations import DeviceLike, Dtype, IntOrInts, Layout, MemoryFor
 from ..._core.layouts import preserve_format, strided
 from ..._core.sparse import apply_form, is_sparse
 from ..._core.tensor import Tensor, alias
+from ...dispatch.opdef import Inner
 from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
 from ...dispatch.register import Category, Form, Number, Promote, composite, op
 from ...dispatch.type_names import type_name
@@ -94,7 +95,7 @@ def _constant(
     asked_dtype = None if dtype is None else dtype_of(name, dtype)
     kind = asked_dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
     result = filled(size, number_for(number, kind, alone=math.prod(size) == 1), kind, placement_of(device, layout))
-    return require_grad(result if out is None else fill(out, result, asked_dtype), requires_grad)
+    return require_grad(result if out is None else fill(out, result, asked_dtype, Inner.ANYWHERE), requires_grad)
 
 
 @composite(forms=Form.FUNCTION)
@@ -571,7 +572,7 @@ def arange(
         integers = all(isinstance(n, int) for n in (start, end, step))
         kind = out.dtype if out is not None else dtypes.int64 if integers else dtypes.get_default_dtype()
     result = _checked_arange("arange_cpu", start, end, step, kind, placement_of(device, layout))
-    return require_grad(result if out is None else fill(out, result), requires_grad)
+    return require_grad(result if out is None else fill(out, result, counted=True), requires_grad)
 
 
 _ARANGE = "one of:\n" + "\n".join(
@@ -643,7 +644,7 @@ def range(
         start, end = 0, start
     kind = out.dtype if out is not None and dtype is None else dtype_of("range", dtype)
     result = _checked_arange("range_cpu", start, end, step, kind, placement_of(device, layout))
-    return require_grad(result if out is None else fill(out, result), requires_grad)
+    return require_grad(result if out is None else fill(out, result, counted=True), requires_grad)
 
 
 def _ends(name: str, start: TensorOrNumber, end: TensorOrNumber) -> tuple[complex, complex]:
@@ -706,7 +707,7 @@ def linspace(
     """
     start, end, kind = _spacing("linspace", start, end, steps, dtype, out)
     result = linspace_values(start, end, int(steps), kind, placement_of(device, layout))
-    return require_grad(result if out is None else fill(out, result), requires_grad)
+    return require_grad(result if out is None else fill(out, result, counted=True), requires_grad)
 
 
 @op(name="_logspace", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
@@ -752,7 +753,7 @@ def logspace(
         result = spaced_by_powers(exponent, exponent, 1, base, wide_dtype, placement).to(kind)
     else:
         result = spaced_by_powers(start, end, int(steps), base, kind, placement)
-    return require_grad(result if out is None else fill(out, result), requires_grad)
+    return require_grad(result if out is None else fill(out, result, counted=True), requires_grad)
 
 
 @composite(forms=Form.FUNCTION)

@@ -20,7 +20,7 @@ from ...dispatch.arguments import missing
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast
 from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
-from ...dispatch.overlap import Reading, refuse_overlap
+from ...dispatch.overlap import Inner, Reading, refuse_overlap
 from ...dispatch.register import Category, Form, Promote, Saves, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.aval import META, Aval, Placement
@@ -528,7 +528,7 @@ def _draw_into(
         result = rearranged(result, order)
     if records(self):
         result = redrawn([self], result, name)
-    return write(self, result)
+    return write(self, result, inner=Inner.IN_WINDOWS)
 
 
 @composite(forms=Form.METHOD)

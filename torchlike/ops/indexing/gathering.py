@@ -13,7 +13,7 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
-from ...dispatch.overlap import Reading
+from ...dispatch.overlap import Reading, warn_of_expanded
 from ...dispatch.register import (
     CATALOG,
     Autocast,
@@ -23,6 +23,7 @@ from ...dispatch.register import (
     Number,
     Promote,
     Saves,
+    Validation,
     ValueCheck,
     composite,
     op,
@@ -546,7 +547,12 @@ def fill_tensor(input: Array, dim: int, index: Indices, value: Array) -> Array:
     return _fill(input, dim, index, value.astype(input.dtype))
 
 
-@composite(forms=Form.ELEMENTWISE)
+@composite(
+    forms=Form.ELEMENTWISE,
+    validation=Validation(
+        expanded=True, inplace=lambda self, *_, **__: warn_of_expanded(self, "index_fill_", "tensor[mask] = scalar")
+    ),
+)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: object) -> Tensor:
     """``input`` with a number, or a 0-dim tensor, in the slices that ``index`` names.
 
@@ -566,7 +572,12 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: object) -> Tensor:
 
 
 @composite(
-    forms=Form.FUNCTION | Form.METHOD | Form.INPLACE, autocast={"cuda": Autocast.PROMOTE}, overlap=Reading.ELSEWHERE
+    forms=Form.FUNCTION | Form.METHOD | Form.INPLACE,
+    autocast={"cuda": Autocast.PROMOTE},
+    overlap=Reading.ELSEWHERE,
+    validation=Validation(
+        expanded=True, inplace=lambda self, *_, **__: warn_of_expanded(self, "index_put_", "tensor[indices] = tensor")
+    ),
 )
 def index_put(input: Tensor, indices: object, values: Tensor, accumulate: bool = False) -> Tensor:
     """``input`` with ``values`` where the tuple of indices says, or added there.

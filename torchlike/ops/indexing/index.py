@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -16,10 +16,22 @@ from ..._core.meta import on_meta, refuse_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_host
 from ..._core.views import HostView
-from ...dispatch.inplace import check_writable, write
+from ...dispatch.inplace import check_writable, write, write_in_turn
 from ...dispatch.on_host import is_basic, read_on_host, write_on_host
-from ...dispatch.overlap import Reading, refuse_overlap
-from ...dispatch.register import Category, Form, Indices, Number, Promote, Sample, Saves, ValueCheck, composite, op
+from ...dispatch.overlap import Inner, Reading, refuse_overlap, warn_of_expanded
+from ...dispatch.register import (
+    Category,
+    Form,
+    Indices,
+    Number,
+    Promote,
+    Sample,
+    Saves,
+    Validation,
+    ValueCheck,
+    composite,
+    op,
+)
 from ...engine.aval import Aval
 from ...engine.value import Unreadable
 from ...numerics.numbers import number_for
@@ -442,20 +454,25 @@ def put(view: Tensor, value: object) -> None:
     check_writable(view)
     if not isinstance(value, Tensor):
         _check_unpacks(value)
-        write(view, filled(view, number_for(value, view.dtype, alone=True)))
+        write(view, filled(view, number_for(value, view.dtype, alone=True)), inner=Inner.IN_WINDOWS)
         return
-    if storage_of(value) is storage_of(view) and view_record(value) is not None and value.is_set_to(view):
+    if (
+        storage_of(value) is storage_of(view)
+        and view_record(value) is not None
+        and value.is_set_to(view)
+        and not view._geometry.overlaps  # PyTorch's gradients of such a write are those of a copy
+    ):
         storage_of(view).write(stored_value(view))  # ``x[i] += 1`` ends with storing what is there already
         return
-    refuse_overlap(Reading.SAME_PLACES, view, [value])
     shape, size = list(view.shape), list(value.shape)
     while len(size) > len(shape) and size[0] == 1:
         size.pop(0)
     if len(size) != value.dim():
         value = value.reshape(size)
-    if value.dtype is not view.dtype:
-        value = value.to(view.dtype)
-    write(view, value if size == shape else value.expand(shape))
+    if size != shape:
+        value = value.expand(shape)
+    refuse_overlap(Reading.SAME_PLACES, view, [value])
+    write(view, value if value.dtype is view.dtype else value.to(view.dtype), inner=Inner.IN_WINDOWS)
 
 
 def put_indexed(view: Tensor, items: list[object], value: Tensor, accumulate: bool = False) -> None:
@@ -465,8 +482,11 @@ def put_indexed(view: Tensor, items: list[object], value: Tensor, accumulate: bo
     mask = None if accumulate else only_mask(items)
     if mask is not None and value.numel() == 1:
         check_mask(mask.shape, view.shape, 0)
-        write(view, fill_where(view, trailing(mask, view), value.reshape(()).to(view.dtype)))
+        number, wide = value.reshape(()).to(view.dtype), trailing(mask, view)
+        warn_of_expanded(view, "masked_fill_", "tensor[mask] = scalar")
+        _change(view, lambda shown: fill_where(shown, wide, number))
         return
+    warn_of_expanded(view, "index_put_", "tensor[indices] = tensor")
     if value.dtype is not view.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {view.dtype.scalar_name} for the destination and "
@@ -475,9 +495,17 @@ def put_indexed(view: Tensor, items: list[object], value: Tensor, accumulate: bo
     if mask is not None:
         check_mask(mask.shape, view.shape, 0)
         if value.dim() == view.dim() - mask.dim() + 1:
-            write(view, place_in_order(view, mask, value))
+            _change(view, lambda shown: place_in_order(shown, mask, value))
             return
-    write(view, put_at(view, expand_masks(view.shape, items), value, accumulate))
+    places = expand_masks(view.shape, items)
+    _change(view, lambda shown: put_at(shown, places, value, accumulate))
+
+
+def _change(view: Tensor, change: Callable[[Tensor], Tensor]) -> None:
+    if view_record(view) is not None and view._geometry.overlaps:
+        write_in_turn(view, change, Inner.ANYWHERE)
+    else:
+        write(view, change(view))
 
 
 def trailing(mask: Tensor, tensor: Tensor) -> Tensor:
@@ -601,7 +629,12 @@ def fill_tensor(input: Array, mask: Indices, value: Array) -> Array:
     return jnp.where(mask, value.astype(input.dtype), input)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.INPLACE)
+@composite(
+    forms=Form.FUNCTION | Form.METHOD | Form.INPLACE,
+    validation=Validation(
+        expanded=True, inplace=lambda self, *_, **__: warn_of_expanded(self, "masked_fill_", "tensor[mask] = scalar")
+    ),
+)
 def masked_fill(input: Tensor, mask: Tensor, value: object) -> Tensor:
     """A number, or a 0-dim tensor, where ``mask`` is true, ``input`` elsewhere.
 
