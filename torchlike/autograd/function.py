@@ -23,7 +23,9 @@ from .._core.fields import (
 from .._core.modes import modes
 from .._core.node import SECOND_BACKWARD, Node, forward_trace, modified, next_number
 from .._core.tensor import Tensor, alias, from_value
-from .._core.views import DEFAULT, IN_FUNCTION, ONE_OF_SEVERAL, View
+from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View
+from ..dispatch.inplace import adopt_write, check_writable
+from ..dispatch.warned import warn
 from ..engine.value import Value
 from .grad_mode import no_grad, set_grad_enabled
 
@@ -166,6 +168,7 @@ class FunctionNode(Node, FunctionCtx):
         self.dirty_tensors: tuple[Tensor, ...] = ()
         self.non_differentiable: tuple[Tensor, ...] = ()
         self.materialize_grads = True
+        self.output_count = 1
         self._kept: list[Any] | None = []
 
     def keep(self, outputs: tuple[Tensor, ...], record: bool) -> None:
@@ -318,6 +321,9 @@ class Function(FunctionCtx):
         outputs = result if isinstance(result, tuple) else (result,)
         _all_tensors("mark_dirty can only accept variables, but argument ", ctx.dirty_tensors)
         _all_tensors("mark_non_differentiable only accepts variable arguments, but got ", ctx.non_differentiable)
+        if not all(any(dirty is output for output in outputs) for dirty in ctx.dirty_tensors):
+            raise RuntimeError(_NOT_RETURNED)
+        ctx.output_count = len(outputs)
         has_several = sum(_differentiable(ctx, o) for o in outputs) > 1
         wrapped = tuple(_output(ctx, o, n, args, record, has_several) for n, o in enumerate(outputs))
         ctx.avals = tuple(o._aval if isinstance(o, Tensor) else None for o in wrapped)
@@ -349,15 +355,14 @@ def _output(
     if not isinstance(output, Tensor):
         return output
     is_input = any(output is x for x in inputs)
-    dirty = any(output is x for x in ctx.dirty_tensors)
     differentiable = record and _differentiable(ctx, output)
-    if dirty:
-        if record and requires_grad_flag(output) and node_of(output) is None:
-            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+    if any(output is x for x in ctx.dirty_tensors):
+        wants_gradient = output.requires_grad  # of a view made without gradients too, which is no input of the node
+        if differentiable or (wants_gradient and modes.grad_enabled and _differentiable(ctx, output)):
+            _adopt_write(ctx, output, number, inputs)
+        elif wants_gradient:
+            output = output.detach()  # the input itself keeps its history
         count_write(output)  # PyTorch counts the mark as one more write
-        if differentiable:
-            output._rewrite_history(ctx, number)
-            storage_of(output).writer = ctx
         return output
     view = view_record(output)
     base = output if view is None or view.base is None else view.base
@@ -372,6 +377,44 @@ def _output(
             rebase(output, base, ONE_OF_SEVERAL if several else IN_FUNCTION, version_of(output))
         output._set_history(ctx, number)
     return output
+
+
+def _adopt_write(ctx: FunctionNode, output: Tensor, number: int, inputs: tuple[object, ...]) -> None:
+    """Makes the call's node the history of an input that ``forward`` has written to; and of its base, if it is a view."""
+    view = view_record(output)
+    is_view, of_leaf = view is not None and view.base is not None, node_of(output) is None
+    if view is not None and view.refused:
+        of_leaf = view.origin in (IN_NO_GRAD, IN_INFERENCE)
+    if output.requires_grad and of_leaf:
+        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+    if not any(output is x for x in inputs):
+        if is_view:
+            raise RuntimeError(_NOT_AN_INPUT)
+        warn(_NOT_AN_INPUT)
+    if is_view and ctx.output_count > 1:
+        raise RuntimeError(_SEVERAL_WITH_A_VIEW)
+    with set_grad_enabled(True):
+        check_writable(output)
+    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    place = next((place for place, x in enumerate(tensors) if x is output), None)
+    adopt_write(output, ctx, number, place)
+
+
+_NOT_AN_INPUT = (
+    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to "
+    "ctx.mark_dirty()."
+)
+_SEVERAL_WITH_A_VIEW = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. "
+    "This is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for "
+    "example) or make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that "
+    "returns a single Tensor and a second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if "
+    "you need help to do this change."
+)
+_NOT_RETURNED = (
+    "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all "
+    "be outputs of the Function."
+)
 
 
 def once_differentiable(backward: Callable[..., object]) -> Callable[..., Any]:

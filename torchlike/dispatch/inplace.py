@@ -26,6 +26,7 @@ from .._core.fields import (
     view_record,
 )
 from .._core.modes import modes
+from .._core.node import Node
 from .._core.sparse import SparseAval
 from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
@@ -227,11 +228,41 @@ def _go_round_hooks(tensor: Tensor, result: Tensor) -> None:
     In PyTorch the node of the write is part of the base's history: it reads the view from there, and not by the view's own node.
     """
     node, writer, number = node_of(tensor), node_of(result), output_number_of(tensor)
-    if node is None or not node.hooked or writer is None or writer.edges[:1] != ((node, number),):
+    if node is None or writer is None or writer.edges[:1] != ((node, number),):
         return
+    go_round_hooks(writer, 0)
+
+
+def go_round_hooks(writer: Node, place: int) -> None:
+    """The same for the edge at this place of the node of the write."""
+    edge = writer.edges[place]
+    if edge is None or not edge[0].hooked:
+        return
+    node, number = edge
     bare = type(node).create(node.rule, node.edges, tuple(node.saved or ()), tuple(node.watched), node.avals)  # pyright: ignore[reportArgumentType]
     bare.sequence = node.sequence - 0.5  # it lies between the same nodes
-    writer.edges = ((bare, number), *writer.edges[1:])
+    writer.edges = (*writer.edges[:place], (bare, number), *writer.edges[place + 1 :])
+
+
+def adopt_write(tensor: Tensor, writer: Node, number: int, place: int | None) -> None:
+    """Makes a node the history of what was written into a tensor outside of the graph; of the part of its base that a view shows.
+
+    Args:
+        number: of the node's output.
+        place: of the tensor among the node's edges; None if there is no such edge.
+    """
+    view = tensor._view
+    result = from_value(tensor._value())
+    result._set_history(writer, number)
+    if view is None or view.base is None:
+        _adopt_history(tensor, result)
+        return
+    if view.origin != DEFAULT:
+        raise RuntimeError(refusal(tensor, view.origin))
+    if place is not None:
+        go_round_hooks(writer, place)
+    _adopt_history(view.base, _write_with_history(_steps_below(view.base, view.steps), view.base, result))
+    view.has_node = True
 
 
 def _beside(tensor: Tensor, result: Tensor) -> Tensor:
