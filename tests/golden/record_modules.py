@@ -271,7 +271,9 @@ def packed(found: dict[str, Any]) -> bytes:
     by_kind = {
         kind: [rows.get(kind, 0) for rows in found.values()] for kind in sorted(kinds, key=lambda k: (kinds[k], k))
     }
-    text = json.dumps({"modules": " ".join(found), **by_kind}, separators=(",", ":"))
+    recorded = json.loads(lzma.decompress(FILE.read_bytes()))
+    public = {key: recorded[key] for key in ("public", "version")}  # by record_names.py
+    text = json.dumps({"modules": " ".join(found), **by_kind, **public}, separators=(",", ":"))
     return lzma.compress(text.encode(), filters=FILTERS)
 
 

@@ -1,4 +1,4 @@
-"""Records PyTorch's public names into torchlike/pytorch_names.json: `python tests/golden/record_names.py`, with PyTorch.
+"""Records PyTorch's public names among its modules, after record_modules.py: `python tests/golden/record_names.py`, with PyTorch.
 
 Also records the names of its operators, and the signatures of those for the CPU, which give a ``TorchDispatchMode`` its arguments.
 """
@@ -15,9 +15,10 @@ from typing import Any
 
 import torch
 
-NAMES = Path(__file__).parents[2] / "torchlike" / "pytorch_names.json"
+PACKAGE = Path(__file__).parents[2] / "torchlike"
+MODULES = PACKAGE / "_alias" / "pytorch_modules.json.xz"
 # One a line; a star marks operators composed of others. Of operators without one, the name of those in `torch.ops.aten`.
-SIGNATURES = NAMES.parent / "_ops" / "aten_signatures.txt.xz"
+SIGNATURES = PACKAGE / "_ops" / "aten_signatures.txt.xz"
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 0}]  # for text
 FOREIGN = re.compile(
     "cudnn|miopen|mps|xnnpack|nnpack|_cufft|fbgemm|_cslt|_thnn|Dimname|semi_structured|_efficient_attention"
@@ -90,7 +91,8 @@ if __name__ == "__main__":
     text = "\n".join(signatures()) + "\n"
     SIGNATURES.write_bytes(lzma.compress(text.encode("utf-8"), filters=FILTERS))
     found = {namespace: list(public(namespace)) for namespace in NAMESPACES}
-    # One line a namespace, so that a new version of PyTorch shows as a small difference.
-    lines = [f" {json.dumps(key)}: {json.dumps(names, separators=(',', ':'))}" for key, names in found.items()]
-    NAMES.write_text(f'{{\n "version": "{torch.__version__.split("+")[0]}",\n' + ",\n".join(lines) + "\n}\n", "utf-8")
+    recorded = json.loads(lzma.decompress(MODULES.read_bytes()))
+    recorded["public"] = {namespace: " ".join(names) for namespace, names in found.items()}
+    recorded["version"] = torch.__version__.split("+")[0]
+    MODULES.write_bytes(lzma.compress(json.dumps(recorded, separators=(",", ":")).encode(), filters=FILTERS))
     print(*(f"{namespace}: {len(names)} names" for namespace, names in found.items()), sep="\n")

@@ -15,6 +15,7 @@ __all__ = ["exports", "is_module", "kinds", "listed"]
 def _recorded() -> dict[str, dict[str, Any]]:
     by_kind = json.loads(lzma.decompress(Path(__file__).with_name("pytorch_modules.json.xz").read_bytes()))
     modules = by_kind.pop("modules").split()
+    del by_kind["public"], by_kind["version"]  # see ``_missing.pytorch_names``
     return {
         module: {kind: rows[number] for kind, rows in by_kind.items() if rows[number]}
         for number, module in enumerate(modules)
