@@ -227,10 +227,10 @@ def inplace_form(name: str) -> Callable[..., Any]:
         if validate is not None:
             validate(self, *args, **kwargs)
         # Before the operation is recorded: a call that is refused must not leave work behind.
-        check_writable(self)
+        view = check_writable(self)
         if reads is not Reading.ANYWHERE and (args or kwargs):
             refuse_overlap(reads, self, (*args, *kwargs.values()))
-        if self._view is not None and self._geometry.overlaps:
+        if view is not None and self._geometry.overlaps:
             return write_in_turn(self, lambda shown: function(shown, *args, **kwargs), inner, keeps_history)
         if casts and modes.any_slow_mode and modes.autocast:
             with without_autocast():

@@ -30,7 +30,7 @@ from .._core.node import Node
 from .._core.sparse import SparseAval
 from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
-from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, ONE_OF_SEVERAL, ViewStep
+from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, ONE_OF_SEVERAL, View, ViewStep
 from ..engine.aval import CPU, Aval, Meshed
 from ..engine.interpreter import Traces
 from ..engine.recorder import Operation, recorder
@@ -47,8 +47,8 @@ from .overlap import Inner, in_turn, last_of_each, refuse_inner_overlap
 from .pullback import MissingRule, rule_for
 
 
-def check_writable(tensor: Tensor) -> None:
-    """Raises PyTorch's errors for tensors that must not be written to in place."""
+def check_writable(tensor: Tensor) -> View | None:
+    """Raises PyTorch's errors for tensors that must not be written to in place. Returns the record of a view."""
     view = tensor._view
     if tensor._inference and not modes.inference:
         raise RuntimeError(
@@ -56,7 +56,7 @@ def check_writable(tensor: Tensor) -> None:
             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     if not modes.grad_enabled:
-        return
+        return view
     base = None if view is None else view.base
     if view is not None and base is not None and node_of(base) is not None and not view.has_node:
         # A write to its base has brought a history, and the view has not been used since: PyTorch takes it for a leaf.
@@ -72,6 +72,7 @@ def check_writable(tensor: Tensor) -> None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if tracked and tensor._grad_fn is None:
         raise RuntimeError(_LEAF)
+    return view
 
 
 _LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
@@ -213,8 +214,8 @@ def write_in_turn(
 def _write_in_turn(tensor: Tensor, change: Callable[[Tensor], Tensor], inner: Inner, keeps_history: bool) -> Tensor:
     recorded = modes.grad_enabled and tensor._tracked
     result = change(last_of_each(tensor) if recorded else tensor)
-    node = result._grad_fn
-    if node is not None and node.watched and node.watched[-1][0] is result._storage:
+    node = node_of(result)
+    if node is not None and node.watched and node.watched[-1][0] is storage_of(result):
         raise NotImplementedError(
             f"torchlike has no gradient of {node.operation} in place on windows that overlap: its derivative would read the result, "
             "which depends on the order of the elements. Please clone() the tensor before performing the operation."
@@ -251,7 +252,7 @@ def adopt_write(tensor: Tensor, writer: Node, number: int, place: int | None) ->
         number: of the node's output.
         place: of the tensor among the node's edges; None if there is no such edge.
     """
-    view = tensor._view
+    view = view_record(tensor)
     result = from_value(tensor._value())
     result._set_history(writer, number)
     if view is None or view.base is None:
