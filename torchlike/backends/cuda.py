@@ -41,6 +41,8 @@ class Kernels:
         """From now on these and no others."""
         self.enabled = frozenset(names)
         self.math = "MATH" in self.enabled  # which takes whatever comes, so that there is nothing to check
+        # What ``ops/nn/attention.py`` is told: one of them alone, or what is fastest.
+        self.way = "" if self.math and len(self.enabled) > 1 else "math" if self.math else "fused"
 
     def switch(self, name: str, enabled: bool) -> None:
         """Allows one, or does not."""
@@ -51,7 +53,7 @@ kernels = Kernels()
 
 
 def enable_flash_sdp(enabled: bool) -> None:
-    """Whether attention may use PyTorch's flash kernel. Here all are one; without any, attention is refused as in PyTorch."""
+    """Whether attention may use PyTorch's flash kernel. All but ``math`` are one here; without any, attention is refused as in PyTorch."""
     kernels.switch("FLASH_ATTENTION", enabled)
 
 

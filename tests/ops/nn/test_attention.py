@@ -1,4 +1,4 @@
-"""Causal attention of long sequences, which is computed in two halves: the numbers, derivatives and errors of the whole."""
+"""The ways to compute attention: in two halves, and without the square of all scores; the numbers, derivatives and errors of the whole."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
+from torchlike.nn.attention import SDPBackend, sdpa_kernel
 from torchlike.ops.nn.attention import HALVED_FROM, attention
 
 pytestmark = pytest.mark.composed
@@ -104,3 +105,85 @@ def test_sequences_that_grow_are_traced_once():
     for length in range(HALVED_FROM + 8, HALVED_FROM + 14):
         step(length)
     assert not torch.explain().not_generic
+
+
+# Shapes of queries, keys, values and of the mask; and whether heads share keys.
+CALLS = {
+    "matrices": ((5, 3), (6, 3), (6, 2), (5, 6), False),
+    "one batch": ((2, 5, 3), (2, 6, 3), (2, 6, 3), None, False),
+    "another number of dimensions": ((4, 5, 3), (2, 4, 6, 3), (6, 3), (6,), False),
+    "keys that all heads share": ((2, 4, 5, 3), (2, 1, 6, 3), (1, 6, 3), (2, 1, 1, 6), False),
+    "values for each head": ((2, 4, 5, 3), (2, 1, 6, 3), (2, 4, 6, 3), (4, 5, 1), False),
+    "a mask with a batch": ((5, 3), (6, 3), (6, 3), (2, 3, 5, 6), False),
+    "five dimensions": ((2, 1, 4, 5, 3), (3, 4, 6, 3), (3, 1, 6, 3), (2, 1, 1, 5, 6), False),
+    "shared heads": ((2, 6, 5, 3), (2, 2, 6, 3), (2, 2, 6, 3), (6, 5, 6), True),
+    "differently shared heads": ((2, 6, 5, 3), (2, 2, 6, 3), (2, 3, 6, 3), None, True),
+    "no batch": ((0, 2, 5, 3), (0, 2, 6, 3), (0, 2, 6, 3), None, False),
+    "no keys": ((2, 5, 3), (2, 0, 3), (2, 0, 3), None, False),
+}
+
+
+def computed(call: Any, kernel: str, causal: bool = False, dtype: Any = np.float64) -> list[Any]:
+    """The result, and the gradients of all inputs."""
+    *shapes, mask, gqa = call
+    random = np.random.default_rng(0)
+    arrays = [random.standard_normal(s).astype(dtype) for s in shapes + [mask] * (mask is not None)]
+
+    def compute(query, key, value, mask=None):
+        return attention.declared.compute(query, key, value, mask, None, causal, None, gqa, "cpu", kernel)
+
+    def everything(*arrays):
+        out, pull = jax.vjp(compute, *arrays)
+        return out, pull(jax.numpy.cos(out))
+
+    return jax.tree.leaves(jax.jit(everything)(*arrays))
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_all_ways_give_the_same(call):
+    with jax.enable_x64(True):
+        for got, wanted in zip(computed(call, "fused"), computed(call, "math"), strict=True):
+            assert got.shape == wanted.shape
+            np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize(
+    ("length", "keys", "platform", "dtype", "kernel", "in_blocks"),
+    [
+        (64, 64, "cpu", "float32", "", False),
+        (64, 64, "cpu", "bfloat16", "fused", True),
+        (64, 64, "gpu", "float32", "", False),
+        (1024, 1024, "gpu", "float32", "", False),
+        (1024, 1024, "cpu", "bfloat16", "", True),
+        (4096, 4096, "gpu", "float32", "", True),
+        (64, 64, "gpu", "bfloat16", "", True),
+        (64, 64, "gpu", "bfloat16", "math", False),
+        (2048, 1024, "cpu", "float32", "", True),
+        (2048, 1024, "cpu", "float32", "math", False),
+        (1, 8192, "cpu", "float32", "", False),
+    ],
+)
+def test_the_way_depends_on_sizes_platform_and_kernel(length, keys, platform, dtype, kernel, in_blocks):
+    query, key = (jax.ShapeDtypeStruct((2, n, 8), dtype) for n in (length, keys))
+
+    def compute(query, key, value):
+        return attention.declared.compute(query, key, value, None, None, False, None, False, platform, kernel)
+
+    names = [e.primitive.name for e in jax.make_jaxpr(compute)(query, key, key).eqns]
+    assert ("torchlike_attention" in names) is in_blocks
+
+
+def test_long_sequences_have_the_numbers_of_the_formula():
+    arrays = inputs(700, 800, torch.float32, heads=1)
+    found = []
+    for kernels in (list(SDPBackend), [SDPBackend.MATH]):
+        with sdpa_kernel(kernels):
+            out = attend(arrays, enable_gqa=True)
+            out.sum().backward()
+        found.append([out.detach(), *[x.grad for x in arrays]])
+        for x in arrays:
+            x.grad = None
+    for got, wanted in zip(*found, strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4)

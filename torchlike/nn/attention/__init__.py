@@ -15,7 +15,9 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(IntEnum):
-    """PyTorch's kernels for ``scaled_dot_product_attention``. torchlike has only one, which the compiler generates.
+    """PyTorch's kernels for ``scaled_dot_product_attention``.
+
+    ``MATH`` is the formula as it stands. All others are the same here: the device's own kernel, or blocks.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.attention.SDPBackend.html
     """
@@ -34,6 +36,8 @@ class SDPBackend(IntEnum):
 @contextlib.contextmanager
 def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict[str, object]]:
     """Allows only these kernels for attention, as a context or a decorator. Attention fails if PyTorch could use none of them.
+
+    With ``MATH`` alone the formula is computed as it stands, without it by a kernel or in blocks, and with both in the faster way.
 
     Args:
         backends: one kernel or several.

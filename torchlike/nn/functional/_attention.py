@@ -116,7 +116,8 @@ def scaled_dot_product_attention(
                 "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
             )
     platform = query._aval.placement.platform
-    return attention(query, key, value, attn_mask, noise, bool(is_causal), scale, bool(enable_gqa), platform)
+    way = kernels.way
+    return attention(query, key, value, attn_mask, noise, bool(is_causal), scale, bool(enable_gqa), platform, way)
 
 
 # ---- several heads

@@ -16,6 +16,7 @@ from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sam
 from ...engine.value import Value
 from ...random_streams import rng, sampling
 from ..linalg.matmul import _check_bmm, contract
+from ._fused_attention import attend, suits
 
 FLASH = "ScaledDotProductFlashAttentionForCpuBackward0"
 # From so many queries on, causal attention is computed in two halves on a CPU. Shorter ones gain less than the larger program takes longer
@@ -66,6 +67,7 @@ def backward_name(
     scale: object,
     gqa: bool,
     platform: str = "",
+    kernel: str = "",
 ) -> str:
     ranks = {len(x.shape) for x in (query, key, value)}
     if ranks == {4} and noise is None and query.shape[-1] == value.shape[-1] and key.shape[:-1] == value.shape[:-1]:
@@ -106,10 +108,22 @@ def attention(
     scale: float | None,
     gqa: bool,
     platform: str,
+    kernel: str = "",
 ) -> Array:
-    """``(softmax(scale * query @ key.T + mask) * noise) @ value``."""
+    """``(softmax(scale * query @ key.T + mask) * noise) @ value``, in the way that is fastest on the platform.
+
+    Args:
+        kernel: "math" for the formula as it stands, "fused" for a way that does not make the square of all scores.
+    """
+    shared = key, value
     if gqa:
         key, value = _repeated(query, key), _repeated(query, value)
+        if shared[0].shape[-3] != shared[1].shape[-3]:
+            shared = key, value
+    if noise is None:
+        whole = _whole_batch(query, key, value, mask)
+        if suits(query, key, value, mask, whole, causal, platform, kernel):
+            return attend(query, *shared, mask, whole, causal, scale)
     batch = _broadcast(query.shape[:-2], key.shape[:-2])
     length, features = query.shape[-2:]
     _check_bmm((math.prod(batch), length, features), (math.prod(batch), key.shape[-1], key.shape[-2]))
@@ -117,6 +131,15 @@ def attention(
     if plain and platform == "cpu" and length >= HALVED_FROM:
         return _in_halves(query, key, value, scale)
     return _attended(query, key, value, mask, noise, causal, scale)
+
+
+def _whole_batch(query: Array, key: Array, value: Array, mask: Array | None) -> tuple[int, ...]:
+    """The common batch of all inputs; its product is 0 where there is none, which the formula refuses."""
+    shapes = [x.shape[:-2] for x in (query, key, value)] + ([] if mask is None else [mask.shape[:-2]])
+    try:
+        return jnp.broadcast_shapes(*shapes)
+    except ValueError:
+        return (0,)
 
 
 def _in_halves(query: Array, key: Array, value: Array, scale: float | None) -> Array:

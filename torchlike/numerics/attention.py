@@ -1,0 +1,277 @@
+"""Primitives of JAX for attention, its tangent and its gradients, so that each platform computes them by the kernel that it has.
+
+A GPU computes half types by cuDNN. Wherever a platform's kernel cannot be used, and for other platforms, there are blocks
+(``attention_blocks.py``, which says what the arrays are). Derivatives of derivatives are those of the formula as it stands.
+
+Each primitive takes an ``Attention``, which says what to compute. What the forward pass gives besides its result, the logarithm of each
+query's sum of exponentials, is read by the derivatives; it has none itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from . import attention_blocks as blocks, attention_kernels as kernels
+from .attention_blocks import Attention
+
+forward_p = Primitive("torchlike_attention")
+tangent_p = Primitive("torchlike_attention_tangent")
+gradients_p = Primitive("torchlike_attention_gradients")
+forward_p.multiple_results = gradients_p.multiple_results = True
+
+
+def attend(of: Attention, query: Array, key: Array, value: Array, mask: Array | None = None) -> Array:
+    """``softmax(scale * query @ key.T + mask) @ value``; zeros for a query that may look nowhere."""
+    return forward_p.bind(query, key, value, *([] if mask is None else [mask]), of=of)[0]
+
+
+# ---- operands: the inputs are query, key, value, and the mask if there is one
+
+
+def _forward(*inputs: Array, of: Attention) -> list[Array]:
+    query, key, value, *masks = inputs
+    return list(blocks.forward(of, query, key, value, masks[0] if masks else None))
+
+
+def _tangent(*operands: Array, of: Attention, inputs: int) -> Array:
+    """Operands: the inputs, out, the logarithms, and the changes of query, key, value and perhaps the mask."""
+    out, sums, *changes = operands[inputs:]
+    return blocks.tangent(of, operands[:inputs], out, sums, changes)
+
+
+def _gradients(*operands: Array, of: Attention, of_mask: bool) -> list[Array]:
+    """Operands: the inputs, out, the logarithms, and the gradient of out."""
+    *inputs, out, sums, cotangent = operands
+    return list(blocks.gradients(of, inputs, out, sums, cotangent, of_mask))
+
+
+def plain(of: Attention, query: Array, key: Array, value: Array, *masks: Array) -> Array:
+    """The formula as it stands, which JAX can differentiate to any order."""
+    group = query.shape[1] // key.shape[1]
+    half = query.dtype.itemsize < 4
+    if group > 1:
+        key, value = (jnp.repeat(x, group, 1) for x in (key, value))
+    sums: Any = jnp.float32 if half else query.dtype
+    options: Any = {"precision": of.precision, "preferred_element_type": sums}
+    scores = jnp.einsum("bnte,bnse->bnts", query, key, **options) * jnp.asarray(of.scale, sums)
+    nowhere = jnp.asarray(-jnp.inf, sums)
+    for mask in masks:
+        scores = jnp.where(mask, scores, nowhere) if mask.dtype == bool else scores + mask.astype(sums)
+    if of.causal:
+        scores = jnp.where(jnp.tril(jnp.ones(scores.shape[-2:], bool)), scores, nowhere)
+    top = jax.lax.stop_gradient(jnp.max(scores, -1, keepdims=True))
+    # The numbers that a query which looks nowhere would give are put away before the exponential: their derivatives would be NaN.
+    looks = ~jnp.isneginf(top)
+    weights = jnp.exp(jnp.where(looks, scores - jnp.where(looks, top, 0), nowhere))
+    total = jnp.sum(weights, -1, keepdims=True)
+    weights = (weights / jnp.where(looks, total, 1)).astype(query.dtype)
+    return jnp.einsum("bnts,bnse->bnte", weights, value, **options).astype(query.dtype)
+
+
+def _plain_tangent(of: Attention, inputs: Sequence[Array], changes: Sequence[Array]) -> Array:
+    moving, fixed = inputs[: len(changes)], inputs[len(changes) :]
+    return jax.jvp(lambda *moving: plain(of, *moving, *fixed), tuple(moving), tuple(changes))[1]
+
+
+def _plain_gradients(of: Attention, inputs: Sequence[Array], cotangent: Array, of_mask: bool) -> list[Array]:
+    moving = 4 if of_mask else 3
+    fixed = inputs[moving:]
+    return list(jax.vjp(lambda *inputs: plain(of, *inputs, *fixed), *inputs[:moving])[1](cotangent))
+
+
+# ---- shapes
+
+
+@forward_p.def_abstract_eval
+def _forward_abstract(query: Any, key: Any, value: Any, *masks: Any, of: Attention) -> list[ShapedArray]:
+    batch, heads, rows, width = query.shape
+    shared = key.shape[1]
+    if key.shape != (batch, shared, key.shape[2], width) or value.shape[:3] != key.shape[:3] or heads % shared:
+        raise ValueError(f"attention of {query.shape}, {key.shape} and {value.shape}")
+    for mask in masks:
+        if any(m not in (1, n) for m, n in zip(mask.shape, (batch, heads, rows, key.shape[2]), strict=True)):
+            raise ValueError(f"a mask of {mask.shape} for attention of {query.shape} and {key.shape}")
+    sums = jnp.float32 if query.dtype.itemsize < 4 else query.dtype
+    return [ShapedArray((batch, heads, rows, value.shape[3]), query.dtype), ShapedArray((batch, heads, rows), sums)]
+
+
+@tangent_p.def_abstract_eval
+def _tangent_abstract(*operands: Any, of: Attention, inputs: int) -> ShapedArray:
+    return ShapedArray(operands[inputs].shape, operands[inputs].dtype)
+
+
+@gradients_p.def_abstract_eval
+def _gradients_abstract(*operands: Any, of: Attention, of_mask: bool) -> list[ShapedArray]:
+    return [ShapedArray(x.shape, x.dtype) for x in operands[: 4 if of_mask else 3]]
+
+
+# ---- derivatives
+
+
+def _aval(x: Any) -> Any:
+    return ShapedArray(x.shape, x.dtype)
+
+
+def _all(tangents: Sequence[Any]) -> list[Array]:
+    return [ad.instantiate_zeros(t) for t in tangents]
+
+
+def _changes(inputs: Sequence[Any], tangents: Sequence[Any]) -> list[Array]:
+    """The changes of query, key and value, and of the mask if it changes."""
+    mask_moves = len(inputs) > 3 and inputs[3].dtype != bool and type(tangents[3]) is not ad.Zero
+    return _all(tangents[: 4 if mask_moves else 3])
+
+
+def _forward_jvp(primals: Any, tangents: Any, *, of: Attention) -> tuple[list[Array], list[Any]]:
+    out, sums = forward_p.bind(*primals, of=of)
+    change = tangent_p.bind(*primals, out, sums, *_changes(primals, tangents), of=of, inputs=len(primals))
+    return [out, sums], [change, ad.Zero(_aval(sums))]
+
+
+def _tangent_jvp(primals: Any, tangents: Any, *, of: Attention, inputs: int) -> tuple[Array, Any]:
+    """The changes are passed on as they are; what depends on the inputs is differentiated by the plain formula."""
+    out, sums, *changes = primals[inputs:]
+    found = tangent_p.bind(*primals, of=of, inputs=inputs)
+    more = tangents[inputs + 2 :]
+    moved = []
+    if any(type(t) is not ad.Zero for t in more):
+        moved.append(tangent_p.bind(*primals[:inputs], out, sums, *_all(more), of=of, inputs=inputs))
+    if any(type(t) is not ad.Zero for t in tangents[:inputs]):
+        given = _changes(primals[:inputs], tangents[:inputs])
+        fixed = primals[len(given) : inputs]
+        moved.append(
+            jax.jvp(
+                lambda *moving: _plain_tangent(of, (*moving, *fixed), changes),
+                tuple(primals[: len(given)]),
+                tuple(given),
+            )[1]
+        )
+    return found, sum(moved[1:], moved[0]) if moved else ad.Zero(_aval(found))
+
+
+def _tangent_transpose(cotangent: Any, *operands: Any, of: Attention, inputs: int) -> list[Any]:
+    changes = operands[inputs + 2 :]
+    nothing: list[Any] = [None] * (inputs + 2)
+    if type(cotangent) is ad.Zero:
+        return nothing + [None] * len(changes)
+    wanted = [ad.is_undefined_primal(x) for x in changes]
+    given = operands[: inputs + 2]
+    found = gradients_p.bind(*given, cotangent, of=of, of_mask=len(wanted) > 3 and wanted[3])
+    found = [*found, *[None] * (len(wanted) - len(found))]
+    return nothing + [x if asked else None for x, asked in zip(found, wanted, strict=True)]
+
+
+def _gradients_jvp(primals: Any, tangents: Any, *, of: Attention, of_mask: bool) -> tuple[list[Array], list[Any]]:
+    """What was kept of the forward pass is a function of the inputs, so its changes are among those of the plain formula."""
+    *inputs, _, _, cotangent = primals
+    found = gradients_p.bind(*primals, of=of, of_mask=of_mask)
+    changes = _changes(inputs, tangents[:-3])
+    moving, fixed = inputs[: len(changes)], inputs[len(changes) :]
+    given = (*changes, ad.instantiate_zeros(tangents[-1]))
+    return found, jax.jvp(
+        lambda *operands: _plain_gradients(of, [*operands[:-1], *fixed], operands[-1], of_mask),
+        (*moving, cotangent),
+        given,
+    )[1]
+
+
+ad.primitive_jvps[forward_p] = _forward_jvp
+ad.primitive_jvps[tangent_p] = _tangent_jvp
+ad.primitive_transposes[tangent_p] = _tangent_transpose
+ad.primitive_jvps[gradients_p] = _gradients_jvp
+
+
+# ---- batches: they join the batch that is there
+
+
+def _batched(primitive: Primitive) -> Callable[..., Any]:
+    """The rule of a primitive for ``vmap``."""
+
+    def rule(operands: Sequence[Any], places: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        if params.get("of_mask"):  # the gradient of a mask that all share is a sum for each
+            found = jax.vmap(lambda *operands: _gradients(*operands, **params), places)(*operands)
+            return found, [0] * len(found)
+        size = next(x.shape[p] for x, p in zip(operands, places, strict=True) if p is not None)
+        batch = _shape_without(operands[0], places[0])[0]
+        masks = _masks_among(primitive, len(operands), params)
+        whole = []
+        for n, (x, place) in enumerate(zip(operands, places, strict=True)):
+            if place is None and masks == [n] and x.shape[0] == 1:
+                whole.append(x)  # it stays one mask for all
+                continue
+            x = jnp.broadcast_to(x, (size, *x.shape)) if place is None else jnp.moveaxis(x, place, 0)
+            if n in masks:
+                x = jnp.broadcast_to(x, (size, batch, *x.shape[2:]))
+            whole.append(x.reshape(size * batch, *x.shape[2:]))
+        found = primitive.bind(*whole, **params)
+        if not primitive.multiple_results:
+            return found.reshape(size, batch, *found.shape[1:]), 0
+        return [x.reshape(size, batch, *x.shape[1:]) for x in found], [0] * len(found)
+
+    return rule
+
+
+def _shape_without(x: Any, place: int | None) -> tuple[int, ...]:
+    return tuple(x.shape[d] for d in range(x.ndim) if d != place)
+
+
+def _masks_among(primitive: Primitive, operands: int, params: dict[str, Any]) -> list[int]:
+    """The places of the mask, and of its change, among the operands."""
+    if primitive is tangent_p:
+        inputs = params["inputs"]
+        changes = operands - inputs - 2
+        return [3] * (inputs > 3) + [operands - 1] * (changes > 3)
+    return [3] if operands - (0 if primitive is forward_p else 3) > 3 else []
+
+
+for _primitive in (forward_p, tangent_p, gradients_p):
+    batching.primitive_batchers[_primitive] = _batched(_primitive)
+
+
+# ---- how a program computes it
+
+
+# Queries and keys in a block on an accelerator, where each step of a loop starts several kernels.
+LARGE = (512, 1024)
+
+
+def _large(of: Attention) -> Attention:
+    return of if of.sizes else of._replace(sizes=LARGE)
+
+
+def _forward_on_cuda(*inputs: Array, of: Attention) -> list[Array]:
+    found = kernels.cudnn_forward(of, *inputs)
+    return _forward(*inputs, of=_large(of)) if found is None else found
+
+
+def _gradients_on_cuda(*operands: Array, of: Attention, of_mask: bool) -> list[Array]:
+    found = None if of_mask else kernels.cudnn_gradients(of, *operands)
+    return _gradients(*operands, of=_large(of), of_mask=of_mask) if found is None else found
+
+
+def _lower(way: Any, several: bool = True) -> Any:
+    return mlir.lower_fun(way, multiple_results=several)
+
+
+# What runs outside of any trace, as in tests of JAX's own transforms.
+forward_p.def_impl(jax.jit(lambda *inputs, of: forward_p.bind(*inputs, of=of), static_argnames="of"))
+tangent_p.def_impl(
+    jax.jit(lambda *operands, **params: tangent_p.bind(*operands, **params), static_argnames=("of", "inputs"))
+)
+gradients_p.def_impl(
+    jax.jit(lambda *operands, **params: gradients_p.bind(*operands, **params), static_argnames=("of", "of_mask"))
+)
+mlir.register_lowering(forward_p, _lower(_forward))
+mlir.register_lowering(tangent_p, _lower(_tangent, several=False))
+mlir.register_lowering(gradients_p, _lower(_gradients))
+mlir.register_lowering(forward_p, _lower(_forward_on_cuda), platform="cuda")
+mlir.register_lowering(gradients_p, _lower(_gradients_on_cuda), platform="cuda")
+kernels.needs_devices(forward_p, gradients_p)
