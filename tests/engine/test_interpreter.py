@@ -15,7 +15,7 @@ from jax import lax
 import torchlike as torch
 from torchlike.engine import compiling
 from torchlike.engine.aval import Aval
-from torchlike.engine.interpreter import Unsupported, scan, trace, tracing, vjp
+from torchlike.engine.interpreter import Unsupported, linalg, scan, trace, tracing, vjp
 from torchlike.engine.interpreter.rules import RULES
 
 RNG = np.random.default_rng(0)
@@ -439,3 +439,24 @@ def test_sums_into_places_add_in_the_order_of_the_updates(rest):
     with compiling("never"):
         actual = torch.ones(5, *rest).index_add(0, torch.tensor(index), torch.tensor(updates)).numpy()
     assert actual.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("known", ["fft/_pocketfft/pypocketfft", "fft/_duccfft/pyduccfft", None])
+def test_transforms_are_xlas_where_scipy_keeps_its_own_elsewhere(known, monkeypatch):
+    module = linalg._transforms()  # of the SciPy that is installed
+
+    def extension(path: str) -> Any:
+        if path != known:
+            raise ModuleNotFoundError(path)
+        return module
+
+    monkeypatch.setattr(linalg, "_extension", extension)
+    linalg._transforms.cache_clear()
+    try:
+        x = f32(3, 7 + len(str(known)))  # of a size that was never traced
+        np.testing.assert_allclose(torch.fft.fft(torch.tensor(x)).numpy(), np.fft.fft(x), rtol=1e-5, atol=1e-5)
+        if known is None:
+            with pytest.raises(Unsupported):
+                trace(jnp.fft.fft, [Aval(x.shape, x.dtype)]).plan()
+    finally:
+        linalg._transforms.cache_clear()

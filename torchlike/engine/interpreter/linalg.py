@@ -26,7 +26,7 @@ def _fft(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDt
     rank = len(ins[0].shape)
     axes = tuple(range(rank - len(lengths), rank))
     # SciPy's transforms, whose last digits are those of XLA's. NumPy's differ: transforms of few elements that cancel leave 2.7e-08.
-    fft = _extension("fft/_pocketfft/pypocketfft")
+    fft = _transforms()
     functions: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "FFT": lambda x: fft.c2c(x, axes),
         "IFFT": lambda x: fft.c2c(x, axes, forward=False, inorm=2),
@@ -37,6 +37,21 @@ def _fft(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDt
         raise Unsupported(kind)
     transform = functions[kind]
     return lambda x: transform(x).astype(dtype, copy=False)
+
+
+@cache
+def _transforms() -> ModuleType:
+    """SciPy's module with the transforms, which SciPy 1.18 renamed.
+
+    Raises:
+        Unsupported: this SciPy has neither, so XLA computes them.
+    """
+    for path in ("fft/_pocketfft/pypocketfft", "fft/_duccfft/pyduccfft"):
+        try:
+            return _extension(path)
+        except ImportError:
+            continue
+    raise Unsupported("transforms, which this version of SciPy keeps elsewhere")
 
 
 # ---- decompositions, by SciPy's LAPACK, which jaxlib calls too
