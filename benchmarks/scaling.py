@@ -20,7 +20,7 @@ SIZES: dict[str, tuple[Callable[[int], Case], tuple[int, ...]]] = {
     "batch": (lambda n: mlp.case((784, 512, 512, 10), batch=n, steps=20), (1, 8, 64, 512)),
     "width": (lambda n: mlp.case((784, n, n, 10), batch=64, steps=20), (16, 128, 512, 1024)),
     "depth": (lambda n: mlp.case((784, *[128] * n, 10), batch=64, steps=20), (1, 4, 16, 64)),
-    "length, lstm": (lambda n: lstm.case(n, steps=5), (10, 50, 200)),
+    "length, lstm": (lambda n: lstm.case(lstm.Sizes(n), steps=5), (10, 50, 200)),
     "length, gpt": (lambda n: gpt.case(n, steps=2), (32, 64, 128)),
 }
 RECORDED = (100, 500, 2_000)  # at 2,048 the engine runs what is pending

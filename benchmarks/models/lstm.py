@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -12,17 +13,27 @@ from jax import lax
 
 from ._case import Case, cross_entropy, dense, uniform
 
-BATCH, FEATURES, HIDDEN, CLASSES = 32, 64, 128, 10
+CLASSES = 10
 
 
-def model(torch: Any) -> Any:
+@dataclass(frozen=True)
+class Sizes:
+    """Of one model and its data."""
+
+    length: int
+    batch: int = 32
+    features: int = 64
+    hidden: int = 128
+
+
+def model(torch: Any, sizes: Sizes) -> Any:
     nn = torch.nn
 
     class Classifier(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.lstm = nn.LSTM(FEATURES, HIDDEN, batch_first=True)
-            self.linear = nn.Linear(HIDDEN, CLASSES)
+            self.lstm = nn.LSTM(sizes.features, sizes.hidden, batch_first=True)
+            self.linear = nn.Linear(sizes.hidden, CLASSES)
 
         def forward(self, x: Any) -> Any:
             return self.linear(self.lstm(x)[0][:, -1])
@@ -30,15 +41,17 @@ def model(torch: Any) -> Any:
     return Classifier(), nn.CrossEntropyLoss()
 
 
-def data(length: int) -> tuple[np.ndarray, np.ndarray]:
+def data(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(0)
-    return random.normal(size=(BATCH, length, FEATURES)).astype(np.float32), random.integers(0, CLASSES, BATCH)
+    sequences = random.normal(size=(sizes.batch, sizes.length, sizes.features)).astype(np.float32)
+    return sequences, random.integers(0, CLASSES, sizes.batch)
 
 
-def params(random: np.random.Generator) -> Any:
-    to_input = uniform(random, FEATURES, 4 * HIDDEN, fan_in=HIDDEN)
-    to_hidden = uniform(random, HIDDEN, 4 * HIDDEN, fan_in=HIDDEN)
-    return to_input, to_hidden, jnp.zeros(4 * HIDDEN), dense(random, HIDDEN, CLASSES)
+def params(random: np.random.Generator, sizes: Sizes) -> Any:
+    hidden = sizes.hidden
+    to_input = uniform(random, sizes.features, 4 * hidden, fan_in=hidden)
+    to_hidden = uniform(random, hidden, 4 * hidden, fan_in=hidden)
+    return to_input, to_hidden, jnp.zeros(4 * hidden), dense(random, hidden, CLASSES)
 
 
 def loss(params: Any, X: jax.Array, y: jax.Array) -> jax.Array:
@@ -51,11 +64,12 @@ def loss(params: Any, X: jax.Array, y: jax.Array) -> jax.Array:
         h = jax.nn.sigmoid(o) * jnp.tanh(c)
         return (h, c), None
 
-    zeros = jnp.zeros((len(X), HIDDEN))
+    zeros = jnp.zeros((len(X), to_hidden.shape[0]), X.dtype)
     (h, _), _ = lax.scan(step, (zeros, zeros), X.swapaxes(0, 1))
-    return cross_entropy(h @ w + b, y)
+    return cross_entropy((h @ w + b).astype(jnp.float32), y)
 
 
-def case(length: int, steps: int) -> Case:
-    """The model on sequences of this length."""
-    return Case(model, functools.partial(data, length), params, loss, steps)
+def case(sizes: Sizes, steps: int) -> Case:
+    """The model on sequences of this size."""
+    model_of, params_of = functools.partial(model, sizes=sizes), functools.partial(params, sizes=sizes)
+    return Case(model_of, functools.partial(data, sizes), params_of, loss, steps)
