@@ -12,7 +12,7 @@ import numpy as np
 from . import ops
 from ._core.dtypes import get_default_dtype, int64
 from ._core.tensor import Tensor
-from .ops.creation.random import Generator
+from .ops.creation.generators import Generator
 
 if TYPE_CHECKING:
     from ._core.annotations import Dtype

@@ -1,6 +1,6 @@
 """torch.random: the default generator under the names PyTorch has for it there."""
 
-from .ops.creation.random import (
+from .ops.creation.generators import (
     default_generator as default_generator,
     fork_rng as fork_rng,
     get_rng_state as get_rng_state,

@@ -11,6 +11,7 @@ import pytest
 
 from torchlike._core import devices
 from torchlike.engine import aval
+from torchlike.random_streams import rng
 
 
 @contextmanager
@@ -25,6 +26,7 @@ def gpus() -> Iterator[None]:
         patch.setattr(aval, "jax_devices", jax_devices)
         patch.setattr(devices, "jax_devices", jax_devices)
         yield
+        rng.of_accelerators.clear()  # they keep numbers there
     for place in aval.Placement.all():
         if place.platform == "gpu":
             place.forget_device()

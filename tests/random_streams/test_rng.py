@@ -225,7 +225,7 @@ def test_state_arrays_are_copies():
 def test_device():
     assert Generator("cpu").device == "cpu"
     assert Generator("cpu:0").clone_state().device == "cpu:0"
-    with pytest.raises(NotImplementedError, match=r"^Generator\(device='cuda'\): only the CPU's"):
+    with pytest.raises(NotImplementedError, match=r"^Generator\(device='cuda'\): this is the CPU's"):
         Generator("cuda")
 
 

@@ -252,13 +252,13 @@ def _write_history(call: Call, compute: Callable[[], Any], results: list[Tensor]
 def _computed_again(call: Call, compute: Callable[[], Any]) -> list[Tensor]:
     """The operator's own results, for their history: nobody reads their elements, so they are never computed."""
     generators = [current_generator(), *[value for value in call.keywords.values() if isinstance(value, Generator)]]
-    before = [Generator.get_state(generator) for generator in generators]
+    before = [generator.raw_state() for generator in generators]
     with undispatched():
         again = call.compute(*call.inputs, **call.keywords) if call.writes else compute()
     for generator, state in zip(generators, before, strict=True):
-        if (Generator.get_state(generator) != state).any():
+        if (generator.raw_state() != state).any():
             # The results of the handler have other random numbers than these, and the next numbers must not depend on this.
-            Generator.set_state(generator, state)
+            generator.set_raw_state(state)
             raise NotImplementedError(_BY_ANOTHER_CALL.format(call.function))
     return tensors_in((again,))
 

@@ -111,7 +111,7 @@ def differentiable(run: Callable[[list[Tensor]], list[Tensor]], tensors: list[Te
     """
     if not modes.grad_enabled:
         return run(tensors)
-    before, state = next_number(), rng.current_generator().get_state()
+    before, state = next_number(), rng.states()
     outer, modes.captured = modes.captured, {}
     modes.update()
     try:

@@ -66,7 +66,7 @@ def recommended_max_memory() -> int:
 def manual_seed(seed: int) -> None:
     """Seeds the one generator that all devices draw from, if there is such a GPU."""
     if is_available():
-        from ..ops.creation.random import manual_seed as seed_all
+        from ..ops.creation.generators import manual_seed as seed_all
 
         seed_all(seed)
 
@@ -74,6 +74,6 @@ def manual_seed(seed: int) -> None:
 def seed() -> None:
     """Seeds the one generator that all devices draw from by the operating system's numbers, if there is such a GPU."""
     if is_available():
-        from ..ops.creation.random import seed as seed_all
+        from ..ops.creation.generators import seed as seed_all
 
         seed_all()

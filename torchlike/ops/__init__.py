@@ -36,7 +36,7 @@ FAMILIES = {
         "powers",
         "quantizing",
     ),
-    "creation": ("cast", "filled", "from_data", "legacy", "quantized", "random", "sampled"),
+    "creation": ("cast", "filled", "from_data", "generators", "legacy", "quantized", "random", "sampled"),
     "indexing": ("arranging", "gathering", "index", "selecting", "sets"),
     "reduction": ("between", "calculus", "hashing", "reduce", "scans", "sort", "statistics"),
     "linalg": (

@@ -1,4 +1,4 @@
-"""Random generators: PyTorch's CPU generator, the process's default one, and a thread's own in its place.
+"""Random generators: PyTorch's CPU generator, the process's default one, a thread's own in its place, and those of accelerators.
 
 >>> from torchlike.random_streams.rng import Generator
 >>> Generator().manual_seed(0).initial_seed()
@@ -31,7 +31,7 @@ class Generator:
     """A source of random numbers with PyTorch's CPU stream and state.
 
     Args:
-        device: the CPU, as a name or a device. Accelerators have a generator of another kind.
+        device: the CPU, as a name or a device. Accelerators have a ``CounterGenerator``.
 
     Raises:
         NotImplementedError: another device is asked for. The methods raise PyTorch's errors.
@@ -47,7 +47,7 @@ class Generator:
 
     def __init__(self, device: object = "cpu") -> None:
         if str(device).partition(":")[0] != "cpu":
-            raise NotImplementedError(f"Generator(device={str(device)!r}): only the CPU's generator is there so far")
+            raise NotImplementedError(f"Generator(device={str(device)!r}): this is the CPU's generator")
         self.device = device
         self.lock = threading.RLock()  # held while a sample is drawn: two threads' words never mix
         self.stream = MT19937(DEFAULT_SEED)
@@ -64,9 +64,13 @@ class Generator:
             raise ValueError("Overflow when unpacking long long")
         with self.lock:
             self._seed = seed % 2**64
-            self.stream.reseed(self._seed)
-            self.next_normal = None
+            self._begin()
         return self
+
+    def _begin(self) -> None:
+        """Goes to the beginning of the seed's stream."""
+        self.stream.reseed(self._seed)
+        self.next_normal = None
 
     def seed(self) -> int:
         """Starts the stream of a seed from the operating system; the seed."""
@@ -80,6 +84,21 @@ class Generator:
 
     def get_state(self) -> np.ndarray:
         """The state as PyTorch's bytes: uint8, shape (5056,)."""
+        return self.raw_state()
+
+    def set_state(self, state: np.ndarray) -> None:
+        """Goes back to a state from ``get_state``, here or in PyTorch.
+
+        Raises:
+            TypeError: the state is not an array of uint8. RuntimeError: it has another size or is not contiguous, or its bytes are no
+            generator's.
+        """
+        self.set_raw_state(state)
+
+    # A subclass has methods ``get_state`` and ``set_state`` that return and take tensors. Those that follow are of arrays everywhere.
+
+    def raw_state(self) -> np.ndarray:
+        """The state as an array."""
         state = np.zeros((), _STATE)
         with self.lock:
             words, position = self.stream.save()
@@ -93,19 +112,9 @@ class Generator:
                 state["normal_is_valid"] = 1
         return np.frombuffer(bytearray(state.tobytes()), np.uint8)
 
-    def set_state(self, state: np.ndarray) -> None:
-        """Goes back to a state from ``get_state``, here or in PyTorch.
-
-        Raises:
-            TypeError: the state is not an array of uint8. RuntimeError: it has another size or is not contiguous, or its bytes are no
-            generator's.
-        """
-        if not isinstance(state, np.ndarray):
-            raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
-        if state.dtype != np.uint8:
-            raise TypeError("RNG state must be a torch.ByteTensor")
-        if not state.flags.c_contiguous:
-            raise RuntimeError("RNG state must be contiguous")
+    def set_raw_state(self, state: np.ndarray) -> None:
+        """``set_state`` of an array."""
+        _check_state(state)
         if state.size != _STATE.itemsize:
             raise RuntimeError(
                 f"Expected a CPUGeneratorImplState of size {_STATE.itemsize} but found the input RNG state size"
@@ -123,8 +132,7 @@ class Generator:
     def clone_state(self) -> Self:
         """A generator of its own in the same state."""
         clone = type(self)(self.device)
-        # A subclass has methods of these names that take and return tensors, so name the ones of this class.
-        Generator.set_state(clone, Generator.get_state(self))
+        clone.set_raw_state(self.raw_state())
         return clone
 
     def get_offset(self) -> int:
@@ -136,15 +144,89 @@ class Generator:
         raise RuntimeError("CPU Generator does not use offset")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.device,), Generator.get_state(self)
+        return type(self), (self.device,), self.raw_state()
 
     def __setstate__(self, state: np.ndarray) -> None:
-        Generator.set_state(self, state)
+        self.set_raw_state(state)
+
+
+def _check_state(state: object) -> None:
+    if not isinstance(state, np.ndarray):
+        raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
+    if state.dtype != np.uint8:
+        raise TypeError("RNG state must be a torch.ByteTensor")
+    if not state.flags.c_contiguous:
+        raise RuntimeError("RNG state must be contiguous")
 
 
 def _words_left(position: int) -> int:
     """PyTorch's count of words, one more than are left in the block; 1 where the next word makes a new block."""
     return WORDS + 1 - position if position else 1
+
+
+class CounterGenerator(Generator):
+    """The source of an accelerator's random numbers: a seed, and an offset in its stream that every sample advances.
+
+    The numbers are a function of both (``numerics/philox.py``), so a program on the device computes them, and no state has to be read
+    from it: seed and offset are known here at any time. ``kept`` may hold a copy of them on the device.
+
+    >>> from torchlike.random_streams.rng import CounterGenerator
+    >>> generator = CounterGenerator("cuda").manual_seed(1)
+    >>> generator.next(), generator.next()
+    ((1, 0), (1, 4))
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Generator.html
+    """
+
+    def __init__(self, device: object) -> None:
+        self.device = device
+        self.lock = threading.RLock()
+        self._seed, self._offset = DEFAULT_SEED, 0
+        self.kept: object = None
+
+    def _begin(self) -> None:
+        self._offset = 0
+
+    def next(self) -> tuple[int, int]:
+        """Seed and offset of one sample. The next sample has another offset."""
+        with self.lock:
+            found = self._seed, self._offset
+            self._offset = (self._offset + 4) % 2**64
+        return found
+
+    def on_host(self) -> Generator:
+        """A generator of the CPU's kind for one sample that no program on the device draws. Seed and offset determine its numbers."""
+        seed, offset = self.next()
+        return Generator().manual_seed((seed * 6364136223846793005 + offset + 1442695040888963407) % 2**64)
+
+    def raw_state(self) -> np.ndarray:
+        """Seed and offset, 8 bytes each, as PyTorch lays them out."""
+        with self.lock:
+            return np.array([self._seed, self._offset], "<u8").view(np.uint8)
+
+    def set_raw_state(self, state: np.ndarray) -> None:
+        """``set_state`` of an array."""
+        _check_state(state)
+        if state.size not in (8, 16):  # PyTorch takes a seed without an offset, too
+            raise RuntimeError("RNG state is wrong size")
+        numbers = [int(n) for n in state.reshape(-1).view("<u8")]
+        with self.lock:
+            self._seed, self._offset = numbers[0], numbers[1] if len(numbers) > 1 else 0
+
+    def get_offset(self) -> int:
+        """The offset in the stream: a multiple of 4."""
+        return self._offset
+
+    def set_offset(self, offset: int) -> None:
+        """Goes to an offset of the stream.
+
+        Raises:
+            RuntimeError: it is no multiple of 4.
+        """
+        if offset % 4:
+            raise RuntimeError("offset must be a multiple of 4")
+        with self.lock:
+            self._offset = offset % 2**64
 
 
 class _Thread(threading.local):
@@ -196,16 +278,26 @@ def draw_seed(generator: Generator | None = None) -> int:
         return int(generator.stream.words64(1)[0]) % 2**63
 
 
+# The default generators of accelerators, by what the layer above takes for a device.
+of_accelerators: dict[object, CounterGenerator] = {}
+
+
+def states() -> list[tuple[Generator, np.ndarray]]:
+    """The state of the current generator, and of the default ones of all accelerators."""
+    return [(each, each.raw_state()) for each in (current_generator(), *of_accelerators.values())]
+
+
 @contextmanager
-def state_as(state: np.ndarray | None) -> Iterator[None]:
-    """While the context lasts, the current generator goes on from ``state``; afterwards from where it was. None: nothing is changed."""
-    if state is None:
+def state_as(before: list[tuple[Generator, np.ndarray]] | None) -> Iterator[None]:
+    """While the context lasts, generators go on from these states; afterwards from where they were. None: nothing is changed."""
+    if before is None:
         yield
         return
-    generator = current_generator()
-    now = generator.get_state()
-    generator.set_state(state)
+    now = [(generator, generator.raw_state()) for generator, _ in before]
+    for generator, state in before:
+        generator.set_raw_state(state)
     try:
         yield
     finally:
-        generator.set_state(now)
+        for generator, state in now:
+            generator.set_raw_state(state)

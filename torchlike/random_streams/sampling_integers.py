@@ -36,16 +36,12 @@ def random(generator: Generator, shape: Shape, dtype: DTypeLike) -> np.ndarray:
     """
     dtype = np.dtype(dtype)
     count = size_of(shape)
-    if dtype.kind in "iub" and dtype.name not in ("uint16", "uint32", "uint64"):
-        largest = 1 if dtype == np.bool_ else np.iinfo(dtype).max
-    elif dtype in FLOATS:
-        largest = 2 ** _DIGITS[dtype.name]
-    else:
+    if dtype not in FLOATS and (dtype.kind not in "iub" or dtype.name in ("uint16", "uint32", "uint64")):
         require_kernel(not count, "random_kernel_cpu", dtype)
         return np.empty(shape, dtype)
     is_64_bit = dtype.itemsize == 8
     words = generator.stream.words64(count) if is_64_bit else generator.stream.words32(count)
-    return as_dtype((words % words.dtype.type(int(largest) + 1)).astype(np.int64), dtype).reshape(shape)
+    return as_dtype((words % words.dtype.type(largest(dtype) + 1)).astype(np.int64), dtype).reshape(shape)
 
 
 @drawing
@@ -69,11 +65,7 @@ def randint(generator: Generator, shape: Shape, dtype: DTypeLike, low: int, high
             require_kernel(dtype.name in ("uint8", "int8", "int16", "int32"), kernel, dtype)
             raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
         return as_dtype(generator.stream.words64(count).view(np.int64), dtype).reshape(shape)
-    if high is None:
-        low, high = _up_to_largest(dtype, low)
-    else:
-        low, high = _representable_bounds(dtype, low, high)
-    _check_bounds(dtype, low, high - 1)
+    low, high = bounds(dtype, low, high)
     span = high - low
     if span >= _WIDE:
         remainders = generator.stream.words64(count) % np.uint64(span)
@@ -94,9 +86,7 @@ def randperm(generator: Generator, n: int, dtype: DTypeLike = np.int64) -> np.nd
     Source: Durstenfeld, "Algorithm 235: Random permutation" (1964).
     """
     dtype = np.dtype(dtype)
-    if n < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    _check_permutation(dtype, n)
+    check_permutation(dtype, n)
     if n >= _LONG:
         raise NotImplementedError(f"randperm({n}): PyTorch orders {_LONG} and more in another way, not there yet")
     # A list, because exchanging elements one by one takes several times as long in an array of NumPy's.
@@ -111,6 +101,20 @@ def randperm(generator: Generator, n: int, dtype: DTypeLike = np.int64) -> np.nd
 # The longest permutation that a dtype holds exactly, and how PyTorch writes it; bfloat16 it does not check.
 _LONGEST = {"float16": (2**11 + 1, "2049"), "float32": (2**24 + 1, "2^24+1"), "float64": (2**53 + 1, "2^53+1")}
 _LONG = (2**32 - 1) // 20
+
+
+def bounds(dtype: np.dtype, low: int, high: int | None) -> tuple[int, int]:
+    """The lower bound and the upper one, which is not drawn, as ``randint`` means them. Raises what it raises."""
+    low, high = _up_to_largest(dtype, low) if high is None else _representable_bounds(dtype, low, high)
+    _check_bounds(dtype, low, high - 1)
+    return low, high
+
+
+def largest(dtype: np.dtype) -> int:
+    """The largest number that ``random`` draws."""
+    if dtype in FLOATS:
+        return 2 ** _DIGITS[dtype.name]
+    return int(np.iinfo(dtype).max) if dtype.kind in "iu" else 1
 
 
 def _representable_bounds(dtype: np.dtype, low: int, high: int) -> tuple[int, int]:
@@ -130,16 +134,13 @@ def _representable_bounds(dtype: np.dtype, low: int, high: int) -> tuple[int, in
 def _up_to_largest(dtype: np.dtype, low: int) -> tuple[int, int]:
     """The lower bound, and one more than the largest integer."""
     if dtype in FLOATS:
-        largest = 2 ** _DIGITS[dtype.name]
         low = _held_from(dtype, low)
-        if low >= largest:
+        if low >= largest(dtype):
             raise RuntimeError(
                 "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got"
-                f" from={low} > to_inc={largest}"
+                f" from={low} > to_inc={largest(dtype)}"
             )
-    else:
-        largest = int(np.iinfo(dtype).max) if dtype.kind in "iu" else 1
-    return low, largest + 1
+    return low, largest(dtype) + 1
 
 
 def _nearest_representable(dtype: np.dtype, number: int) -> int:
@@ -191,7 +192,10 @@ def _check_bounds(dtype: np.dtype, low: int, last: int) -> None:
                 )
 
 
-def _check_permutation(dtype: np.dtype, n: int) -> None:
+def check_permutation(dtype: np.dtype, n: int) -> None:
+    """Raises what ``randperm`` raises, on any device."""
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     if dtype.name in ("uint8", "int8", "int16", "int32"):
         if n - 1 > np.iinfo(dtype).max:
             raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")

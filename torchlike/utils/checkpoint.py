@@ -156,7 +156,7 @@ def checkpoint(
     if _CheckpointSettings.early_stop is not None:
         early_stop = _CheckpointSettings.early_stop
     forward_context, again_context = context_fn()
-    state = rng.current_generator().get_state() if preserve_rng_state else None
+    state = rng.states() if preserve_rng_state else None
     frame = _Frame(function, args, kwargs, state, again_context, determinism_check, early_stop)
     with saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
         result = function(*args, **kwargs)
@@ -289,7 +289,7 @@ class _Reentrant(Function):
     @staticmethod
     def forward(ctx: Any, function: Any, preserve: bool, *args: Any) -> Any:
         ctx.function, ctx.args = function, [None if isinstance(a, Tensor) else a for a in args]
-        ctx.state = rng.current_generator().get_state() if preserve else None
+        ctx.state = rng.states() if preserve else None
         ctx.save_for_backward(*[a for a in args if isinstance(a, Tensor)])
         with no_grad():
             return function(*args)

@@ -1,21 +1,21 @@
-"""Random tensors, bit for bit PyTorch's CPU streams, and the generators they are drawn from."""
+"""Random tensors: on the CPU bit for bit PyTorch's streams, on an accelerator drawn by the program there."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jax import Array
 
-from ..._core import devices, dtypes
+from ..._core import dtypes
 from ..._core.annotations import DeviceLike, Dtype, Layout, MemoryFormat
 from ..._core.fields import storage_of
 from ..._core.meta import on_meta
 from ..._core.modes import modes
-from ..._core.tensor import Tensor, from_host, from_value, records
-from ..._core.vmapped import check_same, drawn
+from ..._core.tensor import Tensor, from_value, records
+from ..._core.vmapped import check_same
 from ...dispatch.arguments import missing
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast
@@ -23,121 +23,20 @@ from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placem
 from ...dispatch.overlap import Inner, Reading, refuse_overlap
 from ...dispatch.register import Category, Form, Promote, Saves, composite, op
 from ...dispatch.type_names import type_name
-from ...engine.aval import META, Aval, Placement
+from ...engine.aval import META, Aval
 from ...engine.value import Value
-from ...random_streams import rng, sampling, sampling_integers
+from ...random_streams import sampling, sampling_integers
+from ...random_streams.by_device import generator_on_host, is_drawn_there
 from ...random_streams.multinomial import multinomial as draw_multinomial
+from .drawing import Draw, draw, permuted
 from .filled import rearranged
+from .generators import Generator
 
 if TYPE_CHECKING:
     from ..._core.annotations import IntOrInts
 
 
-__all__ = ["Generator", "default_generator"]
-
-
-# ---- generators
-
-
-class Generator(rng.Generator):
-    """A source of random numbers; functions that draw take one as ``generator=``.
-
-    >>> g = torch.Generator().manual_seed(0)
-    >>> torch.rand(2, generator=g)
-    tensor([0.4963, 0.7682])
-    """
-
-    def __init__(self, device: DeviceLike = "cpu") -> None:
-        super().__init__(devices.device(device))
-
-    def get_state(self) -> Tensor:
-        """The state as a uint8 tensor."""
-        return from_host(super().get_state())
-
-    def set_state(self, new_state: Tensor) -> Generator:
-        """Goes back to a state from ``get_state``."""
-        if not isinstance(new_state, Tensor):
-            raise TypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
-        if new_state.dtype is not dtypes.uint8:
-            raise TypeError("RNG state must be a torch.ByteTensor")
-        super().set_state(np.ascontiguousarray(new_state._array()))
-        return self
-
-    def __repr__(self) -> str:
-        return f"<torch._C.Generator object at {id(self):#x}>"
-
-
-# Upgrade in place: a lower layer made the process's generator, and others may hold it. Its new class has methods that return tensors.
-default_generator: Any = rng.default_generator
-default_generator.__class__ = Generator
-default_generator.device = devices.device("cpu")
-
-
-def _generator(value: object) -> rng.Generator:
-    if value is None:
-        return rng.current_generator()
-    if not isinstance(value, rng.Generator):
-        raise TypeError(f"expected a torch.Generator, but got {type_name(value)}")
-    return value
-
-
-@composite(forms=Form.FUNCTION)
-def manual_seed(seed: int) -> rng.Generator:
-    """Starts the random streams anew from ``seed``; returns the default generator.
-
-    >>> _ = torch.manual_seed(0)
-    >>> torch.rand(1)
-    tensor([0.4963])
-    """
-    return rng.current_generator().manual_seed(int(seed))
-
-
-@composite(forms=Form.FUNCTION)
-def seed() -> int:
-    """Starts the random streams from a seed of the operating system's, which is returned."""
-    return rng.current_generator().seed()
-
-
-@composite(forms=Form.FUNCTION)
-def initial_seed() -> int:
-    """The seed that the default generator started from."""
-    return rng.current_generator().initial_seed()
-
-
-@composite(forms=Form.FUNCTION)
-def get_rng_state() -> Tensor:
-    """The state of the default generator, as a uint8 tensor."""
-    return from_host(rng.Generator.get_state(rng.current_generator()))
-
-
-@composite(forms=Form.FUNCTION)
-def set_rng_state(new_state: object) -> None:  # for ``Tensor``, the dispatcher words the error itself
-    """Puts the default generator into a state from ``get_rng_state``."""
-    Generator.set_state(rng.current_generator(), new_state)  # pyright: ignore[reportArgumentType]
-
-
-@contextlib.contextmanager
-def fork_rng(
-    devices: object = None, enabled: bool = True, device_type: str = "cuda", **keywords: object
-) -> Iterator[None]:
-    """Within the context random numbers may be drawn, and afterwards the generator is as it was before."""
-    if not enabled:
-        yield
-        return
-    before = get_rng_state()
-    try:
-        yield
-    finally:
-        set_rng_state(before)
-
-
 # ---- fresh tensors
-
-
-def _new_random(array: np.ndarray, placement: Placement, requires_grad: bool, out: Tensor | None = None) -> Tensor:
-    check_same()
-    result = from_value(Value.on_host(array, placement))
-    return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
 def _new_undrawn(
@@ -150,7 +49,7 @@ def _new_undrawn(
 
 def _fresh(
     name: str,
-    draw: Callable[..., np.ndarray],
+    law: Draw,
     size: tuple[object, ...],
     keywords: Mapping[str, object],
     generator: Generator | None,
@@ -167,7 +66,7 @@ def _fresh(
         size = (keywords["size"],)
     shape = size_of(name, size)
     kind = dtype_of(name, dtype, None if out is None else out.dtype)
-    result = from_value(drawn(draw, _generator(generator), shape, kind.numpy, placement_of(device, layout)))
+    result = draw(law, generator, shape, kind.numpy, placement_of(device, layout))
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
@@ -235,7 +134,7 @@ def randint(
     shape = size_of("randint", (size,), is_variadic=False)
     kind = dtype_of("randint", dtype, dtypes.int64 if out is None else out.dtype)
     place = placement_of(device, layout)
-    result = from_value(drawn(sampling_integers.randint, _generator(generator), shape, kind.numpy, place, low, high))
+    result = draw(sampling_integers.randint, generator, shape, kind.numpy, place, low, high)
     return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
@@ -290,25 +189,18 @@ def randperm(
     if not is_integer(n):
         raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type_name(n)}")
     kind = dtype_of("randperm", dtype, dtypes.int64 if out is None else out.dtype)
-    placement = placement_of(device, layout)
-    if placement is META:
-        return _new_undrawn((int(n),), kind.numpy, requires_grad, out)
-    array = sampling_integers.randperm(_generator(generator), int(n), kind.numpy)
-    return _new_random(array, placement, requires_grad, out)
+    result = permuted(int(n), kind.numpy, placement_of(device, layout), generator)
+    return require_grad(result if out is None else fill(out, result), requires_grad)
 
 
-def _like(
-    input: Tensor | None, name: str, draw: Callable[..., np.ndarray], options: tuple[Any, ...], *args: object
-) -> Tensor:
+def _like(input: Tensor | None, name: str, law: Draw, options: tuple[Any, ...], *args: object) -> Tensor:
     dtype, layout, device, requires_grad, generator = options
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
     kind = dtype_of(name, dtype, input.dtype)
     order = memory_order(input)
     shape = tuple(input.shape) if order is None else tuple(input.shape[d] for d in order)
-    result = from_value(
-        drawn(draw, _generator(generator), shape, kind.numpy, placement_of(device, layout, input), *args)
-    )
+    result = draw(law, generator, shape, kind.numpy, placement_of(device, layout, input), *args)
     return require_grad(result if order is None else rearranged(result, order), requires_grad)
 
 
@@ -402,11 +294,10 @@ def normal(
             raise missing("normal", ["size"])
         shape = size_of("normal", (size,), is_variadic=False)
         kind = dtype_of("normal", dtype, None if out is None else out.dtype)
-        placement = placement_of(device, layout)
-        if placement is META:
-            return _new_undrawn(shape, kind.numpy, requires_grad, out)
-        array = sampling.normal(_generator(generator), shape, kind.numpy, float(mean), float(std))
-        return _new_random(array, placement, requires_grad, out)
+        result = draw(
+            sampling.normal, generator, shape, kind.numpy, placement_of(device, layout), float(mean), float(std)
+        )
+        return require_grad(result if out is None else fill(out, result), requires_grad)
     if any(map(on_meta, tensors)):
         result = (mean + std).detach()
         return result if out is None else fill(out, result)
@@ -426,7 +317,7 @@ def normal(
     kind = tensors[0].dtype
     if out is not None:
         refuse_overlap(Reading.SAME_PLACES, out, tensors)
-    result = from_value(drawn(sampling.normal, _generator(generator), shape, kind.numpy, tensors[0]._aval.placement))
+    result = draw(sampling.normal, generator, shape, kind.numpy, tensors[0]._aval.placement)
     if out is not None and any(storage_of(t) is storage_of(out) for t in tensors):
         # PyTorch draws into ``out`` and only then multiplies by ``std`` and adds ``mean``, which have changed by then.
         with _no_grad():
@@ -461,12 +352,26 @@ def bernoulli(
     """
     if on_meta(input):
         return _new_undrawn(tuple(input.shape), input.dtype.numpy, False, out)
-    probability = input._array() if p is None else p
-    array = sampling.bernoulli(_generator(generator), tuple(input.shape), input.dtype.numpy, probability)
-    result = _new_random(array, input._aval.placement, False, out)
+    check_same()
+    result = _tossed(input, input if p is None else p, generator)
+    result = result if out is None else fill(out, result)
     if p is None and records(input):
         return redrawn([input], result, "BernoulliBackward0")
     return result
+
+
+def _tossed(like: Tensor, p: Tensor | float, generator: Generator | None) -> Tensor:
+    """1 with probability ``p`` in the shape, dtype and place of another tensor. Probabilities of a tensor are not read from a device."""
+    placement, dtype = like._aval.placement, like.dtype.numpy
+    if not isinstance(p, Tensor):
+        return draw(sampling.bernoulli, generator, tuple(like.shape), dtype, placement, float(p))
+    if not is_drawn_there(placement) or modes.vmaps:
+        return draw(sampling.bernoulli, generator, tuple(like.shape), dtype, placement, p._array())
+    if p.dtype.category != dtypes.FLOAT:
+        raise NotImplementedError(f"\"bernoulli_tensor_cuda_p_\" not implemented for '{p.dtype.scalar_name}'")
+    with _no_grad():
+        wide = np.dtype(np.float64 if p.dtype is dtypes.float64 else np.float32)
+        return (draw(sampling.uniform, generator, tuple(like.shape), wide, placement) < p).to(like.dtype)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
@@ -489,10 +394,13 @@ def multinomial(
     if on_meta(input):
         return _new_undrawn((*input.shape[:-1], int(num_samples)), np.int64, False, out)
     turned = memory_order(input) is not None
-    samples = draw_multinomial(_generator(generator), input._array(), int(num_samples), replacement, turned)
+    check_same()
+    source = generator_on_host(input._aval.placement, generator)
+    samples = draw_multinomial(source, input._array(), int(num_samples), replacement, turned)
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
-    return _new_random(np.ascontiguousarray(samples), input._aval.placement, False, out)
+    result = from_value(Value.on_host(np.ascontiguousarray(samples), input._aval.placement))
+    return result if out is None else fill(out, result)
 
 
 # ---- in place
@@ -512,20 +420,22 @@ def redrawn(inputs: list[Array], drawn: Array, name: str) -> Array:
     return drawn.astype(inputs[0].dtype)
 
 
-def _draw_into(
-    self: Tensor, name: str, draw: Callable[..., np.ndarray], generator: Generator | None, *args: object
-) -> Tensor:
+def _draw_into(self: Tensor, name: str, law: Draw, generator: Generator | None, *args: object) -> Tensor:
     """Fills the tensor in the order of its memory, whatever the order of its dimensions."""
     refused = self.is_inference() and not modes.inference
     if not refused:
         check_writable(self)
     order = memory_order(self)
     shape = tuple(self.shape) if order is None else tuple(self.shape[d] for d in order)
-    result = from_value(drawn(draw, _generator(generator), shape, self.dtype.numpy, self._aval.placement, *args))
-    if refused:  # PyTorch finds that out after it has drawn, which later numbers show
-        check_writable(self)
+    result = draw(law, generator, shape, self.dtype.numpy, self._aval.placement, *args)
     if order is not None:
         result = rearranged(result, order)
+    return _written(self, name, result, refused)
+
+
+def _written(self: Tensor, name: str, result: Tensor, refused: bool) -> Tensor:
+    if refused:  # PyTorch finds that out after it has drawn, which later numbers show
+        check_writable(self)
     if records(self):
         result = redrawn([self], result, name)
     return write(self, result, inner=Inner.IN_WINDOWS)
@@ -546,8 +456,8 @@ def uniform_(
 @composite(forms=Form.METHOD)
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fills the tensor with normal numbers of this mean and standard deviation."""
-    draw = sampling.normal if self._geometry.contiguous else sampling.scattered_normal
-    return _draw_into(self, "NormalBackward0", draw, generator, float(mean), float(std))
+    law = sampling.normal if self._geometry.contiguous else sampling.scattered_normal
+    return _draw_into(self, "NormalBackward0", law, generator, float(mean), float(std))
 
 
 @composite(forms=Form.METHOD)
@@ -579,6 +489,9 @@ def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | 
     """Fills the tensor with 1 with probability ``p`` (a number or a tensor of them), else 0."""
     if isinstance(p, Tensor) and on_meta(self):
         p = 0.5
+    if isinstance(p, Tensor) and is_drawn_there(self._aval.placement) and not modes.vmaps:
+        check_writable(self)
+        return _written(self, "BernoulliBackward1", _tossed(self, p, generator), False)
     if isinstance(p, Tensor):
         probabilities, order = p._array(), memory_order(self)
         if order is not None:

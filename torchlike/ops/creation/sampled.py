@@ -17,7 +17,8 @@ from ...dispatch.register import Category, Form, Promote, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
 from ...random_streams import sampling_laws
-from ...random_streams.rng import Generator, current_generator
+from ...random_streams.by_device import generator_on_host
+from ...random_streams.rng import Generator
 from .random import redrawn
 
 
@@ -29,7 +30,7 @@ def _sample(draw: Callable[..., np.ndarray], generator: Generator | None, *param
         return from_value(Value.without_data(first._aval))
     arrays = [p.detach()._array() for p in parameters]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    array = draw(generator or current_generator(), shape, first.dtype.numpy, *arrays)
+    array = draw(generator_on_host(first._aval.placement, generator), shape, first.dtype.numpy, *arrays)
     return from_value(Value.on_host(array, first._aval.placement))
 
 

@@ -12,6 +12,7 @@ from ..._core.tensor import Tensor, from_value, wrap_dim
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, composite, op
 from ...engine.value import Value
 from ...random_streams import rng, sampling
+from ...random_streams.by_device import generator_on_host
 
 
 @op(
@@ -117,5 +118,6 @@ def rrelu(
     slopes = np.ones(array.shape, array.dtype)
     # PyTorch draws numbers only for the elements that are not positive, in the order of memory.
     cold = array <= 0
-    slopes[cold] = sampling.uniform(generator or rng.current_generator(), int(cold.sum()), np.float64, lower, upper)
+    source = generator_on_host(input._aval.placement, generator)
+    slopes[cold] = sampling.uniform(source, int(cold.sum()), np.float64, lower, upper)
     return leaky(input, from_value(Value.on_host(slopes, input._aval.placement)))

@@ -14,7 +14,7 @@ from ..._core.meta import on_meta
 from ..._core.tensor import Tensor, from_value
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, op
 from ...engine.value import Value
-from ...random_streams import rng, sampling
+from ..creation.drawing import keep
 from ..linalg.matmul import _check_bmm, contract
 from ._fused_attention import attend, suits
 
@@ -213,11 +213,8 @@ def _repeated(query: Array, array: Array) -> Array:
 
 def attention_dropout(query: Tensor, key: Tensor, p: float, gqa: bool) -> Tensor:
     """Dropout's factors for the weights."""
-    a, b, kind = query._aval.shape, key._aval.shape, query.dtype.numpy
+    a, b = query._aval.shape, key._aval.shape
     if p == 1 or on_meta(query):
-        noise = np.zeros((), kind)
-    else:
-        leading = a[:-2] if gqa else _broadcast(a[:-2], b[:-2])
-        noise = sampling.bernoulli(rng.current_generator(), (*leading, a[-2], b[-2]), kind, 1 - p)
-        noise = (noise / noise.dtype.type(1 - p)).astype(kind, copy=False)
-    return from_value(Value.on_host(noise, query._aval.placement))
+        return from_value(Value.on_host(np.zeros((), query.dtype.numpy), query._aval.placement))
+    leading = a[:-2] if gqa else _broadcast(a[:-2], b[:-2])
+    return keep(query, (*leading, a[-2], b[-2]), p)

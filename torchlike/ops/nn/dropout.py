@@ -1,41 +1,48 @@
-"""Dropout: elements, or whole channels, set to 0 at random, with PyTorch's CPU streams."""
+"""Dropout: elements, or whole channels, set to 0 at random."""
 
 from __future__ import annotations
 
 import math
 
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
+from ..._core import dtypes
 from ..._core.meta import on_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value
-from ..._core.vmapped import check_same, drawn
+from ..._core.vmapped import check_same
 from ...dispatch.options import memory_order
-from ...dispatch.register import Form, composite
+from ...dispatch.register import Category, Form, Indices, Promote, Saves, composite, op
 from ...engine.value import Value
-from ...random_streams import rng, sampling
+from ...numerics import philox
+from ...random_streams import sampling
+from ...random_streams.by_device import generator_for, is_drawn_there
+from ..creation.drawing import Draw, draw, from_state, kept
+from ..creation.filled import rearranged
 from ..elementwise import pointwise
 
 # scale * alpha of SELU. Its negative, SELU's limit on the left, replaces what alpha dropout drops.
 SATURATION = 1.7580993408473766
 
 
-def _keep_mask(input: Tensor, p: float, channels: bool) -> np.ndarray:
-    """1 where an element (or a channel) is kept, else 0, in the input's dtype."""
-    check_same()
-    if on_meta(input):  # nothing is drawn, and one number has the shape of every mask
-        return np.ones((), input.dtype.numpy)
-    shape, order = tuple(input.shape), None
+def _shape_of_mask(input: Tensor, channels: bool) -> tuple[int, ...]:
+    shape = tuple(input.shape)
     if channels:
         if len(shape) < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-        shape = shape[:2] + (1,) * (len(shape) - 2)
-    else:
-        order = memory_order(input)
+        return shape[:2] + (1,) * (len(shape) - 2)
+    return shape
+
+
+def _drawn(law: Draw, input: Tensor, q: float, channels: bool) -> Tensor:
+    """What ``law`` draws for the elements (or channels) of which a share ``q`` is kept, in the order of the input's memory."""
+    shape, dtype, placement = _shape_of_mask(input, channels), input.dtype.numpy, input._aval.placement
+    order = None if channels else memory_order(input)
     if order is None:
-        return sampling.bernoulli(rng.current_generator(), shape, input.dtype.numpy, 1 - p)
-    mask = sampling.bernoulli(rng.current_generator(), tuple(shape[d] for d in order), input.dtype.numpy, 1 - p)
-    return np.ascontiguousarray(mask.transpose(np.argsort(order)))
+        return draw(law, None, shape, dtype, placement, q)
+    return rearranged(draw(law, None, tuple(shape[d] for d in order), dtype, placement, q), order)
 
 
 def _on(array: np.ndarray, input: Tensor) -> Tensor:
@@ -54,18 +61,45 @@ def _drop(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
         return input
     if p == 1:
         return pointwise.mul(input, _on(np.zeros((), input.dtype.numpy), input))
-    if modes.vmaps and not channels:
+    if is_drawn_there(input._aval.placement) and not modes.vmaps and input.dtype.category >= dtypes.FLOAT:
+        return _drop_there(input, p, _shape_of_mask(input, channels))
+    if not modes.vmaps or channels:
+        check_same()
+    if on_meta(input):  # nothing is drawn, and one number has the shape of every mask
+        return pointwise.mul(input, _on(np.ones((), input.dtype.numpy), input))
+    return pointwise.mul(input, _drawn(kept, input, 1 - p, channels))
 
-        def draw(generator: rng.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-            return _scaled(sampling.bernoulli(generator, shape, dtype, 1 - p), p)
 
-        noise = drawn(draw, rng.current_generator(), tuple(input.shape), input.dtype.numpy, input._aval.placement)
-        return pointwise.mul(input, from_value(noise))
-    return pointwise.mul(input, _on(_scaled(_keep_mask(input, p, channels), p), input))
+# ---- on an accelerator
 
 
-def _scaled(noise: np.ndarray, p: float) -> np.ndarray:
-    return (noise / noise.dtype.type(1 - p)).astype(noise.dtype, copy=False)
+def _drop_there(input: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
+    placement = input._aval.placement
+    source = generator_for(placement)
+    return from_state(source, placement, lambda state: native_dropout(input, state, 1 - p, shape))
+
+
+@op(
+    name="_dropout",
+    promote=Promote.NONE,
+    accepts=Category.FLOAT,
+    forms=Form.NONE,
+    backward="NativeDropoutBackward0",
+    saves=Saves.NOTHING,
+    constant=("state",),
+    constant_results=(1,),
+    samples=[],
+)
+def native_dropout(input: Array, state: Indices, q: float, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Each element times 0, or with probability ``q`` times 1 / q; and the generator's next state.
+
+    The derivative reads the state and computes the mask again, so no mask is kept.
+    """
+    kept = philox.unit(philox.words(state, shape)[0]) < np.float32(q)
+    wide = np.float32 if input.dtype.itemsize < 4 else np.finfo(input.dtype).dtype
+    factor = jnp.where(kept, wide(1 / q), wide(0)) if wide is np.float32 else jnp.where(kept, 1 / q, 0.0).astype(wide)
+    scaled = input.astype(np.float32) * factor if input.dtype.itemsize < 4 else input * factor
+    return scaled.astype(input.dtype), philox.advanced(state)
 
 
 @composite(forms=Form.FUNCTION)
@@ -92,9 +126,16 @@ def _saturated(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
         return input
     if p == 1:
         return pointwise.mul(input, _on(np.zeros((), input.dtype.numpy), input))
-    noise = _keep_mask(input, p, channels)
-    kind = noise.dtype.type
+    check_same()
     a = 1 / math.sqrt((SATURATION**2 * p + 1) * (1 - p))
+    if on_meta(input):
+        return pointwise.mul(input, _on(np.ones((), input.dtype.numpy), input))
+    mask = _drawn(sampling.bernoulli, input, 1 - p, channels)
+    if is_drawn_there(input._aval.placement):
+        shift = pointwise.add(pointwise.mul(pointwise.sub(mask, 1), SATURATION * a), SATURATION * a * p)
+        return pointwise.add(pointwise.mul(input, pointwise.mul(mask, a)), shift)
+    noise = mask._array()
+    kind = noise.dtype.type
     shift = ((noise - kind(1)) * kind(SATURATION * a) + kind(SATURATION * a * p)).astype(noise.dtype)
     return pointwise.add(pointwise.mul(input, _on((noise * kind(a)).astype(noise.dtype), input)), _on(shift, input))
 

@@ -18,7 +18,7 @@ from ...dispatch.type_names import type_name
 from ...engine import onednn
 from ...engine.aval import Aval, Placement
 from ...engine.value import Value
-from ...random_streams import rng, sampling
+from ..creation.drawing import keep
 from ..linalg.matmul import rows_by_matrix
 from ._lstm_layer import FASTER_FROM, computes
 from ._recurrence import CELLS, Cell, Inputs, LayerInputs, Plan, outputs, plan_of, run
@@ -179,11 +179,9 @@ def _masks(input: Tensor, shape: tuple[int, ...], layers: int, p: float, train: 
     kind, masks = input.dtype.numpy, []
     for _ in range(layers - 1):
         if p == 1 or on_meta(input):
-            noise = np.zeros((), kind)
+            masks.append(from_value(Value.on_host(np.zeros((), kind), input._aval.placement)))
         else:
-            noise = sampling.bernoulli(rng.current_generator(), shape, kind, 1 - p)
-            noise = (noise / noise.dtype.type(1 - p)).astype(kind, copy=False)
-        masks.append(from_value(Value.on_host(noise, input._aval.placement)))
+            masks.append(keep(input, shape, p))
     return masks
 
 
