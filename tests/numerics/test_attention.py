@@ -262,6 +262,23 @@ def test_gpus_compute_half_types_by_cudnn(operands, wanted):
 
 
 @pytest.mark.usefixtures("hopper")
+@pytest.mark.parametrize("parts_heads", [False, True])
+def test_cudnn_gets_operands_in_the_order_in_which_they_lie(parts_heads):
+    of = Attention(0.125, True, lax.Precision.HIGHEST)
+
+    def of_model(*operands):
+        query, key, value, cotangent = (jnp.swapaxes(x, 1, 2) if parts_heads else x for x in operands)
+        out, pull = jax.vjp(lambda *a: attend(of, *a), query, key, value)
+        found = out, *pull(cotangent)
+        return [jnp.swapaxes(x, 1, 2) if parts_heads else x for x in found]
+
+    operands = [jax.ShapeDtypeStruct((2, 64, 4, 32) if parts_heads else (2, 4, 64, 32), jnp.bfloat16)] * 4
+    text = jax.jit(of_model).trace(*operands).lower(lowering_platforms=("cuda",)).as_text()
+    taken = re.findall(r"@__cudnn\$fmha\w+\(.*: \(tensor<([\dx]+)xbf16>", text)
+    assert taken == ["2x64x4x32" if parts_heads else "2x4x64x32"] * 2
+
+
+@pytest.mark.usefixtures("hopper")
 def test_cudnn_computes_no_gradient_of_a_mask_and_rounds_none(monkeypatch):
     *inputs, cotangent = shapes(64, 66, 64, jnp.bfloat16)
     mask = jax.ShapeDtypeStruct((2, 1, 64, 66), jnp.bfloat16)

@@ -247,31 +247,49 @@ def _large(of: Attention) -> Attention:
     return of if of.sizes else of._replace(sizes=LARGE)
 
 
-def _forward_on_cuda(*inputs: Array, of: Attention) -> list[Array]:
-    found = kernels.cudnn_forward(of, *inputs)
+def _forward_on_cuda(*inputs: Array, of: Attention, heads_inside: bool) -> list[Array]:
+    found = kernels.cudnn_forward(of, heads_inside, *inputs)
     return _forward(*inputs, of=_large(of)) if found is None else found
 
 
-def _gradients_on_cuda(*operands: Array, of: Attention, of_mask: bool) -> list[Array]:
-    found = None if of_mask else kernels.cudnn_gradients(of, *operands)
+def _gradients_on_cuda(*operands: Array, of: Attention, of_mask: bool, heads_inside: bool) -> list[Array]:
+    found = None if of_mask else kernels.cudnn_gradients(of, heads_inside, *operands)
     return _gradients(*operands, of=_large(of), of_mask=of_mask) if found is None else found
 
 
-def _lower(way: Any, several: bool = True) -> Any:
-    return mlir.lower_fun(way, multiple_results=several)
+def _parts_heads(operand: Any) -> bool:
+    """Whether an operand comes right out of an exchange of its second and third dimensions, (B, T, N, E) before."""
+    owner = operand.owner
+    return getattr(owner, "name", "") == "stablehlo.transpose" and list(owner.attributes["permutation"]) == [0, 2, 1, 3]
 
 
-# What runs outside of any trace, as in tests of JAX's own transforms.
-forward_p.def_impl(jax.jit(lambda *inputs, of: forward_p.bind(*inputs, of=of), static_argnames="of"))
-tangent_p.def_impl(
-    jax.jit(lambda *operands, **params: tangent_p.bind(*operands, **params), static_argnames=("of", "inputs"))
-)
-gradients_p.def_impl(
-    jax.jit(lambda *operands, **params: gradients_p.bind(*operands, **params), static_argnames=("of", "of_mask"))
-)
-mlir.register_lowering(forward_p, _lower(_forward))
-mlir.register_lowering(tangent_p, _lower(_tangent, several=False))
-mlir.register_lowering(gradients_p, _lower(_gradients))
-mlir.register_lowering(forward_p, _lower(_forward_on_cuda), platform="cuda")
-mlir.register_lowering(gradients_p, _lower(_gradients_on_cuda), platform="cuda")
-kernels.needs_devices(forward_p, gradients_p)
+def _in_order(primitive: Primitive, abstract: Any, usual: Any, on_cuda: Any) -> None:
+    """Lowers a primitive in two steps, so that a kernel gets its operands in the order in which they lie in memory.
+
+    Models mostly compute (B, T, N, E) and part the heads for attention by exchanging two dimensions. A kernel that takes the heads inside
+    spares the copies. The order is seen where the program is lowered; the second step is a primitive of its own, which JAX lowers once
+    for all equal ones of a program.
+    """
+    second = Primitive(f"{primitive.name}_in_order")
+    second.multiple_results = True
+    second.def_abstract_eval(lambda *operands, heads_inside, **params: abstract(*operands, **params))
+
+    def lower(ctx: Any, *operands: Any, **params: Any) -> Any:
+        inside = any(map(_parts_heads, operands[:3]))
+        call = mlir.lower_fun(lambda *a: second.bind(*a, **params, heads_inside=inside), multiple_results=True)
+        return call(ctx, *operands)
+
+    def without_order(*operands: Array, heads_inside: bool, **params: Any) -> list[Array]:
+        return usual(*operands, **params)
+
+    primitive.def_impl(jax.jit(lambda *a, **params: primitive.bind(*a, **params), static_argnames=("of", "of_mask")))
+    mlir.register_lowering(primitive, lower, cacheable=False)
+    mlir.register_lowering(second, mlir.lower_fun(without_order, multiple_results=True))
+    mlir.register_lowering(second, mlir.lower_fun(on_cuda, multiple_results=True), platform="cuda")
+    kernels.needs_devices(primitive, second)
+
+
+_in_order(forward_p, _forward_abstract, _forward, _forward_on_cuda)
+_in_order(gradients_p, _gradients_abstract, _gradients, _gradients_on_cuda)
+tangent_p.def_impl(jax.jit(lambda *a, **params: tangent_p.bind(*a, **params), static_argnames=("of", "inputs")))
+mlir.register_lowering(tangent_p, mlir.lower_fun(_tangent, multiple_results=False))

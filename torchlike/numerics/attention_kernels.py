@@ -37,9 +37,17 @@ def needs_devices(*primitives: Primitive) -> None:
 
 
 class _Operands:
-    """Queries, keys, values and the mask as cuDNN takes them."""
+    """Queries, keys, values and the mask as cuDNN takes them.
 
-    def __init__(self, of: Attention, query: Array, key: Array, value: Array, masks: tuple[Array, ...]) -> None:
+    Args:
+        heads_inside: whether (B, N, T, E) is handed over as (B, T, N, E).
+    """
+
+    def __init__(
+        self, of: Attention, heads_inside: bool, query: Array, key: Array, value: Array, masks: tuple[Array, ...]
+    ) -> None:
+        self.of, self.heads_inside = of, heads_inside
+        self.layout = (cudnn.AttentionLayout.BTNH if heads_inside else cudnn.AttentionLayout.BNTH).value
         self.rows, self.columns = query.shape[2], key.shape[2]
         self.widths = query.shape[3], value.shape[3]
         self.padded_width = -(-max(self.widths) // STEP) * STEP
@@ -49,7 +57,6 @@ class _Operands:
         # Queries that may look nowhere: cuDNN has no -inf, and gives them the mean of all values.
         self.looks: Array | None = None
         self.bias: Array | None = None
-        self.causal = of.causal
         if masks:
             self._take_mask(masks[0], query.dtype)
 
@@ -58,17 +65,18 @@ class _Operands:
         open_to = mask if mask.dtype == bool else ~jnp.isneginf(mask)
         bias = jnp.where(open_to, jnp.zeros((), dtype) if mask.dtype == bool else jnp.maximum(mask, lowest), lowest)
         seen = open_to
-        if self.causal:
+        if self.of.causal:
             seen = seen & jnp.tril(jnp.ones((self.rows, self.columns), bool))
         self.looks = jnp.any(seen, -1)[..., None]
         bias = jnp.broadcast_to(bias, (*bias.shape[:2], self.rows, self.columns))
         self.bias = lax.pad(bias, lowest, [(0, 0, 0), (0, 0, 0), *[(0, more, 0) for more in self.more]])
 
     def _laid_out(self, x: Array, more: int) -> Array:
-        """(B, N, T, E) as (B, T, N, E), in which programs have them before they part the heads."""
-        x = jnp.swapaxes(x, 1, 2)
-        widths = [(0, 0, 0), (0, more, 0), (0, 0, 0), (0, self.padded_width - x.shape[3], 0)]
-        return lax.pad(x, jnp.zeros((), x.dtype), widths) if more or widths[3][1] else x
+        """With as many rows and features as cuDNN wants, in the order that was chosen."""
+        wider = self.padded_width - x.shape[3]
+        if more or wider:
+            x = lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0), (0, more, 0), (0, wider, 0)])
+        return jnp.swapaxes(x, 1, 2) if self.heads_inside else x
 
     def by_query(self, x: Array) -> Array:
         return self._laid_out(x, self.more[0])
@@ -77,14 +85,15 @@ class _Operands:
         return self._laid_out(x, self.more[1])
 
     def back(self, x: Array, length: int, width: int) -> Array:
-        return jnp.swapaxes(x[:, :length, :, :width], 1, 2)
+        x = jnp.swapaxes(x, 1, 2) if self.heads_inside else x
+        return x[:, :, :length, :width]
 
     def where_looking(self, x: Array, otherwise: float = 0.0) -> Array:
         """What belongs to queries, with a constant for those that look nowhere."""
         return x if self.looks is None else jnp.where(self.looks, x, jnp.asarray(otherwise, x.dtype))
 
 
-def _takes(of: Attention, query: Array, key: Array, value: Array, masks: tuple[Array, ...]) -> bool:
+def _takes(query: Array, key: Array, value: Array, masks: tuple[Array, ...]) -> bool:
     if cudnn is None or query.dtype.name not in LOWEST or not key.dtype == value.dtype == query.dtype:
         return False
     if not (query.size and key.size and value.size):
@@ -93,15 +102,15 @@ def _takes(of: Attention, query: Array, key: Array, value: Array, masks: tuple[A
     return all(mask.dtype in (bool, query.dtype) for mask in masks)
 
 
-def _settings(of: Attention, at: _Operands) -> dict[str, Any]:
+def _settings(at: _Operands) -> dict[str, Any]:
     kind = cudnn.MaskType
     return {
-        "scale": float(of.scale),
+        "scale": float(at.of.scale),
         "seed": 42,
         "dropout_rate": 0.0,
         "variadic_args": (at.bias is not None, False),
-        "mask_type": kind.CAUSAL if of.causal else kind.NO_MASK,
-        "layout": cudnn.AttentionLayout.BTNH.value,
+        "mask_type": kind.CAUSAL if at.of.causal else kind.NO_MASK,
+        "layout": at.layout,
         "sliding_window_length": None,
     }
 
@@ -121,8 +130,7 @@ def _is_taken(at: _Operands) -> bool:
         return False
     try:
         version = cudnn.check_cudnn_version()
-        layout = cudnn.AttentionLayout.BTNH.value
-        cudnn.check_is_flash_attention(at.query, at.key, at.value, layout, version, at.bias is not None, True)
+        cudnn.check_is_flash_attention(at.query, at.key, at.value, at.layout, version, at.bias is not None, True)
     except (NotImplementedError, RuntimeError):
         return False
     return True
@@ -134,28 +142,30 @@ def _all_operands(at: _Operands) -> list[Array]:
     return [at.query, at.key, at.value, none if at.bias is None else at.bias, *[none] * 6]
 
 
-def cudnn_forward(of: Attention, query: Array, key: Array, value: Array, *masks: Array) -> list[Array] | None:
+def cudnn_forward(
+    of: Attention, heads_inside: bool, query: Array, key: Array, value: Array, *masks: Array
+) -> list[Array] | None:
     """What attention gives, and the logarithm of each query's sum of exponentials."""
-    if not _takes(of, query, key, value, masks):
+    if not _takes(query, key, value, masks):
         return None
-    at = _Operands(of, query, key, value, masks)
+    at = _Operands(of, heads_inside, query, key, value, masks)
     if not _is_taken(at):
         return None
-    settings = _settings(of, at)
+    settings = _settings(at)
     out, sums = cudnn._dot_product_attention_fwd_p_wrapper.bind(*_all_operands(at), **settings, is_training=True)
     out = at.where_looking(at.back(out, at.rows, at.widths[1]))
     return [out, at.where_looking(sums[:, :, : at.rows, None], float("inf"))[..., 0]]
 
 
-def cudnn_gradients(of: Attention, *operands: Array) -> list[Array] | None:
+def cudnn_gradients(of: Attention, heads_inside: bool, *operands: Array) -> list[Array] | None:
     """The gradients of query, key and value.
 
     Operands: these three, perhaps a mask, both results of the forward pass, and the gradient of the first of them.
     """
     query, key, value, *masks, out, sums, cotangent = operands
-    if not _takes(of, query, key, value, tuple(masks)):
+    if not _takes(query, key, value, tuple(masks)):
         return None
-    at = _Operands(of, query, key, value, tuple(masks))
+    at = _Operands(of, heads_inside, query, key, value, tuple(masks))
     if not _is_taken(at):
         return None
     # A query that looks nowhere has no part in any gradient. Its logarithm is to be a number, since 0 times infinity is not.
@@ -163,7 +173,7 @@ def cudnn_gradients(of: Attention, *operands: Array) -> list[Array] | None:
     sums = at.where_looking(sums[..., None])[..., 0]
     sums = lax.pad(sums, jnp.zeros((), sums.dtype), [(0, 0, 0), (0, 0, 0), (0, at.more[0], 0)])
     found = cudnn._dot_product_attention_bwd_p_wrapper.bind(
-        *_all_operands(at), sums, at.by_query(out), arrived, **_settings(of, at)
+        *_all_operands(at), sums, at.by_query(out), arrived, **_settings(at)
     )
     (wide, narrow), (rows, columns) = at.widths, (at.rows, at.columns)
     d_query, d_key, d_value = found[:3]
