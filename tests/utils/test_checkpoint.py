@@ -1,5 +1,7 @@
 """Recomputed activations: the same gradients, less memory, and PyTorch's errors if the function differs the second time."""
 
+from typing import Any
+
 import pytest
 
 import torchlike as torch
@@ -7,7 +9,14 @@ from torchlike import nn
 from torchlike.engine import program
 from torchlike.engine.executable import compile_ahead
 from torchlike.engine.recorder import forget
-from torchlike.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+from torchlike.utils._python_dispatch import TorchDispatchMode
+from torchlike.utils.checkpoint import (
+    CheckpointError,
+    CheckpointPolicy,
+    checkpoint,
+    checkpoint_sequential,
+    create_selective_checkpoint_contexts,
+)
 
 X = torch.linspace(-1, 1, 12).reshape(4, 3)
 
@@ -181,3 +190,105 @@ def test_a_compiled_step_needs_less_memory(reentrant, monkeypatch):
     kept = most_of_a_step(lambda block, x: block(x))
     recomputed = most_of_a_step(lambda block, x: checkpoint(block, x, use_reentrant=reentrant))
     assert 2 * recomputed < kept
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["around", "within"])
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_the_recomputation_is_under_the_autocast_of_the_forward_pass(reentrant, within):
+    layer, x, dtypes = nn.Linear(3, 3), X.clone().requires_grad_(), []
+
+    def run(x):
+        with torch.autocast("cpu", torch.bfloat16, enabled=not within):  # inside, it is switched off for a part
+            y = layer(x)
+        dtypes.append(y.dtype)
+        return layer(y.sin()).float()
+
+    with torch.autocast("cpu", torch.bfloat16):
+        y = checkpoint(run, x, use_reentrant=reentrant)
+    y.sum().backward()
+    assert dtypes == [torch.float32 if within else torch.bfloat16] * 2
+    assert not torch.is_autocast_enabled("cpu")
+    expected = X.clone().requires_grad_()
+    layer.zero_grad()
+    with torch.autocast("cpu", torch.bfloat16):
+        y = run(expected)
+    y.sum().backward()
+    torch.testing.assert_close(x.grad, expected.grad, rtol=0, atol=0)
+
+
+def test_a_reentrant_checkpoint_refuses_a_pass_to_some_inputs():
+    x = X.clone().requires_grad_()
+    y = checkpoint(torch.sin, x, use_reentrant=True)
+    with pytest.raises(RuntimeError, match="torch.utils.checkpoint is incompatible with .grad"):
+        torch.autograd.grad(y.sum(), x)
+
+
+def test_a_recomputed_tensor_of_another_shape_is_an_error_even_unchecked():
+    sizes, x = iter((4, 2)), X.clone().requires_grad_()
+    y = checkpoint(lambda x: x[: next(sizes)].tanh(), x, use_reentrant=False, determinism_check="none")
+    with pytest.raises(RuntimeError, match=r"The size of tensor a \(4\) must match the size of tensor b \(2\)"):
+        y.sum().backward()
+
+
+def selective(policy, function=None, allow_changes=False):
+    """The gradient of a checkpointed network under a policy."""
+    net, x = (
+        function or nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 2)),
+        torch.ones(2, 3, requires_grad=True),
+    )
+    if function is None:
+        for parameter in net.parameters():
+            nn.init.ones_(parameter)
+    contexts = lambda: create_selective_checkpoint_contexts(policy, allow_changes)  # noqa: E731
+    checkpoint(net, x, use_reentrant=False, context_fn=contexts).sum().backward()
+    return round(x.grad[0, 0].item(), 4)
+
+
+aten: Any = torch.ops.aten  # pyright: ignore[reportAttributeAccessIssue]
+ADDMM = aten.addmm.default
+POLICIES = [
+    lambda op: CheckpointPolicy.MUST_SAVE,
+    lambda op: CheckpointPolicy.PREFER_RECOMPUTE,
+    lambda op: CheckpointPolicy.PREFER_SAVE if op is ADDMM else CheckpointPolicy.MUST_RECOMPUTE,
+    lambda op: op is ADDMM,
+    lambda op: None,
+]
+
+
+@pytest.mark.parametrize("decide", POLICIES)
+def test_a_policy_is_asked_about_each_operator(decide):
+    asked = []
+
+    def policy(context, op, *args, **kwargs):
+        asked.append((context.is_recompute, str(op).split(".")[1], len(args)))
+        return decide(op)
+
+    assert selective(policy) == 0.008
+    assert asked == [(False, *row) for row in (("t", 1), ("addmm", 3), ("tanh", 1), ("t", 1), ("addmm", 3))]
+
+
+def test_what_a_policy_keeps_is_not_computed_again():
+    contexts = create_selective_checkpoint_contexts([aten.sin.default])
+    calls = []
+
+    class Seen(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            calls.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, requires_grad=True)
+    with Seen():
+        y = checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False, context_fn=lambda: contexts)
+        y.sum().backward()
+    assert calls.count("aten.sin.default") == 1
+    assert x.grad[0].item() == pytest.approx(1.2534, abs=1e-4)
+
+
+def test_words_of_selective_checkpoints():
+    for wrong in ([aten.addmm], [2], ["aten::addmm"]):
+        with pytest.raises(ValueError, match="Expected op in `op_list` to be an OpOverload but got: "):
+            selective(wrong)
+    with pytest.raises(TypeError, match="policy_fn_or_list must be either a function or a list of ops."):
+        selective(5)
+    with pytest.raises(RuntimeError, match="Tensor cached during selective activation checkpoint has been mutated"):
+        selective([aten.sin.default], lambda x: x.sin().mul_(2).cos())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import update_wrapper
 from typing import Any
 
@@ -84,15 +84,20 @@ def _widest(values: Any, device: str, half: object) -> Any:
 
 
 @contextmanager
-def without_autocast() -> Iterator[None]:
-    """Switches autocast off: inside an op whose arguments are cast already, and for the in-place and ``out=`` forms, as in PyTorch."""
-    before, modes.autocast = modes.autocast, None
+def autocast_as(dtypes_by_device: dict[str, object] | None) -> Iterator[None]:
+    """Within this context autocast is as it was when ``modes.autocast`` had this value: for what is computed again, elsewhere."""
+    before, modes.autocast = modes.autocast, dtypes_by_device
     modes.update()
     try:
         yield
     finally:
         modes.autocast = before
         modes.update()
+
+
+def without_autocast() -> AbstractContextManager[None]:
+    """Switches autocast off: inside an op whose arguments are cast already, and for the in-place and ``out=`` forms, as in PyTorch."""
+    return autocast_as(None)
 
 
 def cast_call(

@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Any
 
+from .._core.modes import modes
 from .._core.tensor import Tensor
 from ..autograd import Function, backward as run_backward
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.graph import saved_tensors_hooks
+from ..dispatch.autocast import autocast_as
 from ..ops.settings.recomputing import recomputed
+from ..ops.shape.reshape import common_shape
 from ..random_streams import rng
 from ._pytree import tree_map as tree_map
 
@@ -45,23 +48,30 @@ class SelectiveCheckpointContext:
 
 
 def create_selective_checkpoint_contexts(
-    policy_fn_or_list: Callable[..., object] | list[object], allow_cache_entry_mutation: bool = False
+    policy_fn_or_list: Callable[..., object] | list[Any], allow_cache_entry_mutation: bool = False
 ) -> tuple[Any, Any]:
-    """Returns two contexts for ``checkpoint``'s ``context_fn``. They compute everything again, even results that the policy would keep.
-
-    Results and gradients do not depend on the policy. Within one program XLA chooses what is kept.
+    """Returns two contexts for ``checkpoint``'s ``context_fn``: the results of some operators are kept, and not computed again.
 
     Args:
-        policy_fn_or_list: operators whose results PyTorch keeps, or a function from a context and an operator to a ``CheckpointPolicy``.
+        policy_fn_or_list: operators whose results are kept; or a function that is called with a context, an operator and its arguments,
+            and returns a ``CheckpointPolicy``, or True for a result that is kept.
+        allow_cache_entry_mutation: a result that was written to since is used all the same, and raises no error.
 
     Raises:
         TypeError: the argument is neither.
+        ValueError: the list contains something else than overloads of operators, such as ``torch.ops.aten.mm.default``.
 
     Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.create_selective_checkpoint_contexts
     """
-    if not (isinstance(policy_fn_or_list, list) or callable(policy_fn_or_list)):
-        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    return noop_context_fn()
+    from ._selective_checkpoint import contexts
+
+    return contexts(policy_fn_or_list, _keeps, allow_cache_entry_mutation)
+
+
+def _keeps(policy: Callable[..., object], operator: object, *args: object, **kwargs: object) -> bool:
+    decision = policy(SelectiveCheckpointContext(is_recompute=False), operator, *args, **kwargs)
+    save = (True, CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, CheckpointPolicy.MUST_CPU_OFFLOAD)
+    return any(decision is each for each in save)
 
 
 class _CheckpointSettings:
@@ -193,6 +203,7 @@ class _Frame:
     ) -> None:
         self.function, self.args, self.kwargs, self.state = function, args, kwargs, state
         self.context, self.check, self.early_stop = context, check, early_stop
+        self.autocast = modes.autocast  # of the forward pass: the backward pass runs outside of it
         self.saved: list[weakref.ref[_Saved]] = []
         self.gradient: Tensor | None = None  # the gradient of a result, after the backward pass has reached it
 
@@ -238,6 +249,7 @@ class _Frame:
             contextlib.suppress(_Enough),
             enable_grad(),
             rng.state_as(self.state),
+            autocast_as(self.autocast),
             self.context,
             saved_tensors_hooks(pack, lambda tensor: tensor),
         ):
@@ -249,7 +261,7 @@ class _Frame:
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
                 f"Number of tensors saved during forward: {len(self.saved)}\n"
-                f"Number of tensors saved during recomputation: {len(recomputed)}."
+                f"Number of tensors saved during recomputation: {len(recomputed)}.{_TIP}"
             )
         wrong = []
         for number, (reference, tensor) in enumerate(zip(self.saved, recomputed, strict=True)):
@@ -260,12 +272,21 @@ class _Frame:
                 wrong.append(
                     f"tensor at position {number}:\nsaved metadata: {saved.metadata}\nrecomputed metadata: {_metadata(tensor)}\n"
                 )
+            elif tensor.shape != saved.metadata["shape"]:  # the derivative is that of the first shape
+                common_shape([saved.metadata["shape"], tensor.shape])
+                raise CheckpointError(f"The recomputed tensor at position {number} has another shape: {tensor.shape}")
             saved.value = tensor
         if wrong:
             raise CheckpointError(
                 "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward "
-                "pass.\n" + "".join(wrong) + "."
+                "pass.\n" + "".join(wrong) + "." + _TIP
             )
+
+
+_TIP = (
+    "\n\nTip: To see a more detailed error message, either pass `debug=True` to\n`torch.utils.checkpoint.checkpoint(...)` or wrap the "
+    "code block\nwith `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable checkpoint‑debug mode globally.\n"
+)
 
 
 def _metadata(tensor: Tensor) -> dict[str, Any]:
@@ -290,12 +311,19 @@ class _Reentrant(Function):
     def forward(ctx: Any, function: Any, preserve: bool, *args: Any) -> Any:
         ctx.function, ctx.args = function, [None if isinstance(a, Tensor) else a for a in args]
         ctx.state = rng.states() if preserve else None
+        ctx.autocast = modes.autocast
         ctx.save_for_backward(*[a for a in args if isinstance(a, Tensor)])
         with no_grad():
             return function(*args)
 
     @staticmethod
     def backward(ctx: Any, *grads: object) -> tuple[Tensor | None, ...]:
+        if modes.backward_pass.runs is not None:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
+                ".backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without passing the "
+                "`inputs` argument."
+            )
         tensors = iter(ctx.saved_tensors)
         needs_grad = iter(ctx.needs_input_grad[2:])
         args = []
@@ -309,7 +337,7 @@ class _Reentrant(Function):
             args.append(
                 None if tensor is None else _behind_barrier(tensor.detach().requires_grad_(requires_grad), gradient)
             )
-        with enable_grad(), rng.state_as(ctx.state):
+        with enable_grad(), rng.state_as(ctx.state), autocast_as(ctx.autocast):
             outs = ctx.function(*args)
         outs = outs if isinstance(outs, tuple) else (outs,)
         pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
