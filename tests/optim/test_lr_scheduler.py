@@ -1,6 +1,6 @@
 """Learning rate schedules have PyTorch's rates step by step, saved state, warnings and errors."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -120,3 +120,39 @@ def test_a_cycle_says_how_many_steps_it_has():
     schedule.step()
     with pytest.raises(ValueError, match="^Tried to step 3 times. The specified number of total steps is 2$"):
         schedule.step()
+
+
+@pytest.mark.parametrize("start", [-1, 0, 2, 5, 7])
+def test_a_linear_schedule_that_goes_on_leaves_the_rates(start):
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    optimizer.param_groups[0]["initial_lr"] = 1.0
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 0.1, 1.0, 5, last_epoch=start)
+    assert schedule.get_last_lr() == [pytest.approx(0.01 if start == -1 else 0.1)]
+    optimizer.step()
+    schedule.step()
+    expected = {-1: 0.028, 0: 0.1 * (1 + 0.9 / (0.5 + 0.9)), 2: 0.1 * (1 + 0.9 / (0.5 + 3 * 0.9))}
+    assert schedule.get_last_lr() == [pytest.approx(expected.get(start, 0.1))]
+
+
+def test_schedules_keep_their_own_copies_of_tensors():
+    def sgd():
+        return torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1, momentum=0.9)
+
+    rate, high = torch.tensor(0.05), torch.tensor(0.95)
+    averaged, cycle = sgd(), sgd()
+    torch.optim.swa_utils.SWALR(averaged, swa_lr=rate)
+    torch.optim.lr_scheduler.OneCycleLR(cycle, rate, total_steps=5, max_momentum=cast(Any, high))
+    rate.mul_(2)
+    high.mul_(2)
+    assert averaged.param_groups[0]["swa_lr"].item() == pytest.approx(0.05)
+    assert cycle.param_groups[0]["max_lr"].item() == pytest.approx(0.05)
+    assert cycle.param_groups[0]["max_momentum"].item() == pytest.approx(0.95)
+
+
+def test_a_cyclic_schedule_notes_both_momenta():
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1, momentum=0.9)
+    torch.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 1.0)
+    assert {k: v for k, v in optimizer.param_groups[0].items() if k.endswith("_momentum")} == {
+        "max_momentum": 0.9,
+        "base_momentum": 0.8,
+    }

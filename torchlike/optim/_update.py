@@ -18,10 +18,13 @@ from ..dispatch.inplace import write
 from ..dispatch.opdef import Category
 from ..engine import Aval, Kernel, Placement, Value
 from ..engine.recorder import Operation, recorder
+from ..ops.shape.reshape import common_shape
 from ._chain import Transformation, apply_to
 
 # State that is one number, a tensor of no dimension.
 SCALAR_STATES = ("step", "mu_product", "eta", "mu")
+# State with the parameter's shape but for one dimension, which has one element. All other state has the parameter's shape.
+REDUCED_STATES = {"row_var": -1, "col_var": -2}
 
 # The state of a parameter, and what it gets in its first step.
 NewState = tuple[dict[str, Any], dict[str, Any]]
@@ -116,6 +119,9 @@ class Update(Operation):
         flags: dict[str, bool],
         leaves: tuple[str, ...],
     ) -> tuple[Any, dict[str, Any]]:
+        for name, array in state.items():
+            if name not in SCALAR_STATES:
+                _check_shape(name, array.shape, param.shape)
         is_complex = jnp.iscomplexobj(param)
         if is_complex:  # PyTorch steps real and imaginary parts as two parameters
             param, grad = _as_real(param), _as_real(grad)
@@ -150,6 +156,21 @@ class Update(Operation):
                 raise RuntimeError(f"expected dtype {names[0]} for `end` but got dtype {names[1]}")
             step_dtype = promote_types(step_dtype, own)
         return step_dtype.numpy
+
+
+def _check_shape(name: str, state: tuple[int, ...], param: tuple[int, ...]) -> None:
+    """Raises PyTorch's error for state of another shape than its parameter's, as a checkpoint of another model brings it."""
+    own = list(param)
+    if name in REDUCED_STATES:
+        own[REDUCED_STATES[name]] = 1
+    if list(state) == own:
+        return
+    common = list(common_shape([state, own]))
+    if list(state) == common:
+        own, common = list(param), list(common_shape([state, param]))
+    else:
+        own = list(state)
+    raise RuntimeError(f"output with shape {own} doesn't match the broadcast shape {common}")
 
 
 def _as_real(array: Array) -> Array:

@@ -28,7 +28,7 @@ _WRONG_ORDER = (
 Rate: TypeAlias = float | Tensor
 
 
-def copy_of(rate: Rate) -> Rate:
+def copy_of(rate: Any) -> Any:
     """A copy of the rate as it is now: ``set_option`` writes into a rate that is a tensor, which would change a kept reference too."""
     return rate.clone() if isinstance(rate, Tensor) else rate
 
@@ -48,19 +48,20 @@ def check_optimizer(optimizer: Optimizer) -> None:
 
 
 def per_group(name: str, value: object, optimizer: Optimizer) -> list[Any]:
-    """A list with one value for each group, from such a list or from one value for all groups.
+    """A list with one value for each group, from such a list or from one value for all groups. Tensors are copied: the program may write
+    to its own.
 
     Args:
         name: the argument's name, for the error.
     """
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
-        return [value] * count
+        return [copy_of(value) for _ in range(count)]
     if len(value) != count:
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has {count}."
         )
-    return list(value)
+    return [copy_of(each) for each in value]
 
 
 class LRScheduler:

@@ -92,10 +92,11 @@ class CyclicLR(LRScheduler):
             self.base_momentums = per_group("base_momentum", base_momentum, optimizer)
             self.max_momentums = per_group("max_momentum", max_momentum, optimizer)
             if last_epoch == -1:
-                for momentum, group in zip(self.max_momentums, optimizer.param_groups, strict=True):
-                    _set_momentum(group, momentum, self.use_beta1)
-            for momentum, group in zip(self.base_momentums, optimizer.param_groups, strict=True):
-                group["base_momentum"] = momentum
+                for high, low, group in zip(
+                    self.max_momentums, self.base_momentums, optimizer.param_groups, strict=True
+                ):
+                    _set_momentum(group, high, self.use_beta1)
+                    group["max_momentum"], group["base_momentum"] = high, low
         super().__init__(optimizer, last_epoch)
         self.base_lrs = per_group("base_lr", base_lr, optimizer)
 

@@ -226,9 +226,10 @@ class LinearLR(LRScheduler):
     def get_lr(self) -> list[Rate]:
         """The last rate times the ratio of this epoch's factor to the last epoch's."""
         self._warn_outside_step()
-        if self._is_initial:
+        if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self._rates()]
-        if self.last_epoch > self.total_iters:
+        # A schedule that goes on where another one was (``last_epoch=``) leaves the rates as they are.
+        if self._is_initial or self.last_epoch > self.total_iters:
             return self._copies_of_rates()
         change = self.end_factor - self.start_factor
         ratio = 1.0 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change)
