@@ -287,3 +287,83 @@ def test_context_decorator_takes_a_context_or_what_makes_one():
     with pytest.raises(RuntimeError, match="^Cannot decorate classes; it is ambiguous"):
         within(lambda: torch.no_grad(), Own)
     assert issubclass(torch.no_grad, _contextlib._DecoratorContextManager)
+
+
+RESHAPED_IN_PLACE = {
+    "t_": ((), (3, 2)),
+    "transpose_": ((0, 1), (3, 2)),
+    "swapdims_": ((0, 1), (3, 2)),
+    "unsqueeze_": ((0,), (1, 2, 3)),
+    "squeeze_": ((), (2, 3)),
+    "as_strided_": (((2,), (1,)), (2,)),
+}
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("name", RESHAPED_IN_PLACE)
+def test_a_leaf_reshaped_in_place_without_gradients_still_requires_one(name, mode):
+    arguments, shape = RESHAPED_IN_PLACE[name]
+    leaf, got = torch.ones(2, 3, requires_grad=True), []
+    leaf.register_hook(lambda grad: got.append(tuple(grad.shape)))
+    leaf.sum()  # it has an accumulator
+    with mode():
+        getattr(leaf, name)(*arguments)
+    assert (leaf.requires_grad, leaf.is_leaf, leaf._version, tuple(leaf.shape)) == (True, True, 1, shape)
+    (leaf * 2).sum().backward()
+    assert leaf.grad is not None
+    assert tuple(leaf.grad.shape) == shape
+    assert got == [shape]
+
+
+def test_a_parameter_reshaped_in_place_without_gradients_trains():
+    layer = torch.nn.Linear(2, 2)
+    with torch.no_grad():
+        layer.weight.t_()
+    assert layer.weight.requires_grad
+    layer(torch.ones(1, 2)).sum().backward()
+    assert layer.weight.grad is not None
+
+
+def test_a_view_reshaped_in_place_without_gradients_follows_its_base():
+    leaf = torch.ones(2, 2, requires_grad=True)
+    view = (leaf * 2)[:1]
+    with torch.no_grad():
+        view.t_()
+    assert view.requires_grad
+    assert view.grad_fn is not None
+    assert view.grad_fn.name() == "AsStridedBackward0"
+    (view * 3).sum().backward()
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [[6.0, 6.0], [0.0, 0.0]]
+
+
+def test_a_result_reshaped_in_place_without_gradients_takes_gradients_that_fit_its_former_shape():
+    leaf = torch.ones(1, 2, requires_grad=True)
+    results = [leaf * 2, leaf * 2]
+    with torch.no_grad():
+        results[0].unsqueeze_(0)
+        results[1].t_()
+    assert all(result.requires_grad for result in results)
+    (results[0] * 3).sum().backward()
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [[6.0, 6.0]]
+    words = r"Function MulBackward0 returned an invalid gradient at index 0 - got \[2, 1\] but expected shape compatible with \[1, 2\]"
+    with pytest.raises(RuntimeError, match=words):
+        (results[1] * 3).sum().backward()
+
+
+@pytest.mark.parametrize(
+    "look", [torch.Tensor.detach, lambda t: t.data, torch.Tensor.t, lambda t: t[0], torch.Tensor.unbind]
+)
+def test_what_shares_the_memory_of_an_inference_tensor_is_one(look):
+    with torch.inference_mode():
+        tensor = torch.ones(2, 2)
+        views = [look(tensor)]
+    for view in (*views, look(tensor)):
+        assert (view if isinstance(view, torch.Tensor) else view[0]).is_inference()
+    with torch.inference_mode():
+        view = look(torch.ones(2, 2))
+    normal = torch.ones(2, 2)
+    with torch.inference_mode():
+        view = look(normal)
+    assert not (view if isinstance(view, torch.Tensor) else view[0]).is_inference()

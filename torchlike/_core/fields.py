@@ -65,6 +65,12 @@ def tensor_at(storage: Storage, view: View, inference: bool) -> Tensor:
     return tensor
 
 
+def as_inference(tensor: Tensor) -> Tensor:
+    """The tensor itself, now an inference tensor: what shares the memory of one is one too."""
+    tensor._inference = True
+    return tensor
+
+
 def set_grad(tensor: Tensor, grad: Tensor | None) -> None:
     """Sets the accumulated gradient without the checks of ``Tensor.grad``."""
     tensor._grad = grad

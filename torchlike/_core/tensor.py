@@ -415,6 +415,11 @@ class Tensor(TensorMethods, Fields):
         if self._view is not None:
             self._view.has_node = True
 
+    def _keep_history(self) -> None:
+        """Lets a leaf that got another shape in place, while no gradients were recorded, take gradients of that shape."""
+        if self._accumulator is not None:
+            self._accumulator.avals = (self._aval,)
+
     def _drop_history(self) -> None:
         """Makes this tensor a leaf that requires no gradient."""
         self._grad_fn, self._output_nr, self._requires_grad = None, 0, False
@@ -481,6 +486,7 @@ class Tensor(TensorMethods, Fields):
         """The same memory without history. Writing to it is not noticed by autograd."""
         detached = alias(self)
         detached._storage = DetachedStorage(self._storage)
+        detached._inference = self._inference
         return detached
 
     @data.setter

@@ -11,6 +11,7 @@ from jax import Array
 
 from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike, Dtype, MemoryFormat
+from ..._core.fields import as_inference
 from ..._core.layouts import contiguous_format, memory_format as memory_format_, preserve_format
 from ..._core.modes import modes
 from ..._core.sparse import FORMS, is_sparse
@@ -255,7 +256,8 @@ def detach(input: Tensor) -> Tensor:
     >>> (x * 2).detach().requires_grad
     False
     """
-    return alias_of(input)
+    result = alias_of(input)
+    return as_inference(result) if input.is_inference() else result
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)

@@ -33,6 +33,7 @@ from ...dispatch.apply import without_derivative
 from ...dispatch.arguments import misfit_error
 from ...dispatch.inplace import check_writable
 from ...dispatch.options import Resizing, check_grows
+from ...dispatch.pullback import MissingRule
 from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
 from .complex_numbers import conj_view, is_conj, is_neg, neg_view, view_as_real
@@ -206,22 +207,52 @@ def whole_storage(tensor: Tensor) -> Tensor:
 # ---- a tensor that becomes a view of itself
 
 
-def _become(tensor: Tensor, new: Tensor) -> Tensor:
-    """Gives ``tensor`` the shape and the history of ``new``, a view of it."""
+def _become(tensor: Tensor, show: Callable[[], Tensor]) -> Tensor:
+    """Gives ``tensor`` the shape and the history of the view of it that ``show`` makes."""
+    new = show()
     view, old = view_record(new), view_record(tensor)
     assert view is not None
     base, origin = (None, DEFAULT) if old is None else (old.base, old.origin)
+    recorded = modes.grad_enabled
+    version = version_of(tensor) + 1 if recorded or base is None else None
+    if not recorded and base is None and tensor._tracked:
+        if tensor.grad_fn is not None:
+            new, recorded = _with_former_history(tensor, new, show), True
     move_to_storage(tensor, storage_of(tensor), view)
-    tensor._share_history(new)
+    if recorded:
+        tensor._share_history(new)
+    else:
+        tensor._keep_history()
     count_write(tensor)
-    rebase(tensor, base, origin, version_of(tensor))
+    # Where no gradients are recorded, a view keeps its old version. So it gets its history anew from its base, as after any write.
+    rebase(tensor, base, origin, version)
     return tensor
+
+
+def _with_former_history(tensor: Tensor, new: Tensor, show: Callable[[], Tensor]) -> Tensor:
+    """The new view of a result, with a history although none is recorded.
+
+    PyTorch's node stays that of the former shape, and takes a gradient of the new shape only if it can be summed to the former one.
+    """
+    before, after = tuple(tensor.shape), tuple(new.shape)
+    if len(before) <= len(after) and all(n in (1, m) for n, m in zip(before[::-1], after[::-1], strict=False)):
+        modes.grad_enabled = True
+        try:
+            return show()
+        finally:
+            modes.grad_enabled = False
+    node = tensor.grad_fn
+    assert node is not None
+    words = f"invalid gradient at index 0 - got {list(after)} but expected shape compatible with {list(before)}"
+    rule = MissingRule(f"Function {node.name()} returned an {words}", node.name())
+    new._set_history(rule.node_class.create(rule, (tensor._edge(),), (), (), (new._aval,)))
+    return new
 
 
 def _in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
     def call(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         check_writable(self)
-        return _become(self, function(self, *args, **kwargs))
+        return _become(self, lambda: function(self, *args, **kwargs))
 
     call.__doc__ = f"``{name[:-1]}`` in place: the tensor itself gets the new shape."
     return composite(forms=Form.METHOD, name=name)(call)
@@ -291,7 +322,7 @@ def _resized(self: Tensor, size: tuple[int, ...]) -> Tensor:
         part = conj_view(part) if conjugated else part
         part = neg_view(part) if negated else part
         if not self._tracked:
-            return _become(self, part)
+            return _become(self, lambda: part)
         view = view_record(part)  # the result of ``out=`` under ``no_grad``, of which autograd notices nothing
         assert view is not None
         move_to_storage(self, storage_of(part), view.rebased(None))
