@@ -55,3 +55,26 @@ def test_attention_in_half_types(name, kind, dtype, device):
         assert got is not None and wanted is not None and got.device.type == device and got.dtype == dtype
         largest = wanted.abs().max().item()
         torch.testing.assert_close(got.cpu().double(), wanted, rtol=2 * steps, atol=4 * steps * largest)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.75])
+def test_dropout_of_weights(p, device):
+    """Equal weights and one value: each query gets the share of its weights that is kept, divided by ``1 - p``."""
+    keys = 999
+    query, value = (torch.zeros(2, 4, n, 8, device=device, requires_grad=True) for n in (64, keys))
+    torch.manual_seed(0)
+    first, second = (
+        torch.nn.functional.scaled_dot_product_attention(query, value, value + 1, dropout_p=p) for _ in range(2)
+    )
+    found = first[..., 0].double().cpu()
+    assert abs(found.mean().item() - 1) < 0.01
+    spread = (p / (1 - p) / keys) ** 0.5
+    assert abs(found.std().item() / spread - 1) < 0.2
+    assert not torch.equal(first, second)
+    torch.manual_seed(0)
+    again = torch.nn.functional.scaled_dot_product_attention(query, value, value + 1, dropout_p=p)
+    assert torch.equal(first, again)
+    # The gradient of a value is what the queries have taken of it.
+    (gradient,) = torch.autograd.grad(again.sum(), value)
+    assert gradient is not None
+    torch.testing.assert_close(gradient.sum().item(), again.sum().item(), rtol=1e-3, atol=1e-3)

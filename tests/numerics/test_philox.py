@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from torchlike.numerics.philox import advanced, inner, inner64, philox, unit, unit64, words
+from torchlike.numerics.philox import advanced, halves, inner, inner64, philox, unit, unit64, words
 
 pytestmark = pytest.mark.recorded
 
@@ -37,6 +37,21 @@ def test_an_element_depends_on_its_number_alone():
     for a, b in zip(long, short, strict=True):
         assert (a[:2] == b).all()
     assert words(state, (0, 3))[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("columns", [1, 8, 13])
+def test_halves_are_all_random_bits_and_depend_on_their_place_alone(columns):
+    state = jnp.asarray([1, 2, 3, 4], np.uint32)
+    found = np.asarray(halves(state, (4000, columns)))
+    assert found.shape == (4000, columns) and found.max() < 2**16
+    for bit in range(16):
+        share = (found >> bit & 1).mean(0)
+        assert np.abs(share - 0.5).max() < 0.05
+    assert len(np.unique(found)) > 0.95 * 2**16 * (1 - np.exp(-found.size / 2**16))
+    assert np.abs(np.corrcoef(found.T) - np.eye(columns)).max() < 0.08
+    assert (np.asarray(halves(state, (7, columns))) == found[:7]).all()
+    four = words(state, (4000, -(-columns // 8)))
+    assert (found[:, 0] == np.asarray(four[0][:, 0]) & 0xFFFF).all()
 
 
 def test_offsets_carry_into_the_upper_word():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,10 +12,14 @@ from jax import Array, lax
 
 from ..._core.annotations import Dtype
 from ..._core.meta import on_meta
+from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value
-from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, op
+from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, Saves, op
+from ...engine.aval import Placement
 from ...engine.value import Value
-from ..creation.drawing import keep
+from ...numerics import philox
+from ...random_streams.by_device import generator_for, is_drawn_there
+from ..creation.drawing import from_state, keep
 from ..linalg.matmul import _check_bmm, contract
 from ._fused_attention import attend, suits
 
@@ -217,4 +222,27 @@ def attention_dropout(query: Tensor, key: Tensor, p: float, gqa: bool) -> Tensor
     if p == 1 or on_meta(query):
         return from_value(Value.on_host(np.zeros((), query.dtype.numpy), query._aval.placement))
     leading = a[:-2] if gqa else _broadcast(a[:-2], b[:-2])
-    return keep(query, (*leading, a[-2], b[-2]), p)
+    shape, placement = (*leading, a[-2], b[-2]), query._aval.placement
+    if is_drawn_there(placement) and type(placement) is Placement and not modes.vmaps:
+        dtype, source = query.dtype.numpy, generator_for(placement)
+        return from_state(source, placement, lambda state: kept_weights(state, shape, dtype, 1 - p))
+    return keep(query, shape, p)
+
+
+@op(
+    name="_attention_dropout",
+    promote=Promote.NONE,
+    accepts=Category.ALL,
+    forms=Form.NONE,
+    saves=Saves.NOTHING,
+    constant=("state",),
+    samples=[],
+)
+def kept_weights(state: Indices, shape: tuple[int, ...], dtype: Any, q: float) -> tuple[Array, Array]:
+    """The factors of dropout for the weights on an accelerator, and the generator's next state.
+
+    There are so many weights that random bits count: 16 for each. ``q`` is rounded to them, and the factor with it.
+    """
+    limit = min(max(round(q * 2**16), 1), 2**16)
+    kept = philox.halves(state, shape) < np.uint32(limit)
+    return jnp.where(kept, 2**16 / limit, 0.0).astype(dtype), philox.advanced(state)
