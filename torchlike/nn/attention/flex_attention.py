@@ -9,6 +9,8 @@ from ... import ops
 from ..._core.annotations import DeviceLike
 from ..._core.dtypes import bool_
 from ..._core.tensor import Tensor
+from ...backends.cuda import kernels
+from ...ops.nn.attention import attention
 from ...utils._pytree import tree_flatten as tree_flatten, tree_unflatten as tree_unflatten
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128  # the default size of a block
@@ -151,6 +153,10 @@ def flex_attention(
     _check(query, key, value, block_mask, enable_gqa)
     batch, heads, queries, width = query.shape
     keys = key.shape[-2]
+    if score_mod is None and not return_lse:
+        mask = None if block_mask is None else block_mask.dense[..., :queries, :keys]
+        platform, shares = query._aval.placement.platform, heads != key.shape[1]
+        return attention(query, key, value, mask, None, False, scale, shares, platform, kernels.way)
     if heads != key.shape[1]:
         key, value = (x.repeat_interleave(heads // x.shape[1], 1) for x in (key, value))
     scores = query.matmul(key.transpose(-2, -1)) * (width**-0.5 if scale is None else scale)
