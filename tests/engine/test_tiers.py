@@ -12,6 +12,7 @@ import pytest
 import torchlike as torch
 from torchlike import nn
 from torchlike.engine import background, compiling, forget, program, recorder, tiers
+from torchlike.engine.segment import Segment
 
 pytestmark = pytest.mark.recorded
 
@@ -222,3 +223,43 @@ def test_what_numpy_leaves_is_a_value_of_its_own(dtype):
         for value in kept:
             array = value._value().array
             assert type(array) is np.ndarray and array.flags.c_contiguous and array.shape == tuple(value.shape)
+
+
+def test_a_heavy_training_step_is_compiled_from_its_second_round_on(monkeypatch):
+    """The loop goes on, so there is nothing to wait for. Other paths may never come again."""
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS", 0.02)
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS_PER_CALL", 0.0)
+
+    def first(loop_steps: float) -> int:
+        monkeypatch.setattr(tiers, "LOOP_STEPS", loop_steps)
+        forget()
+        return rounds(120)[1].index(True)
+
+    with compiling("auto"):
+        at_once, later = first(1e6), first(0)
+        assert at_once < 0.8 * later
+        assert first(1e6) == at_once
+        monkeypatch.setattr(tiers, "LOOP_STEPS", 1e6)
+        torch.explain(reset=True)
+        x = torch.arange(4.0)
+        for _ in range(20):
+            assert (x * 2 + 1).exp().sum().item() > 0
+        assert torch.explain().compiles == 0
+
+
+def test_an_op_without_a_plan_costs_by_what_it_moves_and_multiplies(monkeypatch):
+    def run_seconds(images: int) -> tuple[float, float]:
+        x, w = torch.ones(images, 8, 16, 16), torch.ones(8, 8, 3, 3)
+        costs = []
+        for y in (x.exp() + 1, torch.nn.functional.conv2d(x, w) + 1):
+            segment = y._value().segment
+            assert isinstance(segment, Segment)
+            costs.append(tiers.cost_of(segment.cursor.path()).run)
+            y.tolist()
+        return costs[0], costs[1]
+
+    with compiling("never"):
+        monkeypatch.setattr("torchlike.engine.kernel.Kernel.plan", lambda kernel: None)
+        (exp, convolution), (large_exp, large_convolution) = run_seconds(1), run_seconds(1024)
+    assert exp < 0.0005 and convolution < 0.0005
+    assert large_exp > 2 * exp and large_convolution > 5 * convolution

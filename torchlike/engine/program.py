@@ -6,7 +6,7 @@ import functools
 import itertools
 import time
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -18,13 +18,13 @@ from . import checks
 from .aval import Aval, Meshed
 from .background import CompilerWaits, Task, begin
 from .collective import compile_for_group
-from .executable import RECOMPUTED, compile_ahead, give_back_memory, out_of_memory
+from .executable import RECOMPUTED, compile_ahead, for_one_trace, give_back_memory, out_of_memory
 from .kernel import Kernel
 from .large_programs import LARGE_BYTES, SecondProgram
 from .meshes import compile_over_mesh
 from .places import at_places
 from .report import COMPILING, observers, report, user_line, user_position
-from .tiers import Due, compile_seconds, due, plan_to_use
+from .tiers import Due, cost_of, due, plan_to_use
 from .trace import Path, PathHistory, TraceNode, what_is_new
 from .value import Value, put
 
@@ -126,6 +126,8 @@ class Program:
             self._clean = put(clean, placement)
             avals.append(Aval(clean.shape, clean.dtype, placement))
 
+        functions = _functions(path, numbers)
+
         def program(*arrays: Any) -> list[Any]:
             table: list[Any] = [None] * table_size
             for position, array in zip(leaves, arrays, strict=False):
@@ -135,7 +137,7 @@ class Program:
             bad = arrays[-1][:, 0].any() if checking_steps else None
             for number in numbers:
                 step = path.steps[number]
-                outs = step.kernel.fn(*[table[i] for i in step.inputs])
+                outs = functions[step.kernel](*[table[i] for i in step.inputs])
                 for position, out in zip(step.outputs, outs, strict=False):
                     table[position] = out
                 if step.kernel.make_error is not None:
@@ -182,7 +184,7 @@ class Program:
         )
         executable = compiled()
         if executable.bytes_needed >= LARGE_BYTES and home.platform == "cpu" and not executable.divided:
-            self._second = SecondProgram(functools.partial(compiled, reuse_memory=True), compile_seconds(path))
+            self._second = SecondProgram(functools.partial(compiled, reuse_memory=True), cost_of(path).price)
         return executable
 
     def made_after(self, number: int) -> list[int]:
@@ -217,6 +219,19 @@ class Program:
             values = [*values, verdict]
         install(values, executable.outputs(arrays))
         executable.ran(values[self._smallest].array)
+
+
+def _functions(path: Path, numbers: Sequence[int]) -> dict[Kernel, Callable[..., Any]]:
+    """The functions of the kernels of some steps. JAX traces and lowers each once, as a function that the program calls.
+
+    XLA inlines all calls before anything else, so the program is the same. Where layers repeat, JAX takes a fraction of the time.
+    """
+    uses = Counter(path.steps[number].kernel for number in numbers)
+    together = any(kernel.group is not None or kernel.on_mesh for kernel in uses)
+    return {
+        kernel: kernel.fn if count == 1 or together else jax.jit(for_one_trace(kernel.fn))
+        for kernel, count in uses.items()
+    }
 
 
 class Decision:

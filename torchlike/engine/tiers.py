@@ -2,13 +2,13 @@
 
 What a program records runs at once, op by op: with NumPy where that is possible, else by an executable of the one op. A path is
 compiled whole when it has come so often that compiling it would have paid. A few small ops are never compiled, since a program of
-them takes longer than NumPy. The compilation begins, on a thread of its own, once runs op by op have cost half as much as it will;
-the program takes over when it should be ready. So the processor never works more than about three times as long as it had to,
-whatever the program does next, and the program waits for a compilation only where the estimate was wrong, or at its end: XLA cannot
-be stopped in the middle.
+them takes longer than NumPy. The compilation begins, on a thread of its own, once runs op by op have cost half as much as it will; a
+loop of heavy training steps is known to go on, so there it begins when a step comes for the second time. The program takes over when
+the runs since then have taken as long as the compilation should. So the program waits for a compilation only where the estimate was
+wrong, or at its end: XLA cannot be stopped in the middle.
 
-Costs are estimated from shapes alone, not measured. So the same program takes the same decisions, and computes the same bits,
-each time that it runs.
+Costs are estimated from shapes alone, not measured, and the program takes over after a number of runs, not of seconds. So the same
+program takes the same decisions, and computes the same bits, each time that it runs.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable
 from enum import Enum
+from math import prod
+from typing import NamedTuple
 
+from . import onednn
 from .aval import Meshed
 from .interpreter import Plan
+from .interpreter.products import BLAS_SPEED
 from .kernel import Kernel
 from .trace import Path, PathHistory, TraceNode
 
@@ -27,28 +31,32 @@ from .trace import Path, PathHistory, TraceNode
 AUTO, NOW, NEVER = "auto", "now", "never"
 _MODES = {AUTO: AUTO, "background": AUTO, NOW: NOW, NEVER: NEVER}
 
-# What compiling a path takes of the processor's time (measured with jaxlib 0.10 on two cores: training steps of a multi-layer
-# perceptron 0.4 to 0.9 s, a convolutional network 1.5, a transformer's layer 1.7, an LSTM 1.0): at least, for each call of NumPy's
-# that it replaces, for each convolution, and for an op that NumPy does not compute.
+# What compiling a path takes of the processor's time (measured with jaxlib 0.10 on two cores: training steps of a small multi-layer
+# perceptron 0.3 s, of an LSTM 0.7, LeNet 1.5, a GPT of four layers 4.2, ResNet-18 4.5, a BERT of four layers 5): at least, for each
+# call of NumPy's that it replaces, for each convolution by XLA and by oneDNN, and for an op that NumPy does not compute.
 COMPILE_SECONDS = 0.35
-COMPILE_SECONDS_PER_CALL = 0.0009
-COMPILE_SECONDS_PER_CONVOLUTION = 0.25
+COMPILE_SECONDS_PER_CALL = 0.0011
+COMPILE_SECONDS_PER_CONVOLUTION = 0.1
+COMPILE_SECONDS_PER_CALL_OF_ONEDNN = 0.03
 COMPILE_SECONDS_PER_OTHER = 0.05
 # Overhead of running an op by itself, in seconds.
 RUN_SECONDS_PER_OP = 10e-6
-# The same for an op that has an executable, of which XLA does not tell how long it runs.
+# The same for an op that has an executable; and what that takes for each byte that it reads or writes.
 EXECUTABLE_SECONDS = 60e-6
+EXECUTABLE_SECONDS_PER_BYTE = 1e-10
 # What a run of a program takes however little it computes: XLA's call, and the reading of a result. Only what ops take beyond it is saved
 # by compiling. (An input that lies in the host's memory takes 0.1 ms more, and a path does not tell where its inputs lie.)
 PROGRAM_SECONDS = 80e-6
 # Seconds to compile one op, and the cost of a run from which compiling it is considered.
-OP_COMPILE_SECONDS = 0.1
+OP_COMPILE_SECONDS = 0.2
 HEAVY_SECONDS = 1e-3
-# A path is compiled in the background once its runs have cost this share of the compilation, and as a program it runs once they have
-# cost that share: by then the compilation has had the time that it takes. The change does not come as soon as it is compiled, so that
-# it does not depend on the machine's load how many runs go before.
+# A path is compiled in the background once its runs have cost the one share of the compilation, and it runs as a program once the runs
+# since then have cost the other: by then the compilation has had the time that it takes. The change does not come as soon as it is
+# compiled, so that it does not depend on the machine's load how many runs go before.
 BEGIN_AT = 0.5
-SWITCH_AT = 1.5
+SWITCH_AT = 1.0
+# A training loop makes this many steps at least. Where compiling one takes less than so many, it begins when the step comes again.
+LOOP_STEPS = 50
 # States of a node's values whose costs are counted at most.
 MAX_STATES = 64
 
@@ -71,35 +79,51 @@ choice = _Choice(os.environ.get("TORCHLIKE_COMPILE", AUTO))
 def plan_to_use(kernel: Kernel) -> Plan | None:
     """The NumPy plan for an op that runs by itself; None if its executable runs instead.
 
-    An op on large arrays gets an executable of its own once its runs by NumPy have cost as much as compiling it.
+    An op on large arrays gets an executable of its own once that would have saved as much as compiling it costs.
     """
     if choice.mode == NOW:
         return None
     plan = kernel.plan()
     if plan is not None and plan.cost > HEAVY_SECONDS and choice.mode == AUTO:
-        if kernel.spent > OP_COMPILE_SECONDS + COMPILE_SECONDS_PER_CONVOLUTION * kernel.convolutions:
+        if kernel.spent > OP_COMPILE_SECONDS + _seconds_per_convolution() * kernel.convolutions:
             return None
-        kernel.spent += plan.cost
+        kernel.spent += plan.cost - plan.in_library
     return plan
 
 
-def compile_seconds(path: Path) -> float:
-    """About how long XLA takes to compile a path."""
-    total = COMPILE_SECONDS
-    for step in path.steps:
-        plan = step.kernel.plan()
-        total += COMPILE_SECONDS_PER_OTHER if plan is None else COMPILE_SECONDS_PER_CALL * plan.calls
-        total += COMPILE_SECONDS_PER_CONVOLUTION * step.kernel.convolutions
-    return total
+class Cost(NamedTuple):
+    """Estimates for a path, in seconds: of a run op by op, and of compiling the path."""
+
+    run: float
+    price: float
 
 
-def run_seconds(path: Path) -> float:
-    """About how long a path takes when each op runs by itself."""
-    total = 0.0
+def cost_of(path: Path) -> Cost:
+    """About how long a path takes when each op runs by itself, and how long XLA takes to compile it."""
+    run, price = 0.0, COMPILE_SECONDS
     for step in path.steps:
-        plan = step.kernel.plan()
-        total += RUN_SECONDS_PER_OP + (EXECUTABLE_SECONDS if plan is None else plan.cost)
-    return total
+        kernel = step.kernel
+        plan = kernel.plan()
+        run += RUN_SECONDS_PER_OP + (_executable_seconds(kernel) if plan is None else plan.cost)
+        price += COMPILE_SECONDS_PER_OTHER if plan is None else COMPILE_SECONDS_PER_CALL * plan.calls
+        if kernel.convolutions:
+            price += _seconds_per_convolution() * kernel.convolutions
+    return Cost(run, price)
+
+
+def _seconds_per_convolution() -> float:
+    return COMPILE_SECONDS_PER_CALL_OF_ONEDNN if onednn.available() else COMPILE_SECONDS_PER_CONVOLUTION
+
+
+def _executable_seconds(kernel: Kernel) -> float:
+    """About how long the executable of an op runs that NumPy does not compute."""
+    avals = [*kernel.in_avals, *kernel.out_avals]
+    seconds = EXECUTABLE_SECONDS + EXECUTABLE_SECONDS_PER_BYTE * sum([aval.nbytes for aval in avals])
+    if kernel.convolutions:
+        # The product of the sizes of image, kernel and result is about the square of the number of multiplications.
+        sizes = sorted([prod(aval.shape) for aval in avals])[-3:]
+        seconds += kernel.convolutions * prod(sizes) ** 0.5 / BLAS_SPEED
+    return seconds
 
 
 class Due(Enum):
@@ -108,6 +132,16 @@ class Due(Enum):
     NOTHING = 0
     BEGIN = 1  # begin to compile it in the background
     SWITCH = 2  # run the program from now on
+
+
+class Runs:
+    """What the runs of a path have cost op by op, in one state of its values: before its compilation began, and since then."""
+
+    __slots__ = ("before", "since")
+
+    def __init__(self) -> None:
+        self.before = 0.0
+        self.since: float | None = None  # None: it has not begun
 
 
 def runs_by_itself(node: TraceNode) -> bool:
@@ -126,14 +160,21 @@ def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool)
     # A path over several devices is a step of a long run, so its compilation is not weighed against its cost.
     if choice.mode == NOW or node.group is not None or isinstance(node.placement, Meshed):
         return Due.SWITCH if history.programs or history.runs >= 2 or ends_step else Due.NOTHING
-    if history.run_seconds == 0.0:
-        history.run_seconds = run_seconds(node.path())
-    if len(history.spent) > MAX_STATES:
-        history.spent.clear()
-    spent = history.spent[state] = history.spent.get(state, 0.0) + max(history.run_seconds - PROGRAM_SECONDS, 0.0)
-    if spent <= BEGIN_AT * COMPILE_SECONDS:
-        return Due.NOTHING  # it would not pay for any path
-    if history.compile_seconds == 0.0:
-        history.compile_seconds = compile_seconds(node.path())
-    price = history.compile_seconds
-    return Due.SWITCH if spent > SWITCH_AT * price else Due.BEGIN if spent > BEGIN_AT * price else Due.NOTHING
+    cost = history.cost
+    if cost is None:
+        cost = history.cost = cost_of(node.path())
+    runs = history.spent.get(state)
+    if runs is None:
+        if len(history.spent) > MAX_STATES:
+            history.spent.clear()
+        runs = history.spent[state] = Runs()
+    spent = max(cost.run - PROGRAM_SECONDS, 0.0)
+    if runs.since is not None:
+        runs.since += spent
+        return Due.SWITCH if runs.since > SWITCH_AT * cost.price else Due.BEGIN
+    runs.before += spent
+    goes_on = ends_step and history.runs >= 2 and cost.price < LOOP_STEPS * spent
+    if not goes_on and runs.before <= BEGIN_AT * cost.price:
+        return Due.NOTHING
+    runs.since = 0.0
+    return Due.BEGIN

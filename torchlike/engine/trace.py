@@ -150,7 +150,7 @@ class PathHistory:
     """What is known of a path that was run: the programs for it, and what its runs cost."""
 
     __slots__ = (
-        "programs", "decisions", "misses", "tasks", "spent", "run_seconds", "compile_seconds", "runs", "used", "cold_only",
+        "programs", "decisions", "misses", "tasks", "spent", "cost", "runs", "used", "cold_only",
         "__weakref__",
     )  # fmt: skip
 
@@ -165,10 +165,10 @@ class PathHistory:
         self.decisions: dict[tuple[Any, ...], Any] = {}
         self.misses: dict[tuple[Any, ...], int] = {}
         self.tasks: dict[tuple[Any, ...], Any] = {}  # programs that are being compiled, by the same
-        # What running the path op by op costs, what compiling it costs, and what its runs have cost so far by the state of its
-        # values: see ``tiers.py``.
-        self.run_seconds = self.compile_seconds = 0.0
-        self.spent: dict[Any, float] = {}
+        # What runs and the compilation of the path cost, and what its runs have cost so far by the state of its values: ``Cost`` and
+        # ``Runs`` of ``tiers.py``.
+        self.cost: Any = None
+        self.spent: dict[Any, Any] = {}
 
     def remember(self, state: tuple[object, ...], decision: object) -> None:
         """Keeps a decision for the next time that the values are in this state."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
@@ -17,6 +18,7 @@ from ..dispatch.apply import apply, internal_dispatcher
 from ..dispatch.inplace import write
 from ..dispatch.opdef import Category
 from ..engine import Aval, Kernel, Placement, Value
+from ..engine.interpreter import for_numpy
 from ..engine.recorder import Operation, recorder
 from ..ops.shape.reshape import common_shape
 from ._chain import Transformation, apply_to
@@ -97,8 +99,14 @@ class Update(Operation):
             for name in saved:
                 for state in states:
                     state[name] = next(inputs)
+
+            def step(param: Array, grad: Array, state: Any, is_first: bool, values: Any) -> tuple[Any, Any]:
+                return self._step_parameter(param, grad, state, is_first, values, dict(flags), leaves)
+
+            if not for_numpy():  # JAX traces it once for all parameters of one shape
+                step = jax.jit(step, static_argnums=3)
             results = [
-                self._step_parameter(param, grad, state, is_first, values, dict(flags), leaves)
+                step(param, grad, state, is_first, values)
                 for param, grad, state, is_first in zip(params, grads, states, first, strict=True)
             ]
             outs = [param for param, _ in results]

@@ -78,6 +78,7 @@ def scan_loop(body: Plan, length: int, constants: int, rows: Sequence[ShapedDtyp
         return [*state, *results]
 
     loop.extra_cost = body.cost * length  # type: ignore[attr-defined]
+    loop.in_library = body.in_library * length  # type: ignore[attr-defined]
     loop.extra_calls = body.calls  # type: ignore[attr-defined]
     return loop
 

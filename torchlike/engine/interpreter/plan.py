@@ -60,6 +60,11 @@ class Plan:
         return sum(1 + getattr(function, "extra_calls", 0) for function, *_ in self._calls)
 
     @property
+    def in_library(self) -> float:
+        """The part of ``cost`` that products and convolutions take, which no compilation makes faster."""
+        return sum([getattr(function, "in_library", 0.0) for function, *_ in self._calls])
+
+    @property
     def outputs(self) -> int:
         """The number of results."""
         return len(self._outputs)

@@ -18,9 +18,12 @@ MAX_PARTS = 1000
 
 
 def with_cost(function: Compute, seconds: float) -> Compute:
-    """The function with an estimate of its seconds. A function of Python's, which must be new, gets it itself."""
+    """The function with an estimate of its seconds, which it spends in a library that computes as fast within a program.
+
+    A function of Python's, which must be new, gets it itself.
+    """
     own = function if isinstance(function, FunctionType) else _wrapped(function)
-    own.extra_cost = seconds  # type: ignore[attr-defined]
+    own.extra_cost = own.in_library = seconds  # type: ignore[attr-defined]
     return own
 
 
