@@ -18,13 +18,16 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jaxlib.version
 from jaxlib import xla_client
+
+if TYPE_CHECKING:
+    from .trace import Path as Recorded
 
 # The folder; by default ``torchlike`` in the user's cache folder. The empty string: nothing is kept.
 VARIABLE = "TORCHLIKE_CACHE_DIR"
@@ -35,6 +38,7 @@ MAX_SECONDS_OF_WRITING = 3600
 _ANY_MAGIC = b"torchlike program "  # so begins what any version of torchlike has written
 _MAGIC = _ANY_MAGIC + b"2\n"
 _ENTRY, _TEMPORARY = re.compile(r"[0-9a-f]{64}\.program"), re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.temporary")
+_NOTE = re.compile(r"[0-9a-f]{64}\.note")  # it holds the name of an entry
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd  # not on Windows, where the rights of files are others as well
 _OPENED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -118,6 +122,17 @@ class _Folder:
         with contextlib.suppress(OSError):  # another process has just done so
             os.unlink(self.name(name), dir_fd=self.descriptor)
 
+    def put(self, name: str, content: bytes) -> None:
+        """Writes a file, which others see whole or not at all."""
+        temporary = f"{name.partition('.')[0]}.{secrets.token_hex(8)}.temporary"
+        try:
+            with os.fdopen(self.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+                file.write(content)
+            os.replace(self.name(temporary), self.name(name), src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+        except BaseException:
+            self.remove(temporary)
+            raise
+
     @contextlib.contextmanager
     def entry(self, name: str) -> Iterator[Any]:
         """An entry as an open file.
@@ -135,7 +150,7 @@ class _Folder:
         """Date, size and name of what torchlike has written here: a folder that the user names may hold other files."""
         with os.scandir(self.path if self.descriptor is None else self.descriptor) as found:
             for file in found:
-                if _ENTRY.fullmatch(file.name) or _TEMPORARY.fullmatch(file.name):
+                if any(pattern.fullmatch(file.name) for pattern in (_ENTRY, _NOTE, _TEMPORARY)):
                     with contextlib.suppress(OSError):  # another process has just removed it
                         status = file.stat(follow_symlinks=False)
                         if stat.S_ISREG(status.st_mode):
@@ -235,19 +250,7 @@ def write(entry: Path, program: Any, bytes_needed: int) -> None:
     except Exception:
         return  # this program, or those of this platform, cannot be serialised
     with contextlib.suppress(OSError), _Folder(entry.parent) as opened:  # for example, the disk is full
-        temporary = f"{entry.stem}.{secrets.token_hex(8)}.temporary"
-        try:
-            with os.fdopen(opened.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
-                file.write(_head(entry.name, body) + body)
-            os.replace(
-                opened.name(temporary),
-                opened.name(entry.name),
-                src_dir_fd=opened.descriptor,
-                dst_dir_fd=opened.descriptor,
-            )
-        except BaseException:
-            opened.remove(temporary)
-            raise
+        opened.put(entry.name, _head(entry.name, body) + body)
         _evict(opened)
 
 
@@ -267,3 +270,103 @@ def _evict(opened: _Folder) -> None:
         total -= size
         if total <= 0.9 * MAX_BYTES:
             return
+
+
+# ---- notes of the paths that ran as programs, so that the next process reads those programs at first sight
+#
+# A note says only that it is worth looking. The program is then found by its text, as always, and never by the note, so a wrong one
+# costs a moment and changes no result. A path that was compiled but never ran as a program has no note.
+
+
+class _Found:
+    """``names``: of the notes that lay in the folder when the process looked first; None: it has not looked.
+
+    What this process notes is not among them, so that it decides the same way from its beginning to its end.
+    """
+
+    names: set[str] | None = None
+    beginnings: frozenset[str] = frozenset()
+
+
+def noted(path: Recorded, key: Hashable) -> str | None:
+    """The name of the note of a path, if there is one and the program that it names lies on disk.
+
+    Args:
+        key: live outputs, donated leaves and replaced values.
+    """
+    if _Found.names is None:
+        names = _Found.names = _notes()
+        _Found.beginnings = frozenset([name[:8] for name in names])
+    if _beginning(path) not in _Found.beginnings:
+        return None
+    name = _name(path, key)
+    return name if name in _Found.names and _is_noted(name) else None
+
+
+def note(path: Recorded, key: Hashable, entry: Path) -> None:
+    """Notes that a path runs as the program of this entry."""
+    _write_note(_name(path, key), entry)
+
+
+def drop_note(name: str) -> None:
+    """Drops a note that has led to no program."""
+    if _Found.names is not None:
+        _Found.names.discard(name)
+    _drop_note(name)
+
+
+def _beginning(path: Recorded) -> str:
+    """How the names of notes of such paths begin. It takes no time, so paths without a note, which may be new each time, cost nothing."""
+    return f"{len(path.steps) & 0xFFFF:04x}{len(path.leaves) & 0xFFFF:04x}"
+
+
+def _name(path: Recorded, key: Hashable) -> str:
+    digest = hashlib.sha256(repr((jax.__version__, key)).encode())
+    for step in path.steps:
+        kernel = step.kernel
+        digest.update(repr((kernel.name, kernel.in_avals, kernel.out_avals, step.inputs)).encode())
+    return _beginning(path) + digest.hexdigest()[8:]
+
+
+def _notes() -> set[str]:
+    """The names of all notes."""
+    path = folder()
+    if path is None:
+        return set()
+    try:
+        with _Folder(path) as opened:
+            found = os.listdir(opened.path if opened.descriptor is None else opened.descriptor)
+    except OSError:
+        return set()
+    return {name.removesuffix(".note") for name in found if _NOTE.fullmatch(name)}
+
+
+def _is_noted(note: str) -> bool:
+    """Whether there is a note of this name, and the entry that it names."""
+    path = folder()
+    if path is None:
+        return False
+    try:
+        with _Folder(path) as opened:
+            with opened.entry(note + ".note") as file:
+                content = file.read()
+            name = content.removeprefix(_MAGIC).decode()
+            if content == name.encode() or not _ENTRY.fullmatch(name):
+                return False
+            with opened.entry(name):
+                return True
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _write_note(note: str, entry: Path) -> None:
+    """Writes a note of this name, which names an entry."""
+    with contextlib.suppress(OSError), _Folder(entry.parent) as opened:
+        opened.put(note + ".note", _MAGIC + entry.name.encode())
+
+
+def _drop_note(note: str) -> None:
+    path = folder()
+    if path is not None:
+        with contextlib.suppress(OSError), _Folder(path) as opened:
+            opened.remove(note + ".note")

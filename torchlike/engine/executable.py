@@ -100,11 +100,12 @@ class Executable:
     below it is called directly, which is C++ from end to end, and faster.
     """
 
-    __slots__ = ("_compiled", "_execute", "_collect", "_device", "bytes_needed", "parts", "divided")
+    __slots__ = ("_compiled", "_execute", "_collect", "_device", "bytes_needed", "parts", "divided", "entry")
 
     def __init__(self, compiled: Any, device: Any, bytes_needed: int | None = None) -> None:
         """``compiled``: of JAX, or the parts of one that was read from disk, with the ``bytes_needed`` that are known then."""
         self.divided = False  # whether its memory is divided into blocks that the process keeps
+        self.entry: Path | None = None  # where it lies on disk
         self._compiled = compiled  # keeps alive what the executable refers to
         self._device = device
         parts: Parts | None = compiled if isinstance(compiled, Parts) else _parts_of(compiled)
@@ -280,6 +281,10 @@ class TooLarge(ValueError):
     """A program has an array of so many bytes, which lies in no block of memory that the process would keep."""
 
 
+class NotKept(LookupError):
+    """A program does not lie on disk any more."""
+
+
 def largest_array(program: str) -> int:
     """The bytes of the largest array in a program's text, as JAX writes it for XLA."""
     found = 0
@@ -299,6 +304,7 @@ def compile_ahead(
     convolves: bool = False,
     recomputes: bool = False,
     reuse_memory: bool = False,
+    kept: bool = False,
 ) -> Executable:
     """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all.
 
@@ -308,8 +314,10 @@ def compile_ahead(
         donate: the numbers of the inputs over which results are written.
         convolves: whether there are convolutions. ``recomputes``: whether something is computed a second time to save memory.
         reuse_memory: divide the memory, and keep the program on no disk: see ``large_programs.py``.
+        kept: compile nothing: the program lies on disk.
 
     Raises:
+        NotKept: it does not.
         TooLarge: the memory is to be divided, and an array is larger than the blocks that can be reused.
     """
     placement = (out_avals or in_avals)[0].placement
@@ -319,7 +327,10 @@ def compile_ahead(
     entry = None if reuse_memory else disk.entry_of(lowered, options, placement.device)
     stored = _read(entry, lowered, placement.device) if entry is not None else None
     if stored is not None:
+        stored.entry = entry
         return stored
+    if kept:
+        raise NotKept
     divided = on_cpu and entry is None and (reuse_memory or not disk.kept_by_jax())
     if divided:
         block_bytes = max(BLOCK_BYTES, largest_array(lowered.as_text()))
@@ -337,6 +348,7 @@ def compile_ahead(
         keep_blocks(executable.bytes_needed)
     if entry is not None and executable.parts is not None:  # other executables call functions of this process
         disk.write(entry, executable.parts.xla_executable, executable.bytes_needed)
+        executable.entry = entry
     return executable
 
 

@@ -8,23 +8,24 @@ import time
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path as File
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import checks
+from . import checks, disk
 from .aval import Aval, Meshed
 from .background import CompilerWaits, Task, begin
 from .collective import compile_for_group
-from .executable import RECOMPUTED, compile_ahead, for_one_trace, give_back_memory, out_of_memory
+from .executable import RECOMPUTED, NotKept, compile_ahead, for_one_trace, give_back_memory, out_of_memory
 from .kernel import Kernel
 from .large_programs import LARGE_BYTES, SecondProgram
 from .meshes import compile_over_mesh
 from .places import at_places
 from .report import COMPILING, observers, report, user_line, user_position
-from .tiers import Due, cost_of, due, plan_to_use
+from .tiers import AUTO, Due, choice, cost_of, due, plan_to_use
 from .trace import Path, PathHistory, TraceNode, what_is_new
 from .value import Value, put
 
@@ -101,8 +102,14 @@ class Program:
     )  # fmt: skip
 
     def __init__(
-        self, path: Path, live: Sequence[int], donated: tuple[int, ...], replaced: Sequence[tuple[int, int]]
+        self,
+        path: Path,
+        live: Sequence[int],
+        donated: tuple[int, ...],
+        replaced: Sequence[tuple[int, int]],
+        kept: bool = False,
     ) -> None:
+        """``kept``: compile nothing, since it lies on disk. Raises ``NotKept`` if it does not."""
         self.live = tuple(live)
         self.donated = donated
         self.donated_bytes = sum(path.avals[path.leaves[i]].nbytes for i in donated)
@@ -165,9 +172,14 @@ class Program:
 
         # Of the outputs, which of them takes the least memory: the verdicts, if there are any.
         self._smallest = -1 if checking_steps else min(range(len(live)), key=lambda n: path.avals[live[n]].nbytes)
-        self._executable: Any = self._compile(program, avals, numbers)
+        self._executable: Any = self._compile(program, avals, numbers, kept)
 
-    def _compile(self, program: Callable[..., list[Any]], avals: list[Aval], numbers: list[int]) -> Any:
+    @property
+    def entry(self) -> File | None:
+        """Where it lies on disk."""
+        return getattr(self._executable, "entry", None)
+
+    def _compile(self, program: Callable[..., list[Any]], avals: list[Aval], numbers: list[int], kept: bool) -> Any:
         """The executable of a function of inputs of these avals. ``numbers``: of the steps that it runs."""
         path, live_avals = self._path, [self._path.avals[i] for i in self.live]
         home = path.avals[path.outputs[0]].placement.home
@@ -182,7 +194,7 @@ class Program:
         compiled = functools.partial(
             compile_ahead, program, avals, live_avals, donate=self.donated, convolves=convolves, recomputes=recomputes
         )
-        executable = compiled()
+        executable = compiled(kept=kept)
         if executable.bytes_needed >= LARGE_BYTES and home.platform == "cpu" and not executable.divided:
             self._second = SecondProgram(functools.partial(compiled, reuse_memory=True), cost_of(path).price)
         return executable
@@ -308,6 +320,9 @@ def choose(
         # The values that are alive differ each time, so every new program would run only once.
         if len(history.programs) >= MAX_PROGRAMS:
             return None
+    program = _noted(node, history, path, key, reason)
+    if program is not None:
+        return program
     # A path without a program is counted as a whole, whatever is alive at its end.
     tier = due(node, history, key if history.programs else None, hot)
     if tier is Due.NOTHING:
@@ -324,22 +339,50 @@ def choose(
     except CompilerWaits:
         return None  # until this run is over
     history.tasks.pop(key, None)
-    report.compiles += 1
-    report.reasons.append(task.reason)
-    history.programs[key] = program
-    _keep(history, key, program)
+    _add(history, key, program, task.reason)
+    if choice.mode == AUTO and program.entry is not None:
+        disk.note(path, key, program.entry)
     return program
 
 
-def _task(node: TraceNode, history: PathHistory, path: Path, key: tuple[Any, ...], reason: str) -> Task:
-    """The making of a program, and why it is made."""
+def _add(history: PathHistory, key: tuple[Any, ...], program: Program, reason: str) -> None:
+    report.compiles += 1
+    report.reasons.append(reason)
+    history.programs[key] = program
+    _keep(history, key, program)
+
+
+def _noted(node: TraceNode, history: PathHistory, path: Path, key: tuple[Any, ...], reason: str) -> Program | None:
+    """The program that an earlier process ran here, read from disk when this one comes here first."""
+    if choice.mode != AUTO or node.depth == 1 or node.group is not None or isinstance(node.placement, Meshed):
+        return None
+    if key in history.sought or key in history.tasks:
+        return None
+    note = disk.noted(path, key)
+    if note is not None:
+        task = _task(node, history, path, key, reason, kept=True)
+        try:
+            program = task.result()
+        except NotKept:
+            disk.drop_note(note)
+        else:
+            _add(history, key, program, task.reason)
+            return program
+    history.sought.add(key)
+    return None
+
+
+def _task(
+    node: TraceNode, history: PathHistory, path: Path, key: tuple[Any, ...], reason: str, kept: bool = False
+) -> Task:
+    """The making of a program, and why it is made. ``kept``: it lies on disk."""
     # Found now and not by the compiler's thread, where the program of the user has gone on.
     why = what_is_new(node) if not history.programs else "other values are alive than before"
     line = user_position()
 
     def make() -> Program:
         start = time.perf_counter()
-        program = Program(path, *key)
+        program = Program(path, *key, kept)
         give_back_memory()
         report.spend(COMPILING, time.perf_counter() - start, line)
         return program

@@ -173,6 +173,8 @@ def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool)
         runs.since += spent
         return Due.SWITCH if runs.since > SWITCH_AT * cost.price else Due.BEGIN
     runs.before += spent
+    if runs.before > (BEGIN_AT + SWITCH_AT) * cost.price:
+        return Due.SWITCH  # this one run takes longer than compiling it
     goes_on = ends_step and history.runs >= 2 and cost.price < LOOP_STEPS * spent
     if not goes_on and runs.before <= BEGIN_AT * cost.price:
         return Due.NOTHING

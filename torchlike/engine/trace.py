@@ -150,7 +150,7 @@ class PathHistory:
     """What is known of a path that was run: the programs for it, and what its runs cost."""
 
     __slots__ = (
-        "programs", "decisions", "misses", "tasks", "spent", "cost", "runs", "used", "cold_only",
+        "programs", "decisions", "misses", "tasks", "spent", "cost", "sought", "runs", "used", "cold_only",
         "__weakref__",
     )  # fmt: skip
 
@@ -169,6 +169,7 @@ class PathHistory:
         # ``Runs`` of ``tiers.py``.
         self.cost: Any = None
         self.spent: dict[Any, Any] = {}
+        self.sought: set[Any] = set()  # programs for which there was no note on disk, by the same as ``programs``
 
     def remember(self, state: tuple[object, ...], decision: object) -> None:
         """Keeps a decision for the next time that the values are in this state."""
