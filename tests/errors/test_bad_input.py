@@ -117,3 +117,21 @@ def test_numpys_bool_is_no_flag_and_is_a_number(call, text):
             call(x, flag)
     assert call(x, True) is not None
     assert (x + np.bool_(True)).tolist() == [[2.0] * 3] * 2  # PyTorch accepts it as a number
+
+
+REFUSED = [
+    lambda: torch.stack([torch.ones(2), torch.ones(3)]),
+    lambda: torch.ones(2, 3) @ torch.ones(2, 3),
+    lambda: torch.nn.Linear(2, 2)(torch.ones(3)),
+    lambda: torch.ones(4).split([1, 2]),
+    lambda: torch.fft.rfft(torch.ones(2, dtype=torch.complex64)),
+    lambda: torch.nn.functional.layer_norm(torch.ones(3), (4,)),
+]
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_errors_carry_no_words_of_jax(call):
+    with pytest.raises(RuntimeError) as caught:
+        call()
+    assert getattr(caught.value, "__notes__", []) == []
+    assert caught.value.__cause__ is None

@@ -54,6 +54,21 @@ def _end_contexts(error: BaseException | None) -> None:
         error = error.__context__
 
 
+def _without_words_of_jax(error: BaseException) -> None:
+    """Removes what JAX adds to an error of an operation: a note about its frames, and a stack of its own as the cause.
+
+    The error is in PyTorch's words, and names the program's line.
+    """
+    notes = getattr(error, "__notes__", None)
+    if notes:
+        error.__notes__ = [note for note in notes if "JAX_TRACEBACK_FILTERING" not in note]
+        if not error.__notes__:
+            del error.__notes__
+    cause = error.__cause__
+    if cause is not None and type(cause).__module__.startswith("jax."):
+        error.__cause__ = None
+
+
 def tracing(fn: Callable[P, T]) -> Callable[P, T]:
     """The same function under the settings with which everything is traced and compiled; afterwards all settings are as before."""
 
@@ -68,6 +83,7 @@ def tracing(fn: Callable[P, T]) -> Callable[P, T]:
             return fn(*args, **kwargs)
         except BaseException as error:
             _end_contexts(error)
+            _without_words_of_jax(error)
             if not isinstance(error, Exception):
                 jax.clear_caches()  # an entry that is not complete is refused for ever, as a recursion
             raise
@@ -95,6 +111,9 @@ def with_64_bits(fn: Callable[P, T]) -> Callable[P, T]:
         try:
             _x64.set_local(True)
             return fn(*args, **kwargs)
+        except Exception as error:
+            _without_words_of_jax(error)
+            raise
         finally:
             _x64.set_local(before)
 

@@ -132,3 +132,55 @@ def test_registration_hooks_see_every_member():
     ):
         nn.Sequential(nn.BatchNorm1d(1))
     assert names == ["weight", "bias", "running_mean", "running_var", "num_batches_tracked", "0"]
+
+
+class Mixed(nn.Module):
+    def forward(self, a, b, c=None, k=2):
+        return a * 2 + b.float() * 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_a_backward_hook_gets_zeros_for_tensors_without_a_gradient(dtype):
+    module, got = Mixed(), []
+    module.register_full_backward_hook(lambda module, grad_input, grad_output: got.append(grad_input))
+    x = torch.ones(2, requires_grad=True)
+    module(x, torch.ones(2, dtype=dtype), None, 5).sum().backward()
+    ((first, second, *others),) = got
+    assert (first.tolist(), second.tolist(), second.dtype, others) == ([2.0, 2.0], [0.0, 0.0], dtype, [None, None])
+    module.register_full_backward_hook(
+        lambda module, grad_input, grad_output: tuple(g if g is None else g * 3 for g in grad_input)
+    )
+    module(x, torch.ones(2, dtype=dtype)).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [8.0, 8.0]
+
+
+def test_a_gradient_that_does_not_pass_the_outputs_calls_no_backward_hook():
+    layer, kept, calls = nn.Linear(2, 1, bias=False), [], []
+    nn.init.ones_(layer.weight)
+    layer.register_forward_hook(lambda module, args, out: kept.append(out))
+    layer.register_full_backward_hook(lambda *args: calls.append(args))
+    x = torch.ones(1, 2, requires_grad=True)
+    layer(x)
+    assert torch.autograd.grad(kept[0].sum(), x)[0].tolist() == [[1.0, 1.0]]
+    assert calls == []
+    y = layer(x)
+    (grad,) = torch.autograd.grad(y.pow(2).sum(), x, create_graph=True)
+    assert len(calls) == 1
+    grad.sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [[4.0, 4.0]]
+
+
+def test_backward_hooks_need_tensors_or_tuples_as_outputs():
+    class Named(nn.Module):
+        def forward(self, x):
+            return {"a": x * 2}
+
+    module = Named()
+    module.register_full_backward_hook(lambda *args: None)
+    with pytest.warns(
+        UserWarning, match="For backward hooks to be called, module output should be a Tensor or a tuple of Tensors"
+    ):
+        result = module(torch.ones(1, requires_grad=True))
+    result["a"].sum().backward()

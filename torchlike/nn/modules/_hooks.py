@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..._core.tensor import Tensor
 from ...autograd.function import Function
-from ...ops.creation.filled import zeros_like
+from ...dispatch.warned import warn
+from ...ops.creation.filled import zeros, zeros_like
 from ...utils.hooks import (
     GlobalHooks as GlobalHooks,
     Hook as Hook,
@@ -44,9 +45,11 @@ class BackwardHooks:
         self.output_places: list[int] = []
         self.input_places: list[int] = []
         self.has_input_node = False
+        self.inputs_like: list[tuple[Any, Any, Any]] = []  # shape, dtype and device of each tensor among the arguments
 
     def enter(self, args: tuple[object, ...]) -> tuple[object, ...]:
         """Passes the arguments through a node whose gradients are those of the module's inputs."""
+        self.inputs_like = [(a.shape, a.dtype, a.device) for a in args if isinstance(a, Tensor)]
         args, places, count, node = self._through(args)
         self.input_places, self.input_count = places, count
         self.has_input_node = node is not None
@@ -56,6 +59,11 @@ class BackwardHooks:
 
     def leave(self, result: object) -> Any:
         """Passes the result through a node whose incoming gradients are those of the module's outputs."""
+        if not isinstance(result, (Tensor, tuple)):
+            warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
+                f"{type(result)}"
+            )
         alone = not isinstance(result, tuple)
         outs, places, count, node = self._through((result,) if alone else result)
         self.output_places, self.output_count = places, count
@@ -126,13 +134,14 @@ class BackwardHooks:
         return tuple(grads_to_pass)
 
     def _inputs_are_done(self, grads: tuple[object, ...], _: object) -> Any:
-        if self.grad_outputs is None:
-            raise RuntimeError(
-                "Module backward hook for grad_input is called before the grad_output one. This happens because the gradient in "
-                "your nn.Module flows to the Module's input without passing through the Module's output. Make sure that the "
-                "output depends on the input and that the loss is computed based on the output."
-            )
-        input_grads = self._spread(grads, self.input_places, self.input_count)
+        if self.grad_outputs is None:  # a gradient that did not pass the outputs, as in a second derivative
+            return None
+        # A hook gets zeros for the inputs that require no gradient, once another one does.
+        filled = [
+            zeros(shape, dtype=dtype, device=device) if grad is None else grad
+            for grad, (shape, dtype, device) in zip(grads, self.inputs_like, strict=True)
+        ]
+        input_grads = self._spread(tuple(filled), self.input_places, self.input_count)
         for hook in self.hooks:
             replacements = hook(self.module, input_grads, self.grad_outputs)
             if replacements is None:
@@ -144,7 +153,7 @@ class BackwardHooks:
                 )
             input_grads = replacements
         self.grad_outputs = None
-        return tuple(input_grads[i] for i in self.input_places)
+        return tuple(None if grad is None else input_grads[i] for i, grad in zip(self.input_places, grads, strict=True))
 
 
 def _gradients(returned: object) -> tuple[Tensor | None, ...]:
