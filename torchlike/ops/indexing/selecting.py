@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.meta import on_meta, refuse_meta
@@ -16,6 +18,7 @@ from ...dispatch.apply import without_derivative
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
 from ...dispatch.unsigned import refuse_wide_unsigned
+from ...engine.aval import Aval
 from ...engine.value import Unreadable, Value
 from ...numerics.denormals import order
 from ...numerics.exact_math import exact_quotient
@@ -234,11 +237,30 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return without_derivative(_host(totals, input), [weights], "aten::bincount")
 
 
+def _not_finite(input: Array, bins: int, min: float, max: float) -> tuple[Any, Any]:
+    if min != max or not input.size:
+        return np.bool_(False), 0
+    ends = jnp.stack([jnp.min(input), jnp.max(input)]).astype(np.float32)
+    # Both ends in one number, for the message.
+    low, high = lax.bitcast_convert_type(ends, np.int32).astype(np.int64)
+    return ~jnp.isfinite(ends).all(), low * (1 << 32) + (high & 0xFFFFFFFF)
+
+
+def _not_finite_error(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
+    ends = np.array([value >> 32, value & 0xFFFFFFFF], np.int64).astype(np.uint32).view(np.float32)
+    return _no_range(*ends.tolist())
+
+
+def _no_range(low: float, high: float) -> Exception:
+    return RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
+
+
 @op(
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     differentiable=False,
+    check=ValueCheck(_not_finite, _not_finite_error),
     refuse=lambda name, dtype: NotImplementedError(
         f'"{"linspace" if dtype.category == dtypes.BOOL else "aminmax" if dtype.is_complex else "histogram"}_cpu" not '
         f"implemented for '{dtype.scalar_name}'"
@@ -257,6 +279,8 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
+    if not (math.isfinite(min) and math.isfinite(max)):
+        raise _no_range(min, max)
     flat = input.reshape(-1)
     if flat.size == 0:
         return jnp.zeros((bins,), input.dtype)
@@ -275,6 +299,23 @@ def _common(*arrays: Array) -> list[Array]:
     tensor_dtypes = [dtypes.from_numpy_dtype(np.dtype(a.dtype)) for a in arrays]
     common = dtypes.promote_types(*tensor_dtypes).numpy
     return [a.astype(common) for a in arrays]
+
+
+@op(
+    name="_in_order_of",
+    promote=Promote.NONE,
+    accepts=Category.ALL,
+    forms=Form.NONE,
+    differentiable=False,
+    check=ValueCheck(
+        lambda input, sorter: (((sorter < 0) | (sorter >= (*input.shape, 1)[max(input.ndim - 1, 0)])).any(), 0),
+        lambda value, *args, avals: RuntimeError("torch.searchsorted(): sorter index out of range"),
+    ),
+    samples=[],
+)
+def in_order_of(input: Array, sorter: Indices) -> Array:
+    """The elements along the last dimension in the order that ``sorter`` names."""
+    return jnp.take_along_axis(input, sorter, -1) if input.ndim else input
 
 
 def _search(edges: Array, values: Array, right: bool, out_int32: bool) -> Array:
@@ -374,7 +415,7 @@ def searchsorted(
                 "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
                 f"{list(sorted_sequence.shape)}and got sorter tensor {list(sorter.shape)}"
             )
-        sorted_sequence = sorted_sequence.gather(-1, sorter)  # pyright: ignore[reportAttributeAccessIssue]
+        sorted_sequence = in_order_of(sorted_sequence, sorter)
     if values.numel() and (not isinstance(input, Tensor) or input.dtype is sorted_sequence.dtype):
         refuse_wide_unsigned("searchsorted_out_cpu", sorted_sequence.dtype)
     return search(sorted_sequence, values, right or side == "right", out_int32)

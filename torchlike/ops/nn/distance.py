@@ -148,6 +148,13 @@ def _finish(loss: Array, single: bool, reduction: str) -> Array:
     forms=Form.NONE,
     backward="MultilabelMarginLossBackward0",
     refuse="multilabel_margin_loss_forward_out_frame",
+    check=ValueCheck(
+        lambda input, target, reduction: (
+            ((target < -1) | (target >= (*input.shape, 1)[max(input.ndim - 1, 0)])).any(),
+            0,
+        ),
+        lambda value, *args, avals: RuntimeError("argument #2 'target' is out of range"),
+    ),
     samples=[],
     autocast=Autocast.FLOAT32,
 )

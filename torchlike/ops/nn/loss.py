@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch.autocast import under_autocast
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, ValueCheck, op
+from ...engine.aval import Aval
 from ...numerics.derivatives import custom_jvp
 from ...numerics.exact_math import exact_quotient
 from ...numerics.half_precision import at_least_float32
@@ -321,7 +323,12 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str) -> Tensor:
 
 
 def _no_probability(input: Array, target: Array, weight: object, reduction: str) -> tuple[object, object]:
-    return ((input < 0) | (input > 1)).any(), 0
+    wrong = [(~((each >= 0) & (each <= 1))).any() for each in (input, target)]  # NaN is none either
+    return wrong[0] | wrong[1], 1 - wrong[0].astype(np.int64)
+
+
+def _which_is_no_probability(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
+    return RuntimeError(f"all elements of {'target' if value else 'input'} should be between 0 and 1")
 
 
 @op(
@@ -331,9 +338,7 @@ def _no_probability(input: Array, target: Array, weight: object, reduction: str)
     forms=Form.NONE,
     backward="BinaryCrossEntropyBackward0",
     constant=("weight",),
-    check=ValueCheck(
-        _no_probability, lambda value, *args, avals: RuntimeError("all elements of input should be between 0 and 1")
-    ),
+    check=ValueCheck(_no_probability, _which_is_no_probability),
     samples=[Sample(shapes=((3, 4), (3, 4)), args=(None, "mean"), low=0.1, high=0.9, dtypes=("float32", "float64"))],
     autocast={"cpu": Autocast.FLOAT32, "cuda": Autocast.UNSAFE},
 )

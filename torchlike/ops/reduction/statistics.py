@@ -310,9 +310,11 @@ def _borders_of(name: str, input: Any, bins: Any, limits: Any) -> list[Tensor]:
     for d in range(count):
         a, b = low[d], high[d]
         if not (np.isfinite(a) and np.isfinite(b)):
-            raise RuntimeError(f"{name}: dimension {d}'s range [{a:g}, {b:g}] is not finite")
+            raise RuntimeError(f"torch.histogramdd: dimension {d}'s range [{a:g}, {b:g}] is not finite")
         if a > b:
-            raise RuntimeError(f"{name}: min should not exceed max, but got min {a:g} max {b:g} for dimension {d}")
+            raise RuntimeError(
+                f"torch.histogramdd: min should not exceed max, but got min {a:g} max {b:g} for dimension {d}"
+            )
         if a == b:
             a, b = a - 0.5, b + 0.5
         borders_by_dim.append(from_host(_edges(name, bins[d], a, b, rows.dtype)))
