@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.experimental.pallas import tpu as pltpu
 
 from torchlike.numerics import attention_kernels as kernels
 from torchlike.numerics.attention import Attention, attend, plain
@@ -294,3 +295,37 @@ def test_cudnn_computes_no_gradient_of_a_mask_and_rounds_none(monkeypatch):
     assert not calls([*inputs, jax.ShapeDtypeStruct((2, 1, 64, 66), np.float32), cotangent])
     monkeypatch.setattr(kernels, "_capability", lambda: (7, 5))
     assert not calls([*inputs, cotangent])
+
+
+# ---- TPUs: what a program for one calls, and the kernel's numbers by Pallas's interpreter
+
+
+@pytest.mark.parametrize(
+    ("operands", "count"),
+    [
+        (shapes(256, 384, 64, jnp.bfloat16), 3),
+        (shapes(256, 256, 64, jnp.bfloat16, 4, 2), 3),
+        (shapes(200, 256, 64, jnp.bfloat16), 0),
+        (shapes(256, 256, 64, np.float32), 0),
+        ([*shapes(256, 256, 64, jnp.bfloat16)[:3], jax.ShapeDtypeStruct((1, 1, 1, 256), bool), shapes(256, 256, 64, jnp.bfloat16)[3]], 0),
+    ],
+)  # fmt: skip
+def test_tpus_compute_bfloat16_by_a_kernel(operands, count):
+    of = Attention(0.125, True, lax.Precision.HIGHEST)
+    lowered = jax.jit(lambda *a: step(of, *a)).trace(*operands).lower(lowering_platforms=("tpu",))
+    assert len(re.findall(r"custom_call @tpu_custom_call", lowered.as_text())) == count
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_kernel_for_tpus_has_the_numbers_of_the_formula(causal):
+    inputs = arrays((1, 2, 1, 256, 128, 16, 16), "none", jnp.bfloat16)
+    of = Attention(0.25, causal, lax.Precision.HIGHEST)
+    cotangent = jnp.cos(jnp.arange(inputs[0].size, dtype=jnp.float32)).reshape(inputs[0].shape).astype(jnp.bfloat16)
+    with pltpu.force_tpu_interpret_mode():
+        forward: Any = kernels.tpu_forward(of, *inputs)
+        gradients: Any = kernels.tpu_gradients(of, *inputs, *forward, cotangent)
+    wide = [jnp.asarray(x, jnp.float32) for x in inputs]
+    wanted, pull = jax.vjp(lambda *a: plain(of, *a), *wide)
+    for got, exact in zip([forward[0], *gradients], [wanted, *pull(cotangent.astype(jnp.float32))], strict=True):
+        assert got.dtype == jnp.bfloat16
+        np.testing.assert_allclose(np.asarray(got, np.float32), exact, rtol=0.03, atol=0.03 * float(abs(exact).max()))

@@ -1,6 +1,6 @@
 """Primitives of JAX for attention, its tangent and its gradients, so that each platform computes them by the kernel that it has.
 
-A GPU computes half types by cuDNN. Wherever a platform's kernel cannot be used, and for other platforms, there are blocks
+A GPU computes half types by cuDNN, and a TPU bfloat16 by a kernel of JAX's. Wherever neither can be used there are blocks
 (``attention_blocks.py``, which says what the arrays are). Derivatives of derivatives are those of the formula as it stands.
 
 Each primitive takes an ``Attention``, which says what to compute. What the forward pass gives besides its result, the logarithm of each
@@ -21,6 +21,7 @@ from jax.interpreters import ad, batching, mlir
 
 from . import attention_blocks as blocks, attention_kernels as kernels
 from .attention_blocks import Attention
+from .convolution import is_divided
 
 forward_p = Primitive("torchlike_attention")
 tangent_p = Primitive("torchlike_attention_tangent")
@@ -257,13 +258,23 @@ def _gradients_on_cuda(*operands: Array, of: Attention, of_mask: bool, heads_ins
     return _gradients(*operands, of=_large(of), of_mask=of_mask) if found is None else found
 
 
+def _forward_on_tpu(*inputs: Array, of: Attention, heads_inside: bool) -> list[Array]:
+    found = kernels.tpu_forward(of, *inputs)
+    return _forward(*inputs, of=_large(of)) if found is None else found
+
+
+def _gradients_on_tpu(*operands: Array, of: Attention, of_mask: bool, heads_inside: bool) -> list[Array]:
+    found = None if of_mask else kernels.tpu_gradients(of, *operands)
+    return _gradients(*operands, of=_large(of), of_mask=of_mask) if found is None else found
+
+
 def _parts_heads(operand: Any) -> bool:
     """Whether an operand comes right out of an exchange of its second and third dimensions, (B, T, N, E) before."""
     owner = operand.owner
     return getattr(owner, "name", "") == "stablehlo.transpose" and list(owner.attributes["permutation"]) == [0, 2, 1, 3]
 
 
-def _in_order(primitive: Primitive, abstract: Any, usual: Any, on_cuda: Any) -> None:
+def _in_order(primitive: Primitive, abstract: Any, usual: Any, on_cuda: Any, on_tpu: Any) -> None:
     """Lowers a primitive in two steps, so that a kernel gets its operands in the order in which they lie in memory.
 
     Models mostly compute (B, T, N, E) and part the heads for attention by exchanging two dimensions. A kernel that takes the heads inside
@@ -284,12 +295,19 @@ def _in_order(primitive: Primitive, abstract: Any, usual: Any, on_cuda: Any) -> 
 
     primitive.def_impl(jax.jit(lambda *a, **params: primitive.bind(*a, **params), static_argnames=("of", "of_mask")))
     mlir.register_lowering(primitive, lower, cacheable=False)
-    mlir.register_lowering(second, mlir.lower_fun(without_order, multiple_results=True))
+    in_blocks, by_kernel = (mlir.lower_fun(way, multiple_results=True) for way in (without_order, on_tpu))
+
+    def lower_for_tpu(ctx: Any, *operands: Any, **params: Any) -> Any:
+        # XLA does not divide a kernel among devices.
+        return (in_blocks if is_divided(ctx) else by_kernel)(ctx, *operands, **params)
+
+    mlir.register_lowering(second, in_blocks)
+    mlir.register_lowering(second, lower_for_tpu, platform="tpu")
     mlir.register_lowering(second, mlir.lower_fun(on_cuda, multiple_results=True), platform="cuda")
     kernels.needs_devices(primitive, second)
 
 
-_in_order(forward_p, _forward_abstract, _forward, _forward_on_cuda)
-_in_order(gradients_p, _gradients_abstract, _gradients, _gradients_on_cuda)
+_in_order(forward_p, _forward_abstract, _forward, _forward_on_cuda, _forward_on_tpu)
+_in_order(gradients_p, _gradients_abstract, _gradients, _gradients_on_cuda, _gradients_on_tpu)
 tangent_p.def_impl(jax.jit(lambda *a, **params: tangent_p.bind(*a, **params), static_argnames=("of", "inputs")))
 mlir.register_lowering(tangent_p, mlir.lower_fun(_tangent, multiple_results=False))

@@ -1,4 +1,4 @@
-"""The kernels for attention that JAX brings along: cuDNN's, for GPUs. Only this file uses JAX's internals for it.
+"""The kernels for attention that JAX brings along: cuDNN's for GPUs, and one for TPUs. Only this file uses JAX's internals for it.
 
 Each function returns None for what its kernel does not compute; ``attention_blocks.py`` says what the arrays are.
 """
@@ -178,3 +178,72 @@ def cudnn_gradients(of: Attention, heads_inside: bool, *operands: Array) -> list
     (wide, narrow), (rows, columns) = at.widths, (at.rows, at.columns)
     d_query, d_key, d_value = found[:3]
     return [at.back(d_query, rows, wide), at.back(d_key, columns, wide), at.back(d_value, columns, narrow)]
+
+
+# ---- TPUs
+
+
+def _pallas() -> Any:
+    try:
+        from jax.experimental.pallas.ops.tpu import flash_attention
+    except ImportError:  # this module is experimental, so another version of JAX may lack it
+        return None
+    return flash_attention
+
+
+def _step(length: int) -> int:
+    """The number of rows in a block; 0 where the kernel has none that divides the length."""
+    return next((size for size in (512, 256, 128) if length % size == 0), 0)
+
+
+def _fits_tpu(query: Array, key: Array, value: Array, masks: int) -> bool:
+    if masks or not query.dtype == key.dtype == value.dtype == jnp.bfloat16 or query.shape[3] != value.shape[3]:
+        return False
+    return bool(_step(query.shape[2]) and _step(key.shape[2]))
+
+
+def tpu_forward(of: Attention, query: Array, key: Array, value: Array, *masks: Array) -> list[Array] | None:
+    """What attention gives, and the logarithm of each query's sum of exponentials."""
+    pallas = _pallas()
+    if pallas is None or not _fits_tpu(query, key, value, len(masks)):
+        return None
+    key, value = (jnp.repeat(x, query.shape[1] // x.shape[1], 1) for x in (key, value))
+    rows, columns = _step(query.shape[2]), _step(key.shape[2])
+    sizes = {"block_b": 1, "block_q": rows, "block_k_major": columns, "block_k": columns, "debug": False}
+    settings: Any = {"save_residuals": True, "causal": of.causal, "sm_scale": float(of.scale), **sizes}
+    with jax.enable_x64(False):  # the kernels' own indices are of 32 bits
+        out, totals, tops = pallas._flash_attention_impl(query, key, value, None, None, **settings)
+    return [out, tops + jnp.log(totals)]
+
+
+def tpu_gradients(of: Attention, *operands: Array) -> list[Array] | None:
+    """The gradients of query, key and value. Operands: as of ``cudnn_gradients``."""
+    query, key, value, *masks, out, sums, cotangent = operands
+    pallas = _pallas()
+    if pallas is None or not _fits_tpu(query, key, value, len(masks)):
+        return None
+    shared = key.shape[1]
+    key, value = (jnp.repeat(x, query.shape[1] // shared, 1) for x in (key, value))
+    rows, columns = _step(query.shape[2]), _step(key.shape[2])
+    means = jnp.sum(out.astype(jnp.float32) * cotangent.astype(jnp.float32), -1)
+    # The kernel's totals are those of exponentials from which the largest score was taken: with the logarithm instead they are 1.
+    inputs = query, key, value, None, None, jnp.ones_like(sums), sums, cotangent, means
+    settings: Any = {
+        "sm_scale": float(of.scale), "causal": of.causal, "mask_value": pallas.DEFAULT_MASK_VALUE, "debug": False, "block_q_major": rows,
+    }  # fmt: skip
+    with jax.enable_x64(False):
+        d_key, d_value = pallas._flash_attention_bwd_dkv(
+            *inputs, **settings, block_q=rows, block_k_major=columns, block_k=columns
+        )
+        # This one writes the means out as often as a block has keys.
+        d_query, _ = pallas._flash_attention_bwd_dq(*inputs, **settings, block_k_major=128, block_k=128)
+    return [d_query, *[_of_shared(d, shared) for d in (d_key, d_value)]]
+
+
+def _of_shared(gradient: Array, shared: int) -> Array:
+    """The sum of the gradients of all heads that share a head of keys or values."""
+    batch, heads, length, width = gradient.shape
+    if heads == shared:
+        return gradient
+    parts = gradient.reshape(batch, shared, heads // shared, length, width)
+    return jnp.sum(parts.astype(jnp.float32), 2).astype(gradient.dtype)

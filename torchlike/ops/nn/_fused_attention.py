@@ -36,8 +36,8 @@ def suits(
         return False
     if kernel == "fused":
         return True
-    # cuDNN is faster for any length.
-    if platform == "gpu" and query.dtype in HALF:
+    # The kernels are faster for any length.
+    if platform in ("gpu", "tpu") and query.dtype in HALF:
         return True
     return query.shape[-2] * key.shape[-2] > (WHOLE if platform == "cpu" else WHOLE_ON_ACCELERATORS)
 
