@@ -14,13 +14,16 @@ import pytest
 from jax import lax
 
 import torchlike as torch
-from torchlike.engine.interpreter import Shaped, Traces, as_constant, generic
+from torchlike.engine.interpreter import Shaped, Traces, as_constant, generic, loops, scan
 from torchlike.engine.interpreter.sizes import Sizes
 from torchlike.engine.interpreter.traces import MAX_KEYS
 from torchlike.engine.report import report
 from torchlike.ops.settings.defaults import forget_compiled
 
 pytestmark = pytest.mark.composed
+
+
+GRU = [torch.linspace(-1, 1, 24).reshape(6, 4), torch.linspace(0, 2, 12).reshape(6, 2), torch.ones(6), torch.zeros(6)]
 
 
 class Counted:
@@ -183,6 +186,38 @@ def test_a_trace_keeps_no_input_alive(compute: Callable[[Any], Any]) -> None:
         gc.enable()
 
 
+def test_a_loop_has_one_body_for_every_length() -> None:
+    count = Counted(lambda size, array: scan(lambda sum, row: (sum + row, sum), jnp.zeros((), np.float32), array)[1])
+    for size in range(2, 12):
+        np.testing.assert_array_equal(count(size)[0], np.cumsum(np.arange(size)) - np.arange(size))
+    assert count.calls == 5
+
+
+BODIES: list[Callable[[Any], Any]] = [
+    lambda size: lambda sum, row: (sum + jnp.sum(lax.full((size,), 1, np.float32) * row), sum),
+    lambda size: lambda sum, row: (sum + row * jnp.sum(lax.iota(np.float32, size) * 0 + 1), sum),
+    lambda size: lambda sum, row: (sum + row * as_constant(size, np.float32), sum),
+]
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_the_body_of_a_loop_is_not_that_for_another_size(body: Callable[[Any], Any]) -> None:
+    """A body has one plan, so none may be made of one that depends on a variable size."""
+    count = Counted(lambda size, array: scan(body(size), jnp.zeros((), np.float32), array)[1])
+    for size in range(2, 9):
+        np.testing.assert_array_equal(count(size)[0], size * (np.cumsum(np.arange(size)) - np.arange(size)))
+
+
+def test_that_a_body_is_looked_through_for_sizes_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Breaks the invariant on purpose, to show that the test above is able to fail."""
+    monkeypatch.setattr(loops.Body, "refuse_sizes", lambda self: None)
+    monkeypatch.setattr(generic.Recorded, "equals", lambda self, other: True)
+    count = Counted(lambda size, array: scan(BODIES[0](size), jnp.zeros((), np.float32), array)[1])
+    with pytest.raises((TypeError, AssertionError)):
+        for size in range(2, 9):
+            np.testing.assert_array_equal(count(size)[0], size * (np.cumsum(np.arange(size)) - np.arange(size)))
+
+
 def _equal_to_jax(size: Any, number: int) -> bool:
     """Compares as a table of JAX compares sizes."""
     names: dict[str, Any] = {"__name__": "jax.tables"}
@@ -227,6 +262,9 @@ def test_another_thread_does_not_find_a_size_for_a_number() -> None:
         lambda x: torch.nn.functional.max_pool1d(x.T[None], 2),
         lambda x: x.roll(1, 0).chunk(3)[0],
         lambda x: x.repeat(2, 1).sort(0).values,
+        lambda x: x[torch.arange(x.shape[0]).flip(0) - 1] + x[:, torch.tensor([-1, 2])].sum(),
+        lambda x: torch.index_select(x, 0, torch.arange(x.shape[0])[::2]),
+        lambda x: torch.gru(x[:, None], torch.zeros(1, 1, 2), GRU, True, 1, 0.0, False, False, False)[0],
     ],
 )
 def test_results_are_those_of_traces_for_the_sizes_themselves(compute: Callable[[Any], Any]) -> None:

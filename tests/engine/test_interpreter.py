@@ -167,6 +167,11 @@ CASES: dict[str, tuple[Any, ...]] = {
     "moving slices": (
         lambda x, i: (lax.dynamic_slice(x, (i[0], i[1]), (2, 3)), lax.dynamic_update_slice(x, x[:2, :3] * 0, (i[1], i[0]))), X, i64(4, -3)
     ),
+    "search": (lambda x: (jnp.searchsorted(jnp.sort(x[:, 0]), x, side="right"), jnp.searchsorted(i64(1, 3), jnp.arange(5))), X),
+    "total_order": (
+        lambda x: (lax.lt_to_p.bind(x, x[::-1]), lax.le_to_p.bind(x, x[::-1]), lax.eq_to_p.bind(x, -x)),
+        np.array([0.0, -0.0, np.nan, 1, -np.inf, -np.nan, -1, np.inf], np.float32),
+    ),
     "sort": (lambda x: (jnp.sort(x, 0), jnp.argsort(-x, 1), *lax.sort((x.round(), x, -x), num_keys=2)), X),
     "sort of NaN": (lambda x: (jnp.sort(x), jnp.argsort(x)), np.array([2, np.nan, -np.inf, 1, np.nan, 0], np.float32)),
     "top": (lambda x: lax.top_k(x, 3), np.array([[1, 3, 3, 2], [np.nan, 1, 5, 5]], np.float32)),

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .rules import NATIVE, Compute, Parameters, Rule, ShapedDtype, Unsupported, rule
+from .rules import NATIVE, Compute, Parameters, Rule, ShapedDtype, Unsupported, require_native, rule
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -72,6 +72,30 @@ def _polynomial(x: np.ndarray, *coefficients: np.ndarray) -> np.ndarray:
 
 def _is_finite(x: np.ndarray) -> np.ndarray:
     return np.isfinite(x)
+
+
+def _in_total_order(x: np.ndarray) -> np.ndarray:
+    """Integers in the order of IEEE 754 for all floating-point numbers: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
+    if x.dtype.kind != "f":
+        return x
+    bits = x.view(f"i{x.dtype.itemsize}")
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+
+
+def _total_order(function: Compute) -> Rule:
+    def build(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+        require_native(*ins)
+        if ins[0].dtype.kind == "c":
+            raise Unsupported("an order of complex numbers")
+        if ins[0].dtype.kind != "f":
+            return function
+        return lambda a, b: function(_in_total_order(a), _in_total_order(b))
+
+    return build
+
+
+for _name, _function in {"lt_to": np.less, "le_to": np.less_equal, "eq_to": np.equal}.items():
+    rule(_name)(_total_order(_function))
 
 
 _register({

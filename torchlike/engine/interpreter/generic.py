@@ -95,6 +95,19 @@ class Recorded:
         """Notes that outputs depend on inputs."""
         self.equations.append(Equation(None, {}, list(inputs), (), list(outputs), ()))
 
+    def replay(self, builder: Any) -> list[Reference]:
+        """Appends what was noted to a builder of as many inputs; returns references to the outputs."""
+        builder.constants = [*self.constants]
+        references: dict[Reference, Reference] = {}  # of those that the builder has given another number
+        for primitive, params, inputs, in_avals, outputs, out_avals in self.equations:
+            inputs = [references.get(reference, reference) for reference in inputs]
+            if primitive is None:
+                builder.tie([references.get(reference, reference) for reference in outputs], inputs)
+            else:
+                results = builder.equation(primitive, params, inputs, in_avals, out_avals)
+                references.update(zip(outputs, results, strict=True))
+        return [references.get(reference, reference) for reference in self.outputs]
+
     def equals(self, other: Recorded) -> bool:
         """Whether both are the same, constants and parameters included."""
         if (self.outputs, self.outs, len(self.constants)) != (other.outputs, other.outs, len(other.constants)):
@@ -103,6 +116,14 @@ class Recorded:
         if any((a.dtype, a.shape) != (b.dtype, b.shape) or a.tobytes() != b.tobytes() for a, b in pairs):
             return False
         return self.equations == other.equations
+
+
+def depends_on_sizes(entry: Any) -> bool:
+    """Whether a variable size is in a parameter, or in parts of it."""
+    if isinstance(entry, Size):
+        return True
+    parts = entry.values() if isinstance(entry, dict) else entry if isinstance(entry, (tuple, list)) else ()
+    return any(map(depends_on_sizes, parts))
 
 
 def _shaped(avals: Sequence[Any]) -> list[Shaped]:

@@ -24,6 +24,7 @@ CALLS = {
     "remat": "jaxpr",
     "checkpoint": "jaxpr",
 }
+CONVOLUTIONS = frozenset(("conv_general_dilated", "torchlike_convolution"))
 # Results that depend on constants alone are computed when the plan is made, if they have at most this many bytes. Thousands of plans are
 # kept, one for each combination of sizes, so larger results would fill the memory. Computing 64 KB in each run takes a few microseconds.
 MAX_CONSTANT_BYTES = 4096
@@ -169,7 +170,7 @@ class Builder:
         out_avals: Sequence[ShapedDtype],
         several: bool,
     ) -> list[Reference]:
-        self.convolutions += name in ("conv_general_dilated", "torchlike_convolution")
+        self.convolutions += params["body"].convolutions if name == "torchlike_scan" else name in CONVOLUTIONS
         rule = RULES.get(name)
         function = None
         if self.missing is None:

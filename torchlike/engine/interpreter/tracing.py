@@ -245,6 +245,57 @@ def _reshape(self: Any, *shape: Any, **keywords: Any) -> Any:
     return lax.reshape(self, sizes)
 
 
+def _getitem(self: Any, index: Any) -> Any:
+    """JAX's ``x[index]``, for numbers, slices and None directly as the primitives that these are.
+
+    JAX takes ten times as long to find that out, and cannot do so for sizes that stand for any number.
+    """
+    entries: tuple[Any, ...] = index if index.__class__ is tuple else (index,)
+    trace, shape = core.trace_ctx.trace, self.aval.shape
+    used = sum([e is not None and e is not Ellipsis for e in entries])
+    if trace.__class__ not in _TRACES or not trace.has(self) or used > len(shape):
+        return _tracer.__getitem__(self, index)
+    starts, limits, strides, dropped, added = [], [], [], [], []
+    left, rank = len(shape) - used, 0  # dimensions that no entry names; those of the result so far
+    for e in entries:
+        size = shape[len(starts)] if len(starts) < len(shape) else 0
+        if e is None:
+            added.append(rank)
+            rank += 1
+        elif e is Ellipsis:
+            count, left = left, 0
+            rank += count
+            limits += shape[len(starts) : len(starts) + count]
+            starts += [0] * count
+            strides += [1] * count
+        elif e.__class__ is int:
+            start = e + size if e < 0 else e
+            if not 0 <= start < size:
+                return _tracer.__getitem__(self, index)
+            dropped.append(len(starts))
+            starts, limits, strides = [*starts, start], [*limits, start + 1], [*strides, 1]
+        elif e.__class__ is slice and all(n is None or n.__class__ is int for n in (e.start, e.stop, e.step)):
+            stride = 1 if e.step is None else e.step
+            if not stride > 0:
+                return _tracer.__getitem__(self, index)
+            start, limit = 0 if e.start is None else e.start, size if e.stop is None else e.stop
+            start, limit = (min(max(n + size if n < 0 else n, 0), size) for n in (start, limit))
+            starts, limits, strides = [*starts, start], [*limits, max(start, limit)], [*strides, stride]
+            rank += 1
+        else:
+            return _tracer.__getitem__(self, index)
+    limits += shape[len(starts) :]
+    starts += [0] * (len(shape) - len(starts))
+    strides += [1] * (len(shape) - len(strides))
+    result = self
+    by_one = all(by == 1 for by in strides)
+    if not by_one or any(s != 0 or n != size for s, n, size in zip(starts, limits, shape, strict=True)):
+        result = lax.slice(self, starts, limits, None if by_one else strides)
+    if dropped:
+        result = lax.squeeze(result, dropped)
+    return lax.expand_dims(result, added) if added else result
+
+
 class PlanTracer(Tracer):  # type: ignore[misc,valid-type]
     """A value of the plan. ``reference`` names its slot."""
 
@@ -281,7 +332,7 @@ def give_operators(trace: type, values: Any) -> None:
     for names, function, primitive, kinds in _OPERATORS:
         for name in names:
             setattr(values, f"__{name}__", _operator(name, function, primitive, kinds))
-    values.astype, values.reshape = _astype, _reshape
+    values.astype, values.reshape, values.__getitem__ = _astype, _reshape, _getitem
 
 
 class CustomCallTrace(Trace):  # type: ignore[misc,valid-type]

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
@@ -31,6 +31,7 @@ from ...dispatch.register import (
 from ...dispatch.signature_lists import invalid_arguments
 from ...engine.aval import Aval
 from ...numerics.numbers import number_for
+from ...numerics.picking import picked
 from ...numerics.scatter import add_at, set_at
 from ..elementwise.division import remainder
 from ..shape.reshape import broadcast_to, common_shape, flatten
@@ -146,7 +147,8 @@ def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False)
     if index.size == 0:
         return jnp.zeros(index.shape, input.dtype)
     source, places = _at_least_1d(input, index)
-    return source.at[_places(places, dim)].get(mode="promise_in_bounds").reshape(index.shape)
+    along = [lax.broadcasted_iota(places.dtype, places.shape, d) if d != dim else places for d in range(places.ndim)]
+    return picked(source, along, from_end=True).reshape(index.shape)
 
 
 @op(name="_scatter_src", **_ALONG, forms=Form.NONE, backward="ScatterBackward0")
@@ -364,7 +366,7 @@ def index_select(input: Array, dim: int, index: Indices) -> Array:
     (source, places) = _at_least_1d(input, index)
     if source.shape[dim] == 0 and places.size:
         raise IndexError("index out of range in self")
-    elements = source.at[_slices(dim, places)].get(mode="promise_in_bounds")
+    elements = picked(source, [places if d == dim else None for d in range(source.ndim)], from_end=True)
     return elements.reshape(()) if input.ndim == 0 and elements.size == 1 else elements
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.fields import requires_grad_flag, storage_of, stored_value, view_record
@@ -35,6 +35,7 @@ from ...dispatch.register import (
 from ...engine.aval import Aval
 from ...engine.value import Unreadable
 from ...numerics.numbers import number_for
+from ...numerics.picking import first_where, picked
 from ...numerics.scatter import add_at, set_at
 from ...numerics.windows import FULL, TAKE, Entry
 from ..shape.reshape import TENSOR_TYPES, common_shape
@@ -308,7 +309,7 @@ def _out_of_range(input: Array | Tensor, indices: Any, *others: object) -> tuple
     """Whether an index is out of range, and the first such: the number of its tensor and the index in one integer."""
     bad, value = False, 0
     dims = [dim for dim, i in enumerate(indices) if i is not None]
-    index_shape = np.broadcast_shapes(*[indices[dim].shape for dim in dims])
+    index_shape = lax.broadcast_shapes(*[indices[dim].shape for dim in dims])
     if 0 in (*index_shape, *[n for dim, n in enumerate(input.shape) if dim not in dims]):
         return bad, value  # nothing is selected, so nothing is looked at
     # Backwards, so that the first tensor with a wrong index is the one that the error names.
@@ -319,7 +320,7 @@ def _out_of_range(input: Array | Tensor, indices: Any, *others: object) -> tuple
         flat = index.reshape(-1)
         wrong = (flat < -size) | (flat >= size)
         any_wrong = wrong.any()
-        first = flat[wrong.argmax()].astype(np.int64) + (number << 48)
+        first = first_where(flat, wrong).astype(np.int64) + (number << 48)
         # ``where`` by arithmetic: the function runs on NumPy and JAX arrays alike.
         counts = any_wrong.astype(np.int64)
         value = counts * first + (1 - counts) * value
@@ -338,7 +339,7 @@ def _error(value: int, input: object, indices: Any, *others: object, avals: Sequ
 def _subscript(input: Array, indices: Sequence[Array]) -> tuple[object, ...]:
     shapes = [i.shape for i in indices if i is not None]
     try:
-        np.broadcast_shapes(*shapes)
+        lax.broadcast_shapes(*shapes)
     except ValueError:
         raise IndexError(
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
@@ -362,7 +363,8 @@ def _subscript(input: Array, indices: Sequence[Array]) -> tuple[object, ...]:
 )
 def index_tensor(input: Array, indices: list[Indices]) -> Array:
     """``input[indices]`` for tensors of indices, None standing for a whole dimension."""
-    return input.at[_subscript(input, indices)].get(mode="promise_in_bounds")
+    _subscript(input, indices)
+    return picked(input, indices, from_end=True)
 
 
 # ---- writing
@@ -589,7 +591,7 @@ def put_at(input: Array, indices: list[Indices], values: Array, accumulate: bool
     lead = values.ndim - len(target)
     source_shape = values.shape[lead:] if lead > 0 and values.shape[:lead] == (1,) * lead else values.shape
     try:
-        fits = np.broadcast_shapes(source_shape, target) == target
+        fits = lax.broadcast_shapes(source_shape, target) == target
     except ValueError:
         fits = False
     if not fits:

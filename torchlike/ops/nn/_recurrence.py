@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ...engine.interpreter import scan
+from ...numerics.picking import picked, summed_at
 from ..linalg.matmul import contract, rows_by_matrix
 from . import _lstm_layer
 
@@ -282,18 +283,19 @@ class _Packing:
     def __init__(self, batch_sizes: Array, batch: int, rows: int) -> None:
         sizes = batch_sizes.astype(jnp.int32)
         ends = jnp.cumsum(sizes)
-        starts, number = ends - sizes, jnp.arange(batch, dtype=jnp.int32)
+        starts, number = ends - sizes, lax.iota(jnp.int32, batch)
         self.valid = number < sizes[:, None]
         self.where = jnp.where(self.valid, starts[:, None] + number, 0)
-        row = jnp.arange(rows, dtype=jnp.int32)
-        self.step = jnp.searchsorted(ends, row, side="right").astype(jnp.int32)
-        self.sequence = row - starts[self.step]
+        # A row belongs to the step before which as many steps end as up to that row. No search, which NumPy has to trace for each length.
+        ended = summed_at(lax.full_like(ends, 1), ends, rows + 1, in_order=True)
+        self.step = jnp.cumsum(ended)[:rows]
+        self.sequence = lax.iota(jnp.int32, rows) - picked(starts, (self.step,))
 
     def spread(self, data: Array) -> Array:
-        return jnp.where(self.valid[:, :, None], data[self.where], jnp.zeros((), data.dtype))
+        return jnp.where(self.valid[:, :, None], picked(data, (self.where,)), jnp.zeros((), data.dtype))
 
     def pack(self, padded: Array) -> Array:
-        return padded[self.step, self.sequence]
+        return picked(padded, (self.step, self.sequence))
 
 
 def _packing(inputs: Inputs, fixed: LayerInputs) -> _Packing | None:

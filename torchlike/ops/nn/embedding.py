@@ -27,7 +27,7 @@ def _out_of_range(weight: Array | Tensor, indices: Array | np.ndarray, *others: 
     return lax.reduce_or(wrong, range(wrong.ndim)), 0
 
 
-def _rows_at(weight: Array, indices: Array) -> Array:
+def rows_at(weight: Array, indices: Array) -> Array:
     """``weight[indices]`` without a check: what ``jax.numpy.take`` gives, which takes three times as long to trace."""
     if not weight.shape[0]:  # no index is valid
         return jnp.zeros((*indices.shape, weight.shape[1]), weight.dtype)
@@ -62,7 +62,7 @@ def looked_up(weight: Array, indices: Indices, padding_idx: int, by_frequency: b
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"torch.{kind.scalar_name}Tensor instead (while checking arguments for embedding)"
         )
-    rows = _rows_at(weight, indices)
+    rows = rows_at(weight, indices)
     if by_frequency:
         rows = frequency_scaled(rows, weight, indices)
     if padding_idx < 0:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.modes import modes
@@ -16,8 +16,9 @@ from ..._core.sparse import FORMS
 from ..._core.tensor import Tensor, from_host
 from ...dispatch.register import Category, Form, Indices, Promote, ValueCheck, composite, op
 from ...engine.aval import Aval
+from ...numerics.picking import first_where, summed_at
 from ..elementwise.pointwise import mul
-from .embedding import frequency_scaled
+from .embedding import frequency_scaled, rows_at
 
 SUM, MEAN, MAX = 0, 1, 2
 _KINDS = {"int64": "Long", "int32": "Int"}
@@ -33,8 +34,8 @@ def _wrong(
     bad, code = np.bool_(False), np.int64(0)
     if flat.size:
         outside = (flat < 0) | (flat >= count)
-        where = outside.argmax()
-        bad, code = outside.any(), ((where << 32) | (flat[where].astype(np.int64) & 0xFFFFFFFF)) * 3
+        where, number = outside.argmax(), first_where(flat, outside).astype(np.int64)
+        bad, code = outside.any(), ((where << 32) | (number & 0xFFFFFFFF)) * 3
     if offsets is not None and offsets.size:
         first, last = offsets[0].astype(np.int64), offsets[-1].astype(np.int64)
         beyond, late = last > flat.size, first != 0
@@ -90,22 +91,24 @@ class _Bags(NamedTuple):
     def total(self, values: Array) -> Array:
         lead = (-1,) + (1,) * (values.ndim - 1)
         counted_values = jnp.where(self.counted.reshape(lead), values, jnp.zeros((), values.dtype))
-        return jax.ops.segment_sum(counted_values, self.of, self.count, indices_are_sorted=True)
+        return summed_at(counted_values, self.of, self.count, in_order=True)
 
 
 def _bags(indices: Array, offsets: Array | None, include_last: bool, padding_idx: int) -> _Bags:
     flat = indices.reshape(-1)
-    position = np.arange(flat.size)
+    position = lax.iota(np.int64, flat.shape[0])
     counted = flat != padding_idx
     if offsets is None:  # a row each
-        return _Bags(jnp.asarray(position // max(indices.shape[1], 1)), counted, indices.shape[0])
+        rows = lax.broadcasted_iota(np.int64, indices.shape, 0)
+        return _Bags(rows.reshape(-1), counted, indices.shape[0])
     starts = offsets.astype(np.int64)
     count = starts.shape[0]
     if include_last:
         count -= 1
         counted = counted & (position < starts[-1])
         starts = starts[:-1]
-    of = jnp.searchsorted(starts, jnp.asarray(position), side="right") - 1
+    # An index is in the bag before which as many bags begin as up to it.
+    of = jnp.cumsum(summed_at(lax.full_like(starts, 1), starts, flat.shape[0], in_order=True)) - 1
     return _Bags(jnp.maximum(of, 0), counted, count)
 
 
@@ -144,12 +147,12 @@ def looked_up(
         )
     flat = indices.reshape(-1)
     bags = _bags(indices, offsets, include_last, padding_idx)
-    rows = jnp.take(weight, flat, axis=0, mode="clip")
+    rows = rows_at(weight, flat)
     if by_frequency:
         rows = frequency_scaled(rows, weight, flat)
     half = weight.dtype.itemsize < 4
     rows = rows.astype(jnp.float32) if half else rows
-    sizes = jax.ops.segment_sum(bags.counted.astype(np.int64), bags.of, bags.count, indices_are_sorted=True)
+    sizes = summed_at(bags.counted.astype(np.int64), bags.of, bags.count, in_order=True)
     of = bags.of.astype(np.int64)
     if mode == MAX:
         result, largest = _largest(rows, flat.astype(np.int64), bags)

@@ -19,6 +19,7 @@ from ...engine.aval import Aval
 from ...numerics.derivatives import custom_jvp
 from ...numerics.exact_math import exact_quotient
 from ...numerics.half_precision import at_least_float32
+from ...numerics.picking import first_where
 from ..elementwise import elementary, pointwise
 from .norm import log_softmax
 
@@ -75,7 +76,7 @@ def _no_class(
     if not flat.size:
         return False, 0
     wrong = ((flat < 0) | (flat >= classes)) & (flat != ignore_index)
-    return wrong.any(), flat[wrong.argmax()]
+    return wrong.any(), first_where(flat, wrong)
 
 
 def _check_targets(shape: tuple[int, ...], target_shape: tuple[int, ...]) -> None:

@@ -9,6 +9,7 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.tensor import Tensor, from_host, records
 from ...dispatch.register import Category, Form, Indices, Promote, Saves, op
+from ...numerics.picking import picked
 
 
 @op(
@@ -22,7 +23,7 @@ from ...dispatch.register import Category, Form, Indices, Promote, Saves, op
 )
 def pack_rows(input: Array, steps: Indices, sequences: Indices) -> Array:
     """The rows (steps[i], sequences[i]) of (T, B, ...)."""
-    return input[steps, sequences]
+    return picked(input, (steps, sequences))
 
 
 @op(
@@ -37,7 +38,7 @@ def pack_rows(input: Array, steps: Indices, sequences: Indices) -> Array:
 )
 def spread_rows(data: Array, rows: Indices, valid: Indices, padding: object) -> Array:
     """The rows of (N, ...) put where ``rows`` (T, B) says, and a number where ``valid`` is False."""
-    spread = data[rows]
+    spread = picked(data, (rows,))
     mask = valid.reshape(valid.shape + (1,) * (spread.ndim - 2))
     return jnp.where(mask, spread, jnp.asarray(padding, data.dtype))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -55,9 +56,8 @@ def _check_stack(plan: Plan, inputs: Inputs) -> None:
     width = inputs.data.shape[-1]
     for number in range(stack_size):
         w = plan.weights(inputs.weights, number)
-        size = (*inputs.data.shape[:-1], width)
-        rows = int(np.prod(size[:-1]))
         if width != w.ih.shape[1]:
+            rows = math.prod(inputs.data.shape[:-1])
             raise RuntimeError(
                 f"mat1 and mat2 shapes cannot be multiplied ({rows}x{width} and {w.ih.shape[1]}x{w.ih.shape[0]})"
             )
