@@ -158,7 +158,14 @@ class HostView(View):
         base: object,
         origin: int,
     ) -> None:
-        View.__init__(self, (), value, storage.content_version, base, origin, storage.version)
+        # As ``View`` does, without the call: each element that a loop over a tensor gives is made here.
+        self._steps: tuple[ViewStep, ...] = ()
+        self.value = value
+        self.content_version, self.version = storage.content_version, storage.version
+        self.base = base
+        self.origin = origin
+        self.refused = None
+        self.has_node = False
         self._before, self._later = before, later
 
     @classmethod

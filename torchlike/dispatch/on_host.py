@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from .._core.storage import Storage
 from .._core.tensor import Tensor
 from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, HostView, ViewStep, with_dots
 from ..engine import checks
+from ..engine.aval import Aval
 from ..engine.recorder import recorder
 from ..engine.value import Value
 from ..numerics.numbers import number_for
@@ -23,23 +25,26 @@ from ..numerics.numbers import number_for
 RECORDED_WRITES = 4
 # An operation on a view of a table is computed at once if no more than this is pending before.
 MAX_PENDING = 4 * RECORDED_WRITES
+# From so many rows on, a loop over a tensor has it computed before.
+MANY_ROWS = 64
 
 
-def read_on_host(
-    tensor: Tensor,
-    places: Sequence[object],
-    make_step: Callable[[Any, tuple[int, ...]], ViewStep],
-    several: bool = False,
-) -> list[Tensor] | None:
-    """The views ``tensor[place]`` for basic indices, read at once from memory that lies on the host.
+MakeStep = Callable[[Any, tuple[int, ...]], ViewStep]
 
-    None where there is a history to record, the elements lie on a device, or a place is no basic index; also for a view of memory that
-    NumPy shares.
 
-    Args:
-        make_step: makes the step of the view for a place and the shape of the tensor.
-        several: they come from one call that returns several views.
-    """
+class _Readable(NamedTuple):
+    """A tensor whose elements lie on the host, and what all views of it have in common. ``copied``: NumPy may write to the memory."""
+
+    memory: np.ndarray
+    value: Value
+    storage: Storage
+    base: object
+    origin: int
+    copied: bool
+
+
+def _readable(tensor: Tensor, several: bool) -> _Readable | None:
+    """None where there is a history to record, or the elements lie on a device; also for a view of memory that NumPy shares."""
     storage, parent = storage_of(tensor), view_record(tensor)
     host = storage.host
     shared = host is not None and host.shared
@@ -53,24 +58,69 @@ def read_on_host(
         return None
     memory = host.array if host is not None and shared else value.array
     if memory.__class__ is not np.ndarray:
-        return None
+        if not several or memory is None or value.traced or value.aval.placement.platform != "cpu":
+            return None
+        memory = np.array(memory)  # of its own, since a program may write over that of a JAX array
     if several:
         origin = ONE_OF_SEVERAL
     if not modes.grad_enabled:
         origin = IN_INFERENCE if modes.inference else IN_NO_GRAD
-    placement = value.aval.placement
-    views = []
-    for place in places:
-        if not is_basic(place):
-            return None
-        try:
-            piece = memory[with_dots(place)]
-        except IndexError:  # reported in PyTorch's words where it is recorded
-            return None
-        window = Value.on_host(piece.copy() if shared else piece, placement)
-        view = HostView.of(parent, (make_step, place, value.aval.shape), window, storage, base, origin)
-        views.append(tensor_at(storage, view, inference_flag(tensor)))
-    return views
+    return _Readable(memory, value, storage, base, origin, shared)
+
+
+def read_on_host(tensor: Tensor, place: object, make_step: MakeStep) -> Tensor | None:
+    """The view ``tensor[place]`` for a basic index, read at once from memory that lies on the host. None where it has to be recorded.
+
+    Args:
+        make_step: makes the step of the view for a place and the shape of the tensor.
+    """
+    found = _readable(tensor, several=False)
+    if found is None or not is_basic(place):
+        return None
+    memory, value, storage, base, origin, copied = found
+    try:
+        piece = memory[with_dots(place)]
+    except IndexError:  # reported in PyTorch's words where it is recorded
+        return None
+    window = Value.on_host(piece.copy() if copied else piece, value.aval.placement)
+    view = HostView.of(view_record(tensor), (make_step, place, value.aval.shape), window, storage, base, origin)
+    return tensor_at(storage, view, inference_flag(tensor))
+
+
+def rows_on_host(tensor: Tensor, make_step: MakeStep) -> list[Tensor] | None:
+    """The views ``tensor[0], tensor[1], ...``, which come from one call, as ``read_on_host`` reads them.
+
+    Many rows are many operations, for whatever is done with them. So what is pending is run before them, instead of being part of
+    a program of so many outputs.
+    """
+    if tensor._aval.shape[0] >= MANY_ROWS and not requires_grad_flag(tensor):
+        value = tensor._value()
+        if not value.traced and value.aval.placement.platform == "cpu":
+            value.finish()
+    found = _readable(tensor, several=True)
+    if found is None:
+        return None
+    memory, value, storage, base, origin, copied = found
+    if copied:
+        memory = memory.copy()
+    parent, inference, shape = view_record(tensor), inference_flag(tensor), value.aval.shape
+    aval = Aval(shape[1:], memory.dtype, value.aval.placement.decided)
+    over, view_of = Value.over, HostView.of
+    # Python's collector looks through all that exists, again and again, while many objects are made: three quarters of the time.
+    collects = gc.isenabled()
+    try:
+        gc.disable()
+        return [
+            tensor_at(
+                storage,
+                view_of(parent, (make_step, i, shape), over(aval, memory[i, ...]), storage, base, origin),
+                inference,
+            )
+            for i in range(shape[0])
+        ]
+    finally:
+        if collects:
+            gc.enable()
 
 
 def write_on_host(tensor: Tensor, index: object, value: object) -> bool:

@@ -280,3 +280,51 @@ def test_a_step_is_not_cut_by_a_table_of_results(engine_mode):
                 before = torch.explain()
     now = torch.explain()
     assert now.segments - before.segments == now.hot - before.hot == 4
+
+
+@pytest.mark.parametrize("count", [3, 200])
+@pytest.mark.parametrize("made", ["pending", "computed", "a view", "shared with NumPy", "by a program"])
+def test_the_rows_of_a_loop_are_views(count: int, made: str) -> None:
+    whole = torch.arange(float(2 * count)).reshape(count, 2)
+    if made == "computed":
+        whole.sum().item()
+    elif made == "a view":
+        whole = torch.stack((whole, whole + 1))[0]
+        whole.sum().item()
+    elif made == "shared with NumPy":
+        array = whole.numpy()
+        array[0, 0] = 7
+    elif made == "by a program":
+        with compiling("now"):
+            for _ in range(3):
+                whole = whole * 1.0 + 0.0
+                whole.sum().item()
+    expected = whole.tolist()
+    rows = [*whole]
+    assert [row.tolist() for row in rows] == expected
+    rows[1][0] = -5  # written through the row
+    whole[2, 1] = -6  # seen in the row
+    assert whole[1].tolist() == [-5.0, expected[1][1]]
+    assert rows[2].tolist() == [expected[2][0], -6.0]
+    assert rows[1]._base is (whole if whole._base is None else whole._base)
+    with pytest.raises(RuntimeError, match="Output 0 of Unbind is a view and is being modified inplace"):
+        weight = torch.ones(count, requires_grad=True)
+        next(iter(weight * 1)).mul_(2)
+
+
+@pytest.mark.parametrize("count", [3, 200])
+def test_rows_with_a_history_pass_gradients_on(count: int) -> None:
+    weight = torch.arange(float(count)).requires_grad_()
+    rows = [*weight]
+    (rows[0] * 2 + rows[2] * rows[1] + rows[2]).backward()
+    assert rows[0].grad_fn.name() == "UnbindBackward0"
+    assert weight.grad.tolist() == [2.0, 2.0, 2.0] + [0.0] * (count - 3)
+
+
+def test_a_loop_over_elements_records_nothing() -> None:
+    flags = torch.ones(1000, dtype=torch.bool)
+    assert all(flags)
+    before = torch.explain().ops
+    assert all(flags)
+    assert sum(flag.item() for flag in flags) == 1000
+    assert torch.explain().ops == before

@@ -17,7 +17,7 @@ from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_host
 from ..._core.views import HostView
 from ...dispatch.inplace import check_writable, write, write_in_turn
-from ...dispatch.on_host import is_basic, read_on_host, write_on_host
+from ...dispatch.on_host import is_basic, read_on_host, rows_on_host, write_on_host
 from ...dispatch.overlap import Inner, Reading, refuse_overlap, warn_of_expanded
 from ...dispatch.register import (
     Category,
@@ -288,9 +288,9 @@ def check_mask(mask: Sequence[int], shape: Sequence[int], dim: int) -> None:
 @composite(forms=Form.METHOD, name="__getitem__")
 def getitem(self: Tensor, index: object) -> Tensor:
     """``x[index]``: a view for integers, slices, None and ...; a copy for masks and tensors of indices."""
-    on_host = read_on_host(self, (index,), index_step)
+    on_host = read_on_host(self, index, index_step)
     if on_host is not None:
-        return on_host[0]
+        return on_host
     view, items = parse(self, index)
     return view if items is None else index_tensor(view, expand_masks(view.shape, items))
 
@@ -299,7 +299,7 @@ def getitem(self: Tensor, index: object) -> Tensor:
 def rows(self: Tensor) -> Sequence[Tensor]:
     """``x[0], x[1], ...``: views, read at once where the elements lie on the host."""
     if self.__class__ is Tensor and not modes.any_slow_mode:
-        on_host = read_on_host(self, range(self.shape[0]), index_step, several=True)
+        on_host = rows_on_host(self, index_step)
         if on_host:
             return on_host
     return self.unbind(0)  # pyright: ignore[reportAttributeAccessIssue]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 from jax import Array
 
+from ..._core.strided import Strided
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch.arguments import check_value
 from ...dispatch.options import is_integer
@@ -217,8 +218,11 @@ def unbind(input: Array, dim: int = 0) -> tuple[Array, ...]:
     if input.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     dim = wrap_dim(dim, input.ndim)
-    lead = (FULL,) * dim
-    return tuple(read_slices(input, (*lead, TAKE), (i,)) for i in range(input.shape[dim]))
+    if isinstance(input, Strided):
+        lead = (FULL,) * dim
+        return tuple(read_slices(input, (*lead, TAKE), (i,)) for i in range(input.shape[dim]))
+    # One primitive for all: a slice each would be traced for each, and its derivative would be a sum of as many arrays.
+    return tuple(jnp.unstack(input, axis=dim))
 
 
 def _pieces(input: Array | Strided, sizes: Sequence[int], dim: int) -> tuple[Any, ...]:
