@@ -8,6 +8,7 @@ import pytest
 import torchlike as torch
 from benchmarks.models import CASES
 from torchlike import nn
+from torchlike.engine import checks
 from torchlike.utils.data import DataLoader, TensorDataset
 
 pytestmark = pytest.mark.recorded
@@ -107,3 +108,29 @@ def test_memory_is_counted(device: str, real: bool):
     assert torch.cuda.max_memory_allocated() >= torch.cuda.memory_allocated()
     del x
     assert torch.cuda.memory_allocated() - before < 2**26
+
+
+def test_verdicts_of_index_checks_wait_for_the_next_read(device: str, monkeypatch: pytest.MonkeyPatch):
+    """Reading one takes as long as a small training step on an accelerator."""
+    table, targets = nn.Linear(4, 3).to(device), torch.tensor([0, 1], device=device) * 2
+    optimizer, X = torch.optim.SGD(table.parameters(), lr=0.1), torch.ones(2, 4, device=device)
+
+    def steps(count: int) -> torch.Tensor:
+        for _ in range(count):
+            loss = nn.functional.cross_entropy(table(X), targets)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        return loss
+
+    steps(3).item()
+    reads: list[object] = []
+    asked = checks.first_failed
+    monkeypatch.setattr(checks, "first_failed", lambda *args: reads.append(args) or asked(*args))
+    loss = steps(20)
+    assert reads == []
+    loss.item()
+    assert len(reads) >= 1
+    targets[0] = 7
+    with pytest.raises(IndexError, match=r"^Target 7 is out of bounds.$"):
+        steps(2).item()

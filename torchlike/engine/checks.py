@@ -11,6 +11,9 @@ import numpy as np
 MakeError = Callable[[int], Exception]
 # Unread verdicts kept at most, so that a program that never reads a value does not fill the memory.
 MAX_PENDING = 1000
+# Reading a verdict from an accelerator takes as long as a small training step, also where its program has ended. So many programs, or runs
+# of one, may wait for the next time that the program reads something anyway.
+UNREAD_ON_ACCELERATORS = 32
 
 
 class Verdict(Protocol):
@@ -88,10 +91,11 @@ def find_failed(about_to_run: object = None, wait: bool = True) -> Failed | None
     Args:
         about_to_run: the program that runs next. Its own verdict is an input of that run, which changes nothing if it is bad: there
             is no need to wait for it.
-        wait: whether to wait for programs that still run. Otherwise their verdicts are read by a later call.
+        wait: whether to wait for programs that still run. Otherwise, on accelerators, verdicts are read by a later call, unless there are
+            many.
     """
     verdicts = _pending.verdicts
-    if not verdicts:
+    if not verdicts or not (wait or _are_many(verdicts)):
         return None
     remaining = {}
     for program, entry in verdicts.items():
@@ -110,8 +114,22 @@ def find_failed(about_to_run: object = None, wait: bool = True) -> Failed | None
     return None
 
 
-def raise_failed() -> None:
-    """Raises the exception of the first check that failed since the last call. The verdicts are then dropped."""
+def _are_many(verdicts: dict[Any, tuple[Verdict, Sequence[MakeError]]]) -> bool:
+    return len(verdicts) > UNREAD_ON_ACCELERATORS or any(
+        len(verdict.tables) >= UNREAD_ON_ACCELERATORS for verdict, _ in verdicts.values()
+    )
+
+
+def raise_failed(there: Any = None) -> None:
+    """Raises the exception of the first check that failed since the last call. The verdicts are then dropped.
+
+    Args:
+        there: an array on an accelerator that is read next. Its copy and those of the verdicts travel at the same time.
+    """
+    if there is not None:
+        for array in (there, *[verdict.array for verdict, _ in _pending.verdicts.values()]):
+            if not isinstance(array, np.ndarray):
+                array.copy_to_host_async()
     failed = find_failed()
     if failed is not None:
         failed.spoil()
