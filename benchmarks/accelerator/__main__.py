@@ -13,7 +13,8 @@ from typing import Any
 from . import __doc__ as text, device
 
 # Seconds of nine minutes. What a part leaves over goes to the others.
-SHARES = {"operators": 170, "steps": 270, "rest": 80}
+SHARES = {"operators": 90, "steps": 370, "rest": 60}
+TOGETHER = 3
 
 
 class Report:
@@ -84,15 +85,15 @@ def rest(report: Report, seconds: float, rounds: int) -> None:
 def steps(report: Report, seconds: float, rounds: int) -> None:
     from .steps import OVERHEAD, cases, run
 
-    end = time.monotonic() + seconds
     names = device.chosen("models", (*cases(), *OVERHEAD))
-    for number, name in enumerate(names):
-        left = end - time.monotonic()
-        if left < 5:
-            report.add("steps", name, "no time was left")
-            continue
-        # A model that needs longer may take some of the others' time, since many need less.
-        report.add("steps", name, run(name, rounds, time.monotonic() + min(left, 2 * left / (len(names) - number))))
+    # Models are prepared three at a time: with more, compilers would wait for cores and for the device's memory.
+    groups = [names[start : start + TOGETHER] for start in range(0, len(names), TOGETHER)]
+    end = time.monotonic() + seconds
+    for number, group in enumerate(groups):
+        now = time.monotonic()
+        share = (end - now) / (len(groups) - number)
+        for name, figures in run(group, rounds, now + 0.8 * share, now + share).items():
+            report.add("steps", name, figures)
 
 
 def table(found: dict[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -92,12 +93,17 @@ def prepare(engine: str, name: str, half: bool) -> Measurement:
     return measure
 
 
-def run(name: str, rounds: int, deadline: float) -> dict[str, Figures]:
-    """The figures of a model by engine and precision."""
-    names = device.chosen("engines", (*ENGINES, *(PYTORCH if device.pytorch_has_it() else ())))
+def run(names: Sequence[str], rounds: int, ready: float, deadline: float) -> dict[str, dict[str, Figures]]:
+    """The figures of some models, which are prepared at once, by model, and then by engine and precision."""
+    engines = device.chosen("engines", (*ENGINES, *(PYTORCH if device.pytorch_has_it() else ())))
     preparations: dict[str, Preparation] = {
-        f"{engine}, {'bfloat16' if half else 'float32'}": functools.partial(prepare, engine, name, half)
+        f"{name}: {engine}, {'bfloat16' if half else 'float32'}": functools.partial(prepare, engine, name, half)
+        for name in names
         for half in ((False,) if name in OVERHEAD else (False, True))
-        for engine in names
+        for engine in engines
     }
-    return in_turns(preparations, rounds, deadline)
+    found = in_turns(preparations, rounds, ready, deadline)
+    return {
+        name: {key.partition(": ")[2]: each for key, each in found.items() if key.partition(": ")[0] == name}
+        for name in names
+    }

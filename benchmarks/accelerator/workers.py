@@ -38,9 +38,9 @@ class Worker:
         self._pipe.send(True)
         return self.answer(seconds)
 
-    def end(self) -> None:
+    def end(self, seconds: float = 2) -> None:
         self._pipe.close()
-        self._process.join(2)
+        self._process.join(seconds)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
@@ -62,16 +62,20 @@ def _serve(pipe: Connection, prepare: Preparation) -> None:
             pipe.send(f"{type(error).__name__}: {str(error)[:300]}\n{text[-3000:]}")
 
 
-def in_turns(preparations: Mapping[str, Preparation], rounds: int, deadline: float) -> dict[str, Figures]:
-    """The median figures of each, or why there are none under "error". All of it ends at the deadline, a time of ``monotonic``."""
+def in_turns(preparations: Mapping[str, Preparation], rounds: int, ready: float, deadline: float) -> dict[str, Figures]:
+    """The median figures of each, or why there are none under "error".
+
+    What is not prepared by the time ``ready`` of ``monotonic`` is ended, so that it disturbs no measurement; all ends at the deadline.
+    """
     workers = {name: Worker(prepare) for name, prepare in preparations.items()}
     found: dict[str, Figures] = {}
     kept: dict[str, list[Figures]] = {}
     try:
         for name, worker in workers.items():
-            ready = worker.answer(deadline - time.monotonic())
-            if isinstance(ready, str):
-                found[name] = {"error": ready}
+            answer = worker.answer(ready - time.monotonic())
+            if isinstance(answer, str):
+                found[name] = {"error": answer}
+                worker.end(0)
             else:
                 kept[name] = []
         for number in range(rounds):

@@ -161,8 +161,8 @@ def loss(params: Any, X: jax.Array, y: jax.Array, shape: Shape) -> jax.Array:
 
     def attended(block: Any, x: jax.Array) -> jax.Array:
         q, k, v = jnp.moveaxis(_linear(x, block["attend"]).reshape(B, T, 3, shape.heads, C // shape.heads), 2, 0)
-        # cuDNN's kernel takes half types on a GPU alone; elsewhere JAX writes the square of all pairs.
-        fused = x.dtype == jnp.bfloat16 and jax.default_backend() == "gpu"
+        # cuDNN's kernel takes half types on a GPU alone, and JAX no odd lengths; elsewhere JAX writes the square of all pairs.
+        fused = x.dtype == jnp.bfloat16 and T % 2 == 0 and jax.default_backend() == "gpu"
         y = jax.nn.dot_product_attention(q, k, v, is_causal=shape.causal, implementation="cudnn" if fused else None)
         return _linear(y.reshape(B, T, C), block["project"])
 
