@@ -8,7 +8,7 @@ import pytest
 import torchlike as torch
 from benchmarks.models import CASES
 from torchlike import nn
-from torchlike.engine import checks
+from torchlike.engine import checks, tiers
 from torchlike.utils.data import DataLoader, TensorDataset
 
 pytestmark = pytest.mark.recorded
@@ -134,3 +134,18 @@ def test_verdicts_of_index_checks_wait_for_the_next_read(device: str, monkeypatc
     targets[0] = 7
     with pytest.raises(IndexError, match=r"^Target 7 is out of bounds.$"):
         steps(2).item()
+
+
+def test_a_step_is_one_program_from_the_first(device: str, monkeypatch: pytest.MonkeyPatch):
+    """Op by op, XLA would compile each operation, which takes longer than to compile the step."""
+    monkeypatch.setattr(tiers.choice, "mode", tiers.AUTO)
+    model = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 1)).to(device)
+    optimizer, X = torch.optim.SGD(model.parameters(), lr=0.1), torch.ones(7, 6, device=device)
+    torch.explain(reset=True)
+    for _ in range(3):
+        model(X).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    X[0, 0].item()
+    report = torch.explain()
+    assert report.hot >= 3 and report.op_compiles <= 1

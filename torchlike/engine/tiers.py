@@ -149,6 +149,11 @@ def runs_by_itself(node: TraceNode) -> bool:
     return choice.mode == NEVER or node.depth == 1  # one op has its own executable already
 
 
+def on_accelerator(node: TraceNode) -> bool:
+    """Whether a path runs where NumPy computes nothing."""
+    return node.placement is not None and node.placement.platform != "cpu"
+
+
 def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool) -> Due:
     """Counts one more run of a path, for a state of its values, and says what is due.
 
@@ -157,8 +162,9 @@ def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool)
     """
     if runs_by_itself(node):
         return Due.NOTHING
-    # A path over several devices is a step of a long run, so its compilation is not weighed against its cost.
-    if choice.mode == NOW or node.group is not None or isinstance(node.placement, Meshed):
+    # A path over several devices is a step of a long run, so its compilation is not weighed against its cost. On an accelerator each op by
+    # itself is compiled by XLA too, so compiling the path costs nothing more.
+    if choice.mode == NOW or node.group is not None or isinstance(node.placement, Meshed) or on_accelerator(node):
         return Due.SWITCH if history.programs or history.runs >= 2 or ends_step else Due.NOTHING
     cost = history.cost
     if cost is None:
