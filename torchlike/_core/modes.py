@@ -21,17 +21,28 @@ class Modes(threading.local):
     anomaly: bool = False
     anomaly_nan: bool = True
     saved_tensors_hooks: tuple[Any, ...] = ()  # (pack, unpack) pairs, innermost last
-    captured: dict[int, Any] | None = None  # under a transform: tensors that require a gradient and were read
+    derivatives: tuple[Any, ...] = ()  # of ``torch.func``, in progress, outermost first: see ``func/_levels.py``
+    forward_levels: int = 0  # how many of them go forwards
+    # Instead of ``grad_enabled = False`` where one goes forwards: what is recorded then is no part of any backward pass.
+    forward_only: bool = False
     autocast: dict[str, object] | None = None  # by type of device: the dtype that matrix products and the like run in
     backward_pass: Any = None  # what runs the backward pass that is running in this thread
     vmaps: tuple[Any, ...] = ()  # in progress, outermost first
+
+    def record(self, on: bool) -> None:
+        """Switches the recording of gradients. Forward derivatives are not switched off with it."""
+        self.forward_only = bool(self.forward_levels) and not on and not self.inference
+        self.grad_enabled = on or self.forward_only
+        if self.forward_levels:
+            self.update()
 
     def update(self) -> None:
         self.any_slow_mode = (
             self.inference
             or self.anomaly
             or bool(self.saved_tensors_hooks)
-            or self.captured is not None
+            or self.forward_only
+            or bool(self.derivatives)
             or self.autocast is not None
         )
 

@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from ..engine.aval import Aval
 
 
-__all__ = ["ITSELF", "OF_A_VIEW", "AccumulateGrad", "Edge", "Node", "RuleFields", "node_class"]
+__all__ = [
+    "ITSELF",
+    "OF_A_VIEW",
+    "AccumulateGrad",
+    "Edge",
+    "ForwardLeaf",
+    "LevelLeaf",
+    "Node",
+    "RuleFields",
+    "node_class",
+]
 
 next_number = itertools.count().__next__
 
@@ -176,6 +186,17 @@ Edge: TypeAlias = "tuple[Node, int]"  # a node (at a leaf its AccumulateGrad), a
 # collector runs.
 ITSELF: Any = "the node itself"
 OF_A_VIEW: Any = "the node that a view has after a write"
+
+
+class LevelLeaf(Node):
+    """Where an argument of a function enters a derivative of ``torch.func``: the gradient with respect to it is asked for here.
+
+    To the function the argument is a leaf. Its one edge leads to the tensor outside, if that takes part in a graph.
+    """
+
+
+class ForwardLeaf(Node):
+    """The same of a derivative that goes forwards. To its function the argument is no leaf."""
 
 
 class _AccumulateRule:

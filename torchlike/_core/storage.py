@@ -11,9 +11,10 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..engine.aval import TracedAval
+from ..engine.aval import Aval, MappedAval, TracedAval
 from ..engine.value import Value
 from .attributes import DICT, Contents
+from .vmapped import Level, levels_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -89,7 +90,7 @@ class Storage(Contents):
 
     def write(self, value: Value) -> None:
         """Replaces the contents, for every tensor of this storage and for NumPy arrays that share the memory."""
-        if value.aval.__class__ is TracedAval and self.value.aval.__class__ is not TracedAval:
+        if value.aval.__class__ is not Aval and _is_traced_more(value.aval, self.value.aval):
             _traced.noted.append((weakref.ref(self), self.value))
         if value.array is None and value.segment is not None:
             value.segment.replace(self.value, value)
@@ -175,8 +176,15 @@ class _Traced(threading.local):
 _traced = _Traced()
 
 
-def without_escapes(fn: Callable[P, T]) -> Callable[P, T]:
-    """Wraps a function that runs on JAX's tracers, and checks that no tensor which outlives the call holds a tracer.
+def _is_traced_more(new: Aval | TracedAval, old: Aval | TracedAval) -> bool:
+    """Whether a storage that holds a value of the old aval must not outlive a transform once it holds one of the new aval."""
+    if isinstance(new, MappedAval):
+        return not set(new.levels).issubset(levels_of(old))
+    return new.__class__ is TracedAval and old.__class__ is not TracedAval
+
+
+def without_escapes(fn: Callable[P, T], level: Level | None = None) -> Callable[P, T]:
+    """Wraps a function that runs on JAX's tracers, or on values mapped at a level: no tensor which outlives the call may hold one.
 
     Raises:
         RuntimeError: at the end, if one did; the tensor holds again what it held before.
@@ -187,21 +195,21 @@ def without_escapes(fn: Callable[P, T]) -> Callable[P, T]:
         outer, _traced.noted = _traced.noted, []
         try:
             result = fn(*args, **kwargs)
-            _check_escapes()
+            _check_escapes(level)
             return result
         except BaseException:
-            _restore(_traced_storages(_traced.noted))
+            _restore(_escaped(level))
             raise
         finally:
-            _traced.noted = outer
+            _traced.noted = outer + _traced.noted
 
     return call
 
 
-def _check_escapes() -> None:
-    if _traced_storages(_traced.noted):
+def _check_escapes(level: Level | None) -> None:
+    if _escaped(level):
         gc.collect()  # a tensor in a reference cycle lives longer than its function
-        if leaked := _traced_storages(_traced.noted):
+        if leaked := _escaped(level):
             _restore(leaked)
             raise RuntimeError(
                 "During a transform (vmap, grad, vjp, jvp, ...), the function provided attempted to call an in-place operation that "
@@ -210,9 +218,13 @@ def _check_escapes() -> None:
             )
 
 
-def _traced_storages(noted: list[tuple[weakref.ref[Storage], Value]]) -> list[tuple[Storage, Value]]:
-    storages = [(reference(), value) for reference, value in noted]
-    return [(s, v) for s, v in storages if s is not None and s.value.aval.__class__ is TracedAval]
+def _escaped(level: Level | None) -> list[tuple[Storage, Value]]:
+    storages = [(reference(), value) for reference, value in _traced.noted]
+    return [(s, v) for s, v in storages if s is not None and _is_of(s.value.aval, level)]
+
+
+def _is_of(aval: Aval | TracedAval, level: Level | None) -> bool:
+    return aval.__class__ is TracedAval if level is None else level in levels_of(aval)
 
 
 def _restore(leaked: list[tuple[Storage, Value]]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engine.aval import META, Aval, Meshed, TracedAval
+from ..engine.aval import META, Aval, MappedAval, Meshed, TracedAval
 from ..engine.value import Unreadable, Value
 from . import devices, dtypes
 from .attributes import FIELDS, Fields, Instance, UsersAttributes, new
@@ -229,7 +229,7 @@ class Tensor(TensorMethods, Fields):
         """
         if not self.numel() or on_meta(self):
             return 0
-        if is_sparse(self):
+        if is_sparse(self) or (self._tracked and any(d.leads_here(self) for d in modes.derivatives)):
             raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
         return address_of(self._storage.root) + self.storage_offset() * self.dtype.itemsize
 
@@ -487,6 +487,10 @@ class Tensor(TensorMethods, Fields):
         detached = alias(self)
         detached._storage = DetachedStorage(self._storage)
         detached._inference = self._inference
+        if modes.vmaps and self._aval.__class__ is MappedAval and modes.vmaps[-1].derivatives == len(modes.derivatives):
+            raise RuntimeError("accessing `data` under vmap transform is not allowed")
+        if modes.derivatives and self._tracked:
+            return modes.derivatives[-1].data_of(self, detached)
         return detached
 
     @data.setter
@@ -825,7 +829,7 @@ def address_of(storage: Storage) -> int:
     aval = storage.value.aval
     if aval.placement is META:
         return 0
-    if aval.__class__ is TracedAval:
+    if isinstance(aval, TracedAval):
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
     if aval.placement.platform != "cpu":
         raise NotImplementedError(

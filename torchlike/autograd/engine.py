@@ -23,14 +23,16 @@ from .._core.modes import asks, hooks, modes
 from .._core.node import SECOND_BACKWARD, AccumulateGrad, Edge, Node, check_versions
 from .._core.sparse import FORMS, SparseValue, is_sparse
 from .._core.tensor import Tensor, from_value
+from .._core.vmapped import levels_of
 from ..dispatch.apply import link
 from ..dispatch.pullback import Rule, rules_of_gradients
 from ..dispatch.warned import warn
-from ..engine.aval import Aval
+from ..engine.aval import Aval, MappedAval
 from ..engine.recorder import recorder
 from ..engine.value import Value
 from ..ops.elementwise.pointwise import add
 from ..ops.shape.joining import stack
+from .crossings import same_for_all
 from .leaves import Leaf, in_order, read_often
 from .replayed_backward import added, replay_backward
 from .running_hooks import post_accumulate_hooks, post_hooks, pre_hooks, tensor_hooks
@@ -123,7 +125,7 @@ def _backward_from_scalar(root: Tensor, keep: bool) -> bool:
     if node is None or modes.anomaly:
         return False
     aval = root._aval
-    if aval.shape != () or aval.dtype.kind != "f":
+    if aval.shape != () or aval.dtype.kind != "f" or aval.__class__ is not Aval:
         return False
     this_pass, replayed = replay_backward(node, output_number_of(root), aval, keep)
     if this_pass is None:
@@ -233,6 +235,11 @@ def _seeds(roots: tuple[Tensor, ...], grad_tensors: Sequence[Tensor] | None) -> 
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
     seeds: list[Tensor] = []
     for number, (root, seed) in enumerate(zip(roots, grads, strict=True)):
+        if root._aval.__class__ is MappedAval and root._tracked:
+            # Each example has a cotangent of its own, so that gradients are summed over the examples where these share an input.
+            seed = from_value(_unit_cotangent(_scalar(root))) if seed is None and root.numel() == 1 else seed
+            if isinstance(seed, Tensor):
+                seed = same_for_all(seed, levels_of(root._aval))
         if seed is None:
             if not root._tracked:
                 raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
@@ -268,6 +275,12 @@ def _seeds(roots: tuple[Tensor, ...], grad_tensors: Sequence[Tensor] | None) -> 
     return seeds
 
 
+def _scalar(root: Tensor) -> Aval:
+    if not root.dtype.is_floating_point:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root.dtype}")
+    return root._aval.plain()
+
+
 _ones: dict[object, Value] = {}
 
 
@@ -298,13 +311,14 @@ def _run(
     if inputs is not None:
         run.restrict(inputs)
     # Hooks and users' backward functions run within the pass. What they compute is recorded only if the pass itself is.
-    before, modes.grad_enabled = modes.grad_enabled, create
+    before, forward_only = modes.grad_enabled, modes.forward_only
+    modes.grad_enabled, modes.forward_only = create, False
     outer, modes.backward_pass = modes.backward_pass, run
     try:
         run.begin(seeds)
         run.go()
     finally:
-        modes.grad_enabled, modes.backward_pass = before, outer
+        modes.grad_enabled, modes.forward_only, modes.backward_pass = before, forward_only, outer
     return run.gradients
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -24,10 +24,13 @@ from .._core.modes import modes
 from .._core.node import SECOND_BACKWARD, Node, forward_trace, modified, next_number
 from .._core.tensor import Tensor, alias, from_value
 from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View
+from .._core.vmapped import Vmapped, levels_of
 from ..dispatch.inplace import adopt_write, check_writable
+from ..dispatch.pullback import ForwardOnly
 from ..dispatch.warned import warn
 from ..engine.value import Value
-from .grad_mode import no_grad, set_grad_enabled
+from .crossings import drop, enter, leave, same_for_all
+from .grad_mode import no_grad, recording, set_grad_enabled
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -96,7 +99,7 @@ class _FunctionRule:
                 grad_outputs.append(from_value(Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement)))
             else:
                 grad_outputs.append(None)
-        with set_grad_enabled(create):
+        with recording(create):
             result = self.function.backward(node, *grad_outputs)
         results = result if isinstance(result, (tuple, list)) else (result,)
         count = len(node.is_tensor)
@@ -108,6 +111,7 @@ class _FunctionRule:
                 f"function {self.name} returned an incorrect number of gradients (expected {count}, got {len(results)})"
             )
         grads = []
+        levels = {level for aval in (*node.input_avals, *node.avals) if aval is not None for level in levels_of(aval)}
         for position, (gradient, is_tensor, edge_aval) in enumerate(
             zip(results, node.is_tensor, node.input_avals, strict=True)
         ):
@@ -124,6 +128,8 @@ class _FunctionRule:
                 if not node.needs_input_grad[position]:  # nobody gets it, so that PyTorch does not look at it
                     grads.append(None)
                     continue
+                if levels:  # an input that all examples of a vmap share gets the sum of their gradients
+                    gradient = drop(same_for_all(gradient, levels), levels.difference(levels_of(edge_aval)))
                 gradient = _fit(gradient, edge_aval, self.name, position)
             # Without a graph only the value goes on: what the user's code may have recorded in ``backward`` has no part in the pass.
             grads.append(gradient if create or gradient is None else gradient._value())
@@ -169,6 +175,8 @@ class FunctionNode(Node, FunctionCtx):
         self.non_differentiable: tuple[Tensor, ...] = ()
         self.materialize_grads = True
         self.output_count = 1
+        self.saved_for_forward: tuple[Any, ...] | None = None
+        self.in_jvp = False
         self._kept: list[Any] | None = []
 
     def keep(self, outputs: tuple[Tensor, ...], record: bool) -> None:
@@ -202,6 +210,8 @@ class FunctionNode(Node, FunctionCtx):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
+        if self.in_jvp and self.saved_for_forward is not None:
+            return self.saved_for_forward
         if self._kept is None:
             raise RuntimeError(SECOND_BACKWARD)
         unpack = self.unpack
@@ -293,6 +303,21 @@ class Function(FunctionCtx):
 
     vjp = backward
 
+    @staticmethod
+    def jvp(ctx: FunctionCtx | None = None, *grad_inputs: object) -> object:
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    # Whether ``forward``, ``backward`` and ``jvp`` serve for all examples of a ``vmap``; ``vmap`` is not asked then.
+    generate_vmap_rule = False
+
+    @staticmethod
+    def vmap(info: VmapInfo, in_dims: tuple[object, ...], *args: object) -> object:
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True."
+        )
+
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with static "
@@ -307,17 +332,35 @@ class Function(FunctionCtx):
             bound_arguments = _signature(cls.forward).bind(*args, **kwargs)
             bound_arguments.apply_defaults()
             args, kwargs = bound_arguments.args, bound_arguments.kwargs
+        forward: Callable[..., Any] = cls.forward
+        if (modes.derivatives or modes.vmaps) and not cls.__module__.startswith(_PACKAGE):
+            _check_transformable(cls, in_context, args)
+            level = _newest_level(args)
+            own_vmap = cls.vmap is not Function.vmap
+            if level is not None and own_vmap is bool(cls.generate_vmap_rule):
+                raise RuntimeError(
+                    f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overriden vmap "
+                    f"staticmethod. Please set generate_vmap_rule=False or delete the overriden vmap staticmethod to avoid ambiguity. "
+                    f"{_DETAILS}"
+                    if own_vmap
+                    else f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the "
+                    f"vmap staticmethod or set generate_vmap_rule=True. {_DETAILS}"
+                )
+            if level is not None and own_vmap:
+                if len(modes.derivatives) <= level.derivatives:
+                    return _mapped_by_the_user(cls, level, args)
+                forward = lambda *args: _mapped_by_the_user(cls, level, args)  # noqa: E731
         record = modes.grad_enabled and any(isinstance(x, Tensor) and x._tracked for x in args)
         # Made also if nothing is recorded: ``forward`` gets it as its ctx in any case.
         ctx = _rule(cls).node_class(cls, args)
         if modes.anomaly:
             ctx.trace = forward_trace()
-        with no_grad():
+        with recording(False):
             if in_context:
-                result = cls.forward(*args, **kwargs)
+                result = forward(*args, **kwargs)
                 cls.setup_context(ctx, args, result)
             else:
-                result = cls.forward(ctx, *args, **kwargs)
+                result = forward(ctx, *args, **kwargs)
         outputs = result if isinstance(result, tuple) else (result,)
         _all_tensors("mark_dirty can only accept variables, but argument ", ctx.dirty_tensors)
         _all_tensors("mark_non_differentiable only accepts variable arguments, but got ", ctx.non_differentiable)
@@ -329,7 +372,68 @@ class Function(FunctionCtx):
         ctx.avals = tuple(o._aval if isinstance(o, Tensor) else None for o in wrapped)
         ctx.to_save = tuple(_replaced(t, outputs, wrapped) for t in ctx.to_save)
         ctx.keep(wrapped, record)
+        if modes.forward_only:
+            ctx.rule = ForwardOnly(ctx.rule)
         return wrapped if isinstance(result, tuple) else wrapped[0]
+
+
+_PACKAGE = __name__.partition(".")[0] + "."
+_DETAILS = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+
+
+class VmapInfo(NamedTuple):
+    """What a ``vmap`` of a Function is told of the mapping."""
+
+    batch_size: int
+    randomness: str
+
+
+def _check_transformable(cls: type[Function], in_context: bool, args: tuple[object, ...]) -> None:
+    if not in_context:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
+            f"setup_context staticmethod. {_DETAILS}"
+        )
+    if modes.forward_levels and cls.jvp is Function.jvp:
+        tracked = [arg for arg in args if isinstance(arg, Tensor) and arg._tracked]
+        if any(d.forwards and d.leads_here(arg) for d in modes.derivatives for arg in tracked):
+            Function.jvp()  # raises
+
+
+def _newest_level(args: Iterable[object]) -> Vmapped | None:
+    """The innermost vmap that has an example among the arguments; None where there is none."""
+    levels: list[Any] = [level for arg in args if isinstance(arg, Tensor) for level in levels_of(arg._aval)]
+    return max(levels, key=lambda level: level.serial, default=None)
+
+
+def _mapped_by_the_user(cls: type[Function], level: Vmapped, args: tuple[object, ...]) -> Any:
+    """Calls ``vmap`` of a Function with the whole tensors of a level."""
+    at_level = [isinstance(arg, Tensor) and level in levels_of(arg._aval) for arg in args]
+    whole = [leave(arg, level) if here else arg for arg, here in zip(args, at_level, strict=True)]  # pyright: ignore[reportArgumentType]
+    before, modes.vmaps = modes.vmaps, tuple(outer for outer in modes.vmaps if outer is not level)
+    try:
+        result = cls.vmap(
+            VmapInfo(level.size, level.randomness), tuple(0 if here else None for here in at_level), *whole
+        )
+        if not (isinstance(result, tuple) and len(result) == 2):
+            raise RuntimeError(
+                f"Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the "
+                f"output. Got a {len(result) if isinstance(result, tuple) else 1} returns"
+            )
+        output, out_dims = result
+        outputs = output if isinstance(output, tuple) else (output,)
+        dims = out_dims if isinstance(out_dims, (tuple, list)) else (out_dims,) * len(outputs)
+        firsts = [
+            out if dim is None or not isinstance(out, Tensor) else out.movedim(dim, 0)  # pyright: ignore[reportAttributeAccessIssue]
+            for out, dim in zip(outputs, dims, strict=True)
+        ]
+        entered = tuple(
+            out if dim is None or not isinstance(out, Tensor) else enter(out, level)
+            for out, dim in zip(firsts, dims, strict=True)
+        )
+    finally:
+        modes.vmaps = before
+    return entered if isinstance(output, tuple) else entered[0]
 
 
 def _all_tensors(message: str, arguments: tuple[object, ...]) -> None:

@@ -28,7 +28,7 @@ def is_grad_enabled() -> bool:
     >>> torch.is_grad_enabled()
     True
     """
-    return modes.grad_enabled
+    return modes.grad_enabled and not modes.forward_only
 
 
 def is_inference_mode_enabled() -> bool:
@@ -50,17 +50,19 @@ class _Switch(DecoratorContextManager):
         return self
 
     def __init__(self, *args: object) -> None:
-        self._before: list[tuple[bool, bool]] = []
+        self._before: list[tuple[bool, bool, bool]] = []
 
     def __enter__(self) -> None:
-        self._before.append((modes.grad_enabled, modes.inference))
-        modes.grad_enabled = self.grad
+        self._before.append((modes.grad_enabled, modes.inference, modes.forward_only))
         if self.inference is not None:
             modes.inference = self.inference
             modes.update()
+        modes.record(self.grad)
 
     def __exit__(self, *exc: object) -> None:
-        modes.grad_enabled, modes.inference = self._before[-1]  # before any call, since Ctrl-C may end one
+        modes.grad_enabled, modes.inference, modes.forward_only = self._before[
+            -1
+        ]  # before any call, since Ctrl-C may end one
         self._before.pop()
         modes.update()
 
@@ -71,14 +73,14 @@ class _Switch(DecoratorContextManager):
         @functools.wraps(function)
         def wrapped(*args: object, **kwargs: object) -> Any:
             # ``with`` would call ``__exit__``, and Ctrl-C at the beginning of that call would leave the modes as they are here.
-            grad, inference = modes.grad_enabled, modes.inference
+            grad, inference, forward_only = modes.grad_enabled, modes.inference, modes.forward_only
             try:
                 self.clone().__enter__()
                 return function(*args, **kwargs)
             finally:
                 modes.grad_enabled = grad
-                if modes.inference is not inference:
-                    modes.inference = inference
+                if modes.inference is not inference or modes.forward_only is not forward_only:
+                    modes.inference, modes.forward_only = inference, forward_only
                     modes.update()
 
         return wrapped
@@ -128,19 +130,19 @@ class set_grad_enabled(_Switch):
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type_name(mode)}")
         self.mode = self.grad = mode
-        self._outer = modes.grad_enabled
-        modes.grad_enabled = mode
+        self._outer = modes.grad_enabled, modes.inference, modes.forward_only
+        modes.record(mode)
 
     def clone(self) -> set_grad_enabled:
         return set_grad_enabled(self.mode)
 
     def __call__(self, function: Callable[..., object]) -> Callable[..., Any]:
-        modes.grad_enabled = self._outer  # it is used as a decorator
+        modes.grad_enabled, _, modes.forward_only = self._outer  # it is used as a decorator
         return super().__call__(function)
 
     def __enter__(self) -> None:
-        self._before.append((self._outer, modes.inference))
-        modes.grad_enabled = self.mode
+        self._before.append(self._outer)
+        modes.record(self.mode)
 
 
 class inference_mode(_Switch):
@@ -164,7 +166,21 @@ class inference_mode(_Switch):
     def __enter__(self) -> None:
         super().__enter__()
         if not self.mode:
-            modes.grad_enabled = True
+            modes.record(True)
+
+
+class recording:
+    """Switches recording as ``set_grad_enabled`` does, forward derivatives too: for computations of torchlike's own."""
+
+    def __init__(self, on: bool) -> None:
+        self._on = on
+
+    def __enter__(self) -> None:
+        self._before = modes.grad_enabled, modes.forward_only
+        modes.grad_enabled, modes.forward_only = self._on, False
+
+    def __exit__(self, *exc: object) -> None:
+        modes.grad_enabled, modes.forward_only = self._before
 
 
 class set_multithreading_enabled(DecoratorContextManager):

@@ -27,7 +27,7 @@ from .arguments import NUMPY_NUMBERS, misfit, misfit_error
 from .index_checks import pass_here
 from .lowering import TENSOR, Lowered, Typing, check_arguments, lower, public
 from .opdef import INDICES, NUMBER, OPERAND, Category, DtypeRule, Form, Op, Promote, Saves
-from .pullback import NO_RULE_YET, MissingRule, Rule, rule_for
+from .pullback import NO_RULE_YET, ForwardOnly, MissingRule, Rule, rule_for
 
 # Compiled, the names are those of C functions: see ``attributes.pxd``.
 globals().update(made_tensor=attributes.new, made_storage=attributes.new_storage)
@@ -311,8 +311,8 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
         storage = tensor._storage
         watched.append((storage, storage.version, kernel.out_avals[0], ITSELF))
     if modes.any_slow_mode:
-        if modes.captured is not None:
-            modes.captured.update({id(t): t for t in tensors if t._requires_grad})
+        if modes.forward_only:
+            node.rule = ForwardOnly(rule)
         if modes.anomaly:
             node.trace = forward_trace()
         if modes.saved_tensors_hooks and node.saved:

@@ -94,7 +94,7 @@ def _check(dispatcher: Checking, static: tuple[object, ...], args: tuple[object,
             arguments.append([_elements(one._value()) if isinstance(one, Tensor) else one for one in arg])
         else:
             arguments.append(arg)
-    avals = tuple([value.aval for value in values])
+    avals = tuple([value.aval.plain() for value in values])
     # The kernel comes first: making it may raise for other errors of the call.
     kernel = dispatcher.unchecked.kernel(static, args, avals)
     assert isinstance(kernel, Lowered)

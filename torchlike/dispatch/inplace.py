@@ -39,6 +39,7 @@ from ..numerics.windows import FULL, TAKE, put_at_layout, put_by_layout, put_sli
 from .apply import link
 from .autocast import without_autocast
 from .computation import Sized, without_sizes
+from .levels import KeptHistory, check_argument, is_leaf, note_write
 from .lowering import Lowered
 from .moving import move, moved_value
 from .on_host import write_window_on_host
@@ -55,7 +56,7 @@ def check_writable(tensor: Tensor) -> View | None:
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
-    if not modes.grad_enabled:
+    if not modes.grad_enabled or modes.forward_only:
         return view
     base = None if view is None else view.base
     if view is not None and base is not None and node_of(base) is not None and not view.has_node:
@@ -68,10 +69,12 @@ def check_writable(tensor: Tensor) -> View | None:
             raise RuntimeError(view.refused.replace(_BY_ANOTHER, _BY_ITSELF))
         if view.origin != DEFAULT:
             raise RuntimeError(refusal(tensor, view.origin))
-        if base._grad_fn is None:
+        if is_leaf(base._grad_fn):
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if tracked and tensor._grad_fn is None:
+    if tracked and is_leaf(tensor._grad_fn):
         raise RuntimeError(_LEAF)
+    if modes.forward_levels:
+        check_argument(node_of(tensor))
     return view
 
 
@@ -151,6 +154,8 @@ def write(
             result = result.to_dense()  # pyright: ignore[reportAttributeAccessIssue]
         elif aval.__class__ is SparseAval and new.__class__ is not SparseAval:
             raise RuntimeError("a dense result cannot be written into a sparse tensor")
+    if modes.any_slow_mode and note_write(tensor, result, lambda: write(tensor, result, keeps_history, inner, again)):
+        return tensor
     storage, view = tensor._storage, tensor._view
     if tensor._requires_grad and not (result._requires_grad or keeps_history) and modes.grad_enabled:
         if view is None or view.base is None:
@@ -329,7 +334,10 @@ def _adopt_history(tensor: Tensor, result: Tensor) -> None:
     """Gives the tensor the history of what was written into it."""
     if tensor._retains_grad and tensor._grad_fn is not None and tensor._grad_fn.retained:
         _keep_gradient(tensor._grad_fn.retained.pop(tensor._output_nr, None), result)
-    tensor._rewrite_history(result._grad_fn, result._output_nr)
+    if modes.forward_only and requires_grad_flag(tensor):
+        tensor._rewrite_history(KeptHistory.node(tensor, result), 0)
+    else:
+        tensor._rewrite_history(result._grad_fn, result._output_nr)
     tensor._storage.writer = result._grad_fn
 
 

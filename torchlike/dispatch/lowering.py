@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from .._core import devices, dtypes
 from .._core.tensor_meta import tensor_meta
-from ..engine.aval import CPU, META, Aval, Placement
+from ..engine.aval import CPU, META, Aval, Placement, TracedAval
 from ..engine.interpreter import Traced, Traces
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
@@ -33,7 +33,7 @@ from .unsigned import REFUSING, WIDE_UNSIGNED
 class Lowered(Kernel):
     """A kernel of an op, with what the dispatcher needs to wrap its outputs."""
 
-    __slots__ = ("op", "args", "wrap_outputs", "rules", "rules_of_gradients", "sized")
+    __slots__ = ("op", "args", "wrap_outputs", "rules", "rules_of_gradients", "sized", "one")
 
     def __init__(
         self,
@@ -56,6 +56,12 @@ class Lowered(Kernel):
         # Of a pullback, those for its results, filled in by ``rules_of_gradients``.
         self.rules_of_gradients: dict[int, list[Any]] = {}
         self.sized = sized
+        self.one: Lowered | None = None  # of a call with mapped values: the kernel of one example
+
+    def like(self, in_avals: Sequence[Aval | TracedAval], out_avals: Sequence[Aval | TracedAval]) -> Self:
+        same = super().like(in_avals, out_avals)
+        same.rules, same.rules_of_gradients, same.one = {}, {}, self
+        return same
 
 
 class Typing(NamedTuple):

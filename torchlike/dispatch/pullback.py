@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from .._core.modes import hooks
-from .._core.node import RuleFields, node_class
+from .._core.node import Node, RuleFields, node_class
+from .._core.vmapped import levels_of
 from ..engine.aval import Aval
 from ..engine.interpreter import ShapedDtype, Traced, trace, vjp
 from ..engine.kernel import Kernel
@@ -33,10 +34,11 @@ class Rule(RuleFields):
         count: how many inputs PyTorch's node has.
         places: which of those those inputs are.
         order: the numbers of the edges in the order in which PyTorch follows them, where it is another; else None.
+        one: of a call with mapped values, the rule of one example.
     """
 
     __slots__ = (
-        "kernel", "name", "outputs", "saved", "pullbacks", "count", "places", "traced", "order",
+        "kernel", "name", "outputs", "saved", "pullbacks", "pushforwards", "count", "places", "traced", "order", "one",
     )  # fmt: skip
 
     def __init__(self, kernel: Lowered, mask: int, outputs: Sequence[int] | None = None) -> None:
@@ -52,6 +54,8 @@ class Rule(RuleFields):
             if _differentiable(aval) and i not in constant and (outputs is None or i in outputs)
         )
         self.pullbacks: dict[tuple[int, ...], Pullback] = {}
+        self.pushforwards: dict[tuple[int, ...], Pushforward] = {}
+        self.one: Rule | None = None
         name = op.backward_name
         self.name = name(*_arguments_with_avals(kernel)) if callable(name) else name
         self.node_class = node_class(str(self.name))
@@ -110,6 +114,22 @@ class Rule(RuleFields):
         if pullback is None:
             pullback = self.pullbacks[arrived] = Pullback(self, arrived)
         return pullback
+
+    def pushforward(self, arrived: tuple[int, ...]) -> Pushforward:
+        """The operation ``(*saved, *tangents) -> tangents of the outputs`` for tangents of these of ``grad_inputs``."""
+        pushforward = self.pushforwards.get(arrived)
+        if pushforward is None:
+            pushforward = self.pushforwards[arrived] = Pushforward(self, arrived)
+        return pushforward
+
+    def like(self, kernel: Lowered) -> Self:
+        """The same rule for a call with mapped values."""
+        same = type(self).__new__(type(self))
+        inherited = "grad_inputs", "watched", "watches_result", "take", "node_class", "used_once"
+        for name in {*inherited, *Rule.__slots__, *type(self).__slots__}:
+            setattr(same, name, getattr(self, name))
+        same.kernel, same.pullbacks, same.pushforwards, same.traced, same.one = kernel, {}, {}, None, self
+        return same
 
     def pull(self, arrays: dict[int, object], cotangents: dict[int, object]) -> tuple[Any, ...]:
         """Gradients with respect to those inputs, in PyTorch's convention."""
@@ -203,6 +223,20 @@ class MissingRule(RuleFields):
         raise NotImplementedError(f"the derivative for '{self.missing}' is not implemented.")
 
 
+class ForwardOnly:
+    """The rule of a node that was made under ``no_grad`` within ``jvp``, where PyTorch computes tangents: no gradient passes it."""
+
+    def __init__(self, rule: Any) -> None:
+        self.rule = rule
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rule, name)
+
+    def step(self, node: Node, cotangents: object, create: bool) -> list[None]:
+        """No gradients."""
+        return [None] * len(node.edges)
+
+
 NO_RULE_YET: Any = object()
 
 
@@ -210,6 +244,10 @@ def rule_for(kernel: Lowered, mask: int) -> Any:
     """The derivative rule of a kernel for inputs given as a bit mask, made at the first call; None where there is no derivative."""
     rule = kernel.rules.get(mask, NO_RULE_YET)
     if rule is NO_RULE_YET:
+        if kernel.one is not None:
+            rule = rule_for(kernel.one, mask)
+            rule = kernel.rules[mask] = rule.like(kernel) if isinstance(rule, Rule) else rule
+            return rule
         rule = Rule(kernel, mask) or None
         if rule is not None and rule.missing:
             rule = MissingRule(rule.missing, str(rule.name), rule.grad_inputs, rule.outputs)
@@ -246,6 +284,8 @@ def rules_of_gradients(kernel: Lowered, mask: int) -> list[Rule]:
     if len(kernel.out_avals) == 1:
         return list(filter(None, [rule_for(kernel, mask)]))
     rules = kernel.rules_of_gradients.get(mask)
+    if rules is None and kernel.one is not None:
+        rules = kernel.rules_of_gradients[mask] = [rule.like(kernel) for rule in rules_of_gradients(kernel.one, mask)]
     if rules is None:
         rules, traced = [], trace(kernel.fn, kernel.in_avals)
         for outputs in traced.apart():
@@ -276,8 +316,18 @@ class Pullback(Operation):
 
     def kernel(self, static: tuple[object, ...], args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         if self._kernel is None:
-            self._kernel = self.lower(args, avals)
+            one = self.rule.one
+            if one is None:
+                self._kernel = self.lower(args, avals)
+            else:
+                self._kernel = one.pullback(self.arrived).kernel(static, args, avals)
         return self._kernel
+
+    def kept_levels(self, levels: Sequence[object]) -> Sequence[Collection[object]] | None:
+        # An input that all examples share gets the sum of their gradients.
+        own = [set(levels_of(aval)) for aval in self.rule.kernel.in_avals]
+        summed = [set().union(*own) - own[i] for i in self.rule.grad_inputs]
+        return [set(levels) - others for others in summed] if any(summed) else None
 
     def known_kernel(self, static: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel | None:
         # The kernel serves gradients in other places of a mesh too. What is kept about a recorded call, its placement for one, does not.
@@ -307,6 +357,52 @@ class Pullback(Operation):
         # On a mesh, the gradient of an input that has a layout gets the same layout.
         placement = layouts or rule.kernel.out_avals[0].placement
         return Lowered(self, (), fn, avals, placement, wrap_outputs=tuple, traced=traced)
+
+
+class Pushforward(Operation):
+    """The change of a kernel's outputs with its inputs, for one set of inputs that change: the transpose of the pullback.
+
+    The pullback is linear in the cotangent, so what it reads besides is all that this reads, and an operator needs one derivative, the one
+    backwards.
+    """
+
+    saves, differentiable, used_once = Saves.INPUTS, True, False
+
+    def __init__(self, rule: Rule, arrived: tuple[int, ...]) -> None:
+        super().__init__()
+        self.rule, self.arrived = rule, arrived
+        self.name = self.backward_name = f"{rule.name}Forward"
+
+    def static(self, args: tuple[object, ...]) -> tuple[object, ...]:
+        return ()
+
+    def kernel(self, static: tuple[object, ...], args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
+        one = self.rule.one
+        return super().kernel((), (), avals) if one is None else one.pushforward(self.arrived).kernel((), (), avals)
+
+    def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
+        rule, count = self.rule, len(self.rule.saved)
+        outputs = [rule.kernel.out_avals[i] for i in rule.outputs]
+
+        def fn(*arrays: Array) -> tuple[Array, ...]:
+            saved: dict[int, object] = dict(zip(rule.saved, arrays[:count], strict=True))
+            inputs = [rule.kernel.in_avals[i] for i in rule.grad_inputs]
+            changes = dict(zip(self.arrived, arrays[count:], strict=True))
+
+            def pull(*cotangents: Array) -> list[Array]:
+                return list(rule.pull(saved, dict(zip(rule.outputs, cotangents, strict=True))))
+
+            # JAX's transpose is not conjugated, the pullback is.
+            def arriving() -> list[Array]:
+                return [
+                    _conj(changes[n]) if n in changes else jnp.zeros(aval.shape, aval.dtype)
+                    for n, aval in enumerate(inputs)
+                ]
+
+            zeros = [jnp.zeros(aval.shape, aval.dtype) for aval in outputs]
+            return tuple(_conj(change) for change in vjp(pull, zeros, arriving))
+
+        return Lowered(self, (), fn, avals, rule.kernel.out_avals[0].placement.home, wrap_outputs=tuple)
 
 
 def _arguments_with_avals(kernel: Lowered) -> list[object]:

@@ -215,3 +215,24 @@ class TracedAval:
         return jax.ShapeDtypeStruct(self.shape, self.dtype)
 
     __repr__ = Aval.__repr__
+
+
+class MappedAval(TracedAval):
+    """The aval of one example, where a value holds many: see ``_core/vmapped.py``. ``levels``: the mappings in progress, oldest first."""
+
+    __slots__ = ("levels",)
+
+    levels: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, aval: Aval | TracedAval, levels: tuple[Any, ...]) -> Any:
+        """The aval of an example; without levels the plain aval."""
+        plain = aval.plain()
+        if not levels:
+            return plain
+        known = levels[-1].avals
+        self = known.get((plain, levels))
+        if self is None:
+            self = known[plain, levels] = cls(plain.shape, plain.dtype, plain.placement)
+            self.levels = levels
+        return self

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import jax
 import numpy as np
 
-from .aval import META, Aval, Meshed, Placement
+from .aval import META, Aval, Meshed, Placement, TracedAval
 from .collective import Group, compile_for_group
 from .executable import compile_ahead, for_one_trace
 from .interpreter import Plan, Traced, Unsupported, trace
@@ -69,6 +70,7 @@ class Kernel:
     ``recorded``: what the recorder has found out of calls with it, see ``recorder.Call``. ``static``: the static arguments of these.
     ``checked_at_once``: whether what is recorded runs up to it at once, so that the call itself raises for a failed check.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
+    ``mapped``: the operations that compute it for many examples at once, see ``_core/vmapped.py``.
     ``on_mesh``: whether it runs on several devices of this process.
     ``group``: of a collective, the processes that run it together; ``call`` says in words what it is.
     """
@@ -89,6 +91,7 @@ class Kernel:
         "group",
         "call",
         "on_mesh",
+        "mapped",
         "_executable",
         "_on_tracers",
         "_traced",
@@ -117,6 +120,7 @@ class Kernel:
         self._executable: Any = None
         self._on_tracers: Callable[..., Sequence[Any]] | None = None
         self._plan: Plan | None = None
+        self.mapped: dict[object, object] | None = None
         self.group, self.call = group, call
         if group is not None:
             self._follow(group.each(fn), placement)
@@ -154,6 +158,12 @@ class Kernel:
             Aval(tuple(o.shape), np.dtype(o.dtype), where) for o, where in zip(outs, placements, strict=True)
         )
         self.on_mesh = any(isinstance(aval.placement, Meshed) for aval in self.out_avals)
+
+    def like(self, in_avals: Sequence[Aval | TracedAval], out_avals: Sequence[Aval | TracedAval]) -> Self:
+        """The same kernel for a call with mapped values, whose avals these are. Nothing runs it."""
+        same = copy.copy(self)
+        same.in_avals, same.out_avals = tuple(in_avals), tuple(out_avals)  # pyright: ignore[reportAttributeAccessIssue]
+        return same
 
     def plan(self) -> Plan | None:
         """The NumPy plan of this op; None if NumPy cannot compute it, or would be slower than its executable."""

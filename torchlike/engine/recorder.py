@@ -8,14 +8,14 @@ import os
 import threading
 import weakref
 from bisect import insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import checks, threads
-from .aval import META, Aval, Meshed, Placement
+from .aval import META, Aval, MappedAval, Meshed, Placement
 from .collective import Group
 from .jax_settings import tracing
 from .kernel import Kernel
@@ -46,6 +46,16 @@ MAX_NODES = 30_000
 MAX_KERNELS = 8_000
 # Pending ops are run when they alone keep more memory alive than this.
 MAX_UNREFERENCED_BYTES = 4 * 2**20
+
+# Records a call in which some values are mapped.
+_record_mapped: Any = None
+
+
+def record_mapped_with(function: Callable[..., tuple[Kernel, list[Value]]]) -> None:
+    """Sets what records calls in which some values are mapped: it needs the recorder, see ``_core/vmapped.py``."""
+    global _record_mapped
+    _record_mapped = function
+
 
 # Compiled, the name is that of a C function: see ``recorder.pxd``. There are several calls for each op.
 globals()["made_reference"] = weakref.ref
@@ -379,6 +389,8 @@ class Recorder:
             on_meta = any(v.aval.placement is META for v in values)
             if not on_meta and any(v.traced for v in values):
                 segment.forget_unfinished()
+                if any(v.aval.__class__ is MappedAval for v in values):
+                    return _record_mapped(self, op, static, values, args)
                 return self._run_now(op, static, values, args)
             placement = META if on_meta else self._placement(values, args)
             if placement is META:
@@ -492,6 +504,16 @@ class Recorder:
         if len(here) > DISTINCT_NUMBERS or len(everywhere) > DISTINCT_EVERYWHERE:
             return True
         return cursor.dynamic and len(same_depth) > 1
+
+    def with_numbers(
+        self, op: Any, values: Sequence[Value], args: tuple[Any, ...], avals: tuple[Aval, ...]
+    ) -> tuple[Any, Any, Any] | None:
+        """How to record a call of another kind with its numbers as inputs, where they vary; else None."""
+        placement = avals[0].placement
+        call = Call.of(op, args, avals, placement)
+        if call.numbers and self.varies(call.form, call.numbers, avals):
+            return _with_inputs(op, values, args, placement)
+        return None
 
     def _run_now(self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]):
         """Within a JAX trace of the user's: applies the function to the tracers at once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -48,6 +49,10 @@ class Operation:
     def numbers(self, args: tuple[object, ...]) -> list[int]:
         """Which of the arguments are Python numbers that may become inputs of the program."""
         return []
+
+    def kept_levels(self, levels: Sequence[object]) -> Sequence[Collection[object]] | None:
+        """At which of these levels each result stays mapped (see ``_core/vmapped.py``). At the others it is summed over the examples."""
+        return None
 
 
 class DynamicNumber:

@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 
 from . import checks, threads
-from .aval import CPU, META, Aval, Meshed, Placement, TracedAval
+from .aval import CPU, META, Aval, MappedAval, Meshed, Placement, TracedAval
 from .jax_settings import with_64_bits
 
 
@@ -130,7 +130,8 @@ class Value:
 
     @property
     def traced(self) -> bool:
-        return self.aval.__class__ is TracedAval
+        """Whether it has no array of its own: it is a tracer of JAX's, or holds the examples of a ``vmap``."""
+        return isinstance(self.aval, TracedAval)
 
     def finish(self) -> Any:
         """Runs what is needed for the array to exist and returns it: a NumPy array, a JAX array or a tracer."""
@@ -162,6 +163,8 @@ class Value:
         if _refuse is not None:
             _refuse()
         array = self.finish()
+        if self.aval.__class__ is MappedAval:
+            raise unreadable()
         if isinstance(array, np.ndarray):
             # The copy replaces the host's array, so that the next program does not send it again.
             array = self.array = put(array, self.aval.placement)
@@ -215,14 +218,19 @@ Unreadable.__name__ = "RuntimeError"  # what a program sees, which knows no othe
 
 def _concrete(tracer: Any) -> np.ndarray:
     """The array behind a tracer, if there is one: there is while it is differentiated, not while it is mapped or compiled."""
-    array = tracer.to_concrete_value()
+    array = tracer.to_concrete_value() if isinstance(tracer, Tracer) else None
     if array is None:
-        raise Unreadable(
-            "vmap: It looks like you're calling .item() on a Tensor, or attempting to use a Tensor in some data-dependent control flow "
-            "or operation. Its elements have no value while the function is mapped or compiled: please rewrite it with operations whose "
-            "result has a fixed shape, such as torch.where, or do this outside."
-        )
+        raise unreadable()
     return np.asarray(array)
+
+
+def unreadable() -> Unreadable:
+    """The error for whoever reads the elements of one example."""
+    return Unreadable(
+        "vmap: It looks like you're calling .item() on a Tensor, or attempting to use a Tensor in some data-dependent control flow "
+        "or operation. Its elements have no value while the function is mapped or compiled: please rewrite it with operations whose "
+        "result has a fixed shape, such as torch.where, or do this outside."
+    )
 
 
 @with_64_bits

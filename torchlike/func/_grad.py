@@ -6,13 +6,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-from jax import Array
-
+from .. import ops
 from .._core.tensor import Tensor
+from .._core.vmapped import Vmapped, levels_of, within
+from ..autograd.crossings import enter, leave
 from ..utils._pytree import TreeSpec, tree_flatten, treespec_pprint
-from ._trace import array_of, differentiable, pull_back, push_forward, tensor_of
+from ._levels import Derivative
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
 
@@ -55,37 +54,27 @@ def grad_and_value(func: Callable[..., object], argnums: ArgNums = 0, has_aux: b
     @functools.wraps(func)
     def wrapper(*args: object, **kwargs: object) -> Any:
         differentiated = _ChosenArguments(args, argnums)
-        after = {}
-
-        def run(tensors: list[Tensor]) -> list[Tensor]:
-            def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
-                value, aux = func(*differentiated.filled(tensors), **kwargs), ()
-                if has_aux:
-                    if not (isinstance(value, tuple) and len(value) == 2):
-                        raise RuntimeError(
-                            "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
-                        )
-                    value, aux = value
-                if not isinstance(value, Tensor):
+        derivative = Derivative(differentiated.tensors)
+        with derivative:
+            value, aux = func(*differentiated.filled(derivative.leaves), **kwargs), ()
+            if has_aux:
+                if not (isinstance(value, tuple) and len(value) == 2):
                     raise RuntimeError(
-                        f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(value)}"
+                        "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
                     )
-                if value.dim() != 0:
-                    raise RuntimeError(
-                        "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
-                        f"{value.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
-                    )
-                after["aux"] = aux_arrays = _Aside(aux)
-                return [value], aux_arrays.arrays
-
-            (value,), pull, aside = pull_back(inner, tensors)
-            grads = pull([jnp.ones(value.shape, value.dtype)])
-            return [tensor_of(a) for a in (*grads, value, *aside)]
-
-        outs = differentiable(run, differentiated.tensors)
-        count = len(differentiated.tensors)
-        gradient, value = differentiated.nest(outs[:count]), outs[count]
-        return (gradient, (value, after["aux"].nest(outs[count + 1 :]))) if has_aux else (gradient, value)
+                value, aux = value
+            if not isinstance(value, Tensor):
+                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(value)}")
+            if value.dim() != 0:
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                    f"{value.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+                )
+            aside = _Aside(aux)
+        derivative.check_writes([value, *aside.tensors])
+        gradient = differentiated.nest(derivative.gradients([value], [None]))
+        (value,) = derivative.outside([value])
+        return (gradient, (value, aside.outside(derivative))) if has_aux else (gradient, value)
 
     return wrapper
 
@@ -105,21 +94,9 @@ def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) ->
     """
     leaves, shape = tree_flatten(primals)
     _check_tensors(leaves)
-    after = {}
-
-    def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
-        return _call_flat(
-            func, shape.unflatten(tensors), has_aux, after, "vjp(f, *primals): expected f(*primals)", "vjp(f, *primals)"
-        )
-
-    def forwards(tensors: list[Tensor]) -> list[Tensor]:
-        outs, after["pull"], aside = pull_back(inner, tensors)
-        return [tensor_of(a) for a in (*outs, *aside)]
-
-    outs = differentiable(forwards, leaves)
-    pulled = after["pull"]
-    out_shape: TreeSpec = after["shape"]
-    count = out_shape.num_leaves
+    derivative, outs, out_shape, aside = _called(
+        func, leaves, shape, has_aux, "vjp(f, *primals): expected f(*primals)", "vjp(f, *primals)"
+    )
 
     def pull(cotangents: object, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         cotangent_leaves, given_shape = tree_flatten(cotangents)
@@ -135,15 +112,10 @@ def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) ->
                     f"{out.shape}."
                 )
 
-        def backwards(tensors: list[Tensor]) -> list[Tensor]:
-            at, along = tensors[: len(leaves)], tensors[len(leaves) :]
-            function = pulled if all(a is b for a, b in zip(at, leaves, strict=True)) else pull_back(inner, at)[1]
-            return [tensor_of(g) for g in function([array_of(c) for c in along])]
+        return shape.unflatten(derivative.gradients(outs, cotangent_leaves))
 
-        return shape.unflatten(differentiable(backwards, [*leaves, *cotangent_leaves]))
-
-    result = out_shape.unflatten(outs[:count])
-    return (result, pull, after["aux"].nest(outs[count:])) if has_aux else (result, pull)
+    result = out_shape.unflatten(derivative.outside(outs))
+    return (result, pull, aside.outside(derivative)) if has_aux else (result, pull)
 
 
 def jvp(
@@ -179,21 +151,20 @@ def jvp(
                 "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
                 f"Tensor is of size {list(primal.shape)} while the given forward gradient is of size {list(tangent.shape)}."
             )
-    after = {}
     whose = "jvp(f, primals, tangents)"
-
-    def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
-        return _call_flat(func, shape.unflatten(tensors), has_aux, after, f"{whose}: expected f(*primals)", whose)
-
-    def run(tensors: list[Tensor]) -> list[Tensor]:
-        outs, push, aside = push_forward(inner, tensors[: len(leaves)])
-        changes = push([array_of(t) for t in tensors[len(leaves) :]])
-        return [tensor_of(a) for a in (*outs, *changes, *aside)]
-
-    outs = differentiable(run, [*leaves, *along])
-    count = after["shape"].num_leaves
-    result = after["shape"].unflatten(outs[:count]), after["shape"].unflatten(outs[count : 2 * count])
-    return (*result, after["aux"].nest(outs[2 * count :])) if has_aux else result
+    derivative, outs, out_shape, aside = _called(
+        func, leaves, shape, has_aux, f"{whose}: expected f(*primals)", whose, forwards=True
+    )
+    changes = []
+    for out, change in zip(outs, derivative.changes(outs, along), strict=True):
+        if change is None and strict:
+            raise RuntimeError(
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
+                "strict=True."
+            )
+        changes.append(ops.zeros_like(out.detach()) if change is None else change)  # pyright: ignore[reportAttributeAccessIssue]
+    result = out_shape.unflatten(derivative.outside(outs)), out_shape.unflatten(changes)
+    return (*result, aside.outside(derivative)) if has_aux else result
 
 
 def linearize(func: Callable[..., object], *primals: object) -> Any:
@@ -207,15 +178,9 @@ def linearize(func: Callable[..., object], *primals: object) -> Any:
     """
     leaves, shape = tree_flatten(primals)
     _check_tensors(leaves)
-    after = {}
-
-    def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
-        return _call_flat(
-            func, shape.unflatten(tensors), False, after, "linearize(f, *primals): expected f(*primals)", ""
-        )
-
-    outs, push, _ = push_forward(inner, leaves)
-    out_shape = after["shape"]
+    derivative, outs, out_shape, _ = _called(
+        func, leaves, shape, False, "linearize(f, *primals): expected f(*primals)", "", forwards=True
+    )
 
     def along(*tangents: object) -> Any:
         tangent_leaves, given_shape = tree_flatten(tangents)
@@ -228,9 +193,13 @@ def linearize(func: Callable[..., object], *primals: object) -> Any:
                     f"Expected a tangent of shape {tuple(primal.shape)} and dtype {primal.dtype}, got {tuple(tangent.shape)} and "
                     f"{tangent.dtype}"
                 )
-        return out_shape.unflatten([tensor_of(c) for c in push([array_of(t) for t in tangent_leaves])])
+        changes = derivative.changes(outs, tangent_leaves)
+        return out_shape.unflatten([
+            ops.zeros_like(out.detach()) if change is None else change  # pyright: ignore[reportAttributeAccessIssue]
+            for out, change in zip(outs, changes, strict=True)
+        ])  # fmt: skip
 
-    return out_shape.unflatten([tensor_of(o) for o in outs]), along
+    return out_shape.unflatten(derivative.outside(outs)), along
 
 
 def jacrev(
@@ -258,24 +227,32 @@ def jacrev(
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
-    def derive(inner: Any, tensors: list[Tensor]) -> Any:
-        outs, pull, aside = pull_back(inner, tensors)
-        blocks = []  # by output, then by input: (*out, *in)
-        for number, out in enumerate(outs):
-            basis = _basis(out)
-            pieces = [
-                jax.vmap(
-                    lambda one, number=number: pull(
-                        [one if i == number else jnp.zeros_like(o) for i, o in enumerate(outs)]
-                    )
-                )(chunk)
-                for chunk in _chunks(basis, chunk_size)
-            ]
-            rows = [jnp.concatenate(parts) for parts in zip(*pieces, strict=True)]
-            blocks.append([r.reshape(out.shape + r.shape[1:]) for r in rows])
-        return outs, blocks, aside
+    @functools.wraps(func)
+    def wrapper(*args: object, **kwargs: object) -> Any:
+        differentiated = _ChosenArguments(args, argnums)
+        _check_real("jacrev", "inputs", differentiated.tensors)
+        whose = "vjp(f, *primals)"
+        derivative, outs, out_shape, aside = _called(
+            functools.partial(func, **kwargs), differentiated, None, has_aux, f"{whose}: expected f(*primals)", whose
+        )
+        _check_real("jacrev", "outputs", outs)
+        sizes = [out.numel() for out in outs]
 
-    return _jacobian("jacrev", func, argnums, has_aux, derive, "vjp(f, *primals)")
+        def rows(*seeds: Tensor) -> list[Tensor]:
+            return derivative.gradients(outs, seeds)
+
+        # One row for each element of an output. ``blocks``: by input, all rows of all outputs.
+        blocks = _for_each(_basis(outs), rows, chunk_size)
+        by_output = zip(*[block.split(sizes) for block in blocks], strict=True)
+        jacobian = out_shape.unflatten([
+            differentiated.nest([
+                rows.reshape(out.shape + rows.shape[1:]) for rows in by_input  # pyright: ignore[reportAttributeAccessIssue]
+            ])
+            for out, by_input in zip(outs, by_output, strict=True)
+        ])  # fmt: skip
+        return (jacobian, aside.outside(derivative)) if has_aux else jacobian
+
+    return wrapper
 
 
 def jacfwd(
@@ -292,21 +269,42 @@ def jacfwd(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.jacfwd.html
     """
 
-    def derive(inner: Any, tensors: list[Tensor]) -> Any:
-        outs, push, aside = push_forward(inner, tensors)
-        arrays = [array_of(t) for t in tensors]
-        blocks = [[] for _ in outs]
-        for number, array in enumerate(arrays):
-            columns = jax.vmap(
-                lambda one, number=number: push(
-                    [one if i == number else jnp.zeros_like(a) for i, a in enumerate(arrays)]
-                )
-            )(_basis(array))
-            for block, column in zip(blocks, columns, strict=True):
-                block.append(jnp.moveaxis(column, 0, -1).reshape(column.shape[1:] + array.shape))
-        return outs, blocks, aside
+    @functools.wraps(func)
+    def wrapper(*args: object, **kwargs: object) -> Any:
+        differentiated = _ChosenArguments(args, argnums)
+        _check_real("jacfwd", "inputs", differentiated.tensors)
+        sizes = [tensor.numel() for tensor in differentiated.tensors]
+        level, whose = Vmapped(sum(sizes), randomness), "jvp(f, primals, tangents)"
+        # The function runs once. Only what it draws at random may differ for each column.
+        level.shared = randomness != "different"
+        with within(level):
+            derivative, outs, out_shape, aside = _called(
+                functools.partial(func, **kwargs),
+                differentiated,
+                None,
+                has_aux,
+                f"{whose}: expected f(*primals)",
+                whose,
+                forwards=True,
+            )
+        _check_real("jacfwd", "outputs", outs)
+        along = [enter(rows, level) for rows in _basis(differentiated.tensors)]
+        by_output = []
+        for out, change in zip(outs, derivative.changes(outs, along), strict=True):
+            columns = leave(ops.zeros_like(out.detach()) if change is None else change, level)  # pyright: ignore[reportAttributeAccessIssue]
+            by_output.append([
+                column.movedim(0, -1).reshape(out.shape + tensor.shape)
+                for column, tensor in zip(columns.split(sizes), differentiated.tensors, strict=True)  # pyright: ignore[reportAttributeAccessIssue]
+            ])  # fmt: skip
+        jacobian = out_shape.unflatten([differentiated.nest(blocks) for blocks in by_output])
+        if not has_aux:
+            return jacobian
+        first = [
+            leave(out, level)[0] if level in levels_of(out._aval) else out for out in derivative.outside(aside.tensors)
+        ]
+        return jacobian, aside.shape.unflatten(first)
 
-    return _jacobian("jacfwd", func, argnums, has_aux, derive, "jvp(f, primals, tangents)")
+    return wrapper
 
 
 def hessian(func: Callable[..., object], argnums: ArgNums = 0) -> Callable[..., Any]:
@@ -321,53 +319,72 @@ def hessian(func: Callable[..., object], argnums: ArgNums = 0) -> Callable[..., 
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-def _jacobian(
-    name: str, func: Callable[..., object], argnums: ArgNums, has_aux: bool, derive: Any, whose: str
-) -> Callable[..., Any]:
-    """``derive(function, tensors)`` gives outputs, the derivative of each with respect to each tensor, and what was handed on."""
+def _called(
+    func: Callable[..., object],
+    leaves: _ChosenArguments | Sequence[Tensor],
+    shape: TreeSpec | None,
+    has_aux: bool,
+    expected: str,
+    whose: str,
+    forwards: bool = False,
+) -> tuple[Derivative, list[Tensor], TreeSpec, _Aside]:
+    """The derivative in which the function was called, its outputs, flat, how they hang together, and what it returned aside.
 
-    @functools.wraps(func)
-    def wrapper(*args: object, **kwargs: object) -> Any:
-        differentiated = _ChosenArguments(args, argnums)
-        _check_real(name, "inputs", differentiated.tensors)
-        after = {}
-
-        def run(tensors: list[Tensor]) -> list[Tensor]:
-            def inner(tensors: list[Tensor]) -> tuple[list[Tensor], Any]:
-                outs, aside = _call_flat(
-                    func,
-                    differentiated.filled(tensors),
-                    has_aux,
-                    after,
-                    f"{whose}: expected f(*primals)",
-                    whose,
-                    kwargs,
-                )
-                _check_real(name, "outputs", outs)
-                return outs, aside
-
-            outs, blocks, aside = derive(inner, tensors)
-            after["outs"] = len(outs)
-            return [tensor_of(a) for a in (*(b for row in blocks for b in row), *aside)]
-
-        results = differentiable(run, differentiated.tensors)
-        count, outs = len(differentiated.tensors), after["outs"]
-        rows = [differentiated.nest(results[i * count : (i + 1) * count]) for i in range(outs)]
-        result = after["shape"].unflatten(rows)
-        return (result, after["aux"].nest(results[outs * count :])) if has_aux else result
-
-    return wrapper
-
-
-def _basis(array: Any) -> Array:
-    """The standard basis: for each element an array that is 1 there and 0 elsewhere. Shape (size, *shape)."""
-    return jnp.eye(array.size, dtype=array.dtype).reshape((array.size, *array.shape))
+    Args:
+        leaves: the tensors, whose nest is ``shape``, or the chosen arguments.
+    """
+    chosen: _ChosenArguments | None = leaves if isinstance(leaves, _ChosenArguments) else None
+    tensors: Sequence[Tensor] = leaves if chosen is None else chosen.tensors  # pyright: ignore[reportAssignmentType]
+    derivative = Derivative(tensors, forwards)
+    with derivative:
+        if chosen is None:
+            assert shape is not None
+            args = shape.unflatten(derivative.leaves)
+        else:
+            args = chosen.filled(derivative.leaves)
+        value, aux = func(*args), ()
+        if has_aux:
+            if not (isinstance(value, tuple) and len(value) == 2):
+                raise RuntimeError(f"{whose}: output of function f should be a tuple: (output, aux) if has_aux is True")
+            value, aux = value
+        outs, out_shape = tree_flatten(value)
+        if not outs:
+            raise RuntimeError(f"{expected} to return at least one tensor, got no output.")
+        for out in outs:
+            if not isinstance(out, Tensor):
+                raise RuntimeError(f"{expected} to return only tensors, got unsupported type {type(out)}")
+        aside = _Aside(aux)
+    derivative.check_writes([*outs, *aside.tensors])
+    return derivative, outs, out_shape, aside
 
 
-def _chunks(basis: Any, size: int | None) -> list[object]:
-    if size is None or not len(basis):
-        return [basis]
-    return [basis[i : i + size] for i in range(0, len(basis), size)]
+def _basis(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """For each element of all tensors a row: for each tensor what is 1 at that element and 0 elsewhere. Shapes (rows, *shape)."""
+    sizes = [tensor.numel() for tensor in tensors]
+    basis, start = [], 0
+    for tensor, size in zip(tensors, sizes, strict=True):
+        rows = ops.zeros((sum(sizes), size), dtype=tensor.dtype, device=tensor.device)
+        rows[start : start + size].fill_diagonal_(1) if size else None
+        basis.append(rows.reshape((sum(sizes), *tensor.shape)))
+        start += size
+    return basis
+
+
+def _for_each(basis: list[Tensor], function: Callable[..., list[Tensor]], size: int | None) -> list[Tensor]:
+    """The results of a function for each row of the basis, stacked: for so many rows at once."""
+    count = len(basis[0])
+    step = count if size is None else size
+    parts = []
+    if step == 1:  # PyTorch makes no examples of single rows
+        columns = zip(*[function(*[rows[i] for rows in basis]) for i in range(count)], strict=True)
+        return [ops.stack(column) for column in columns] if count else function(*[rows.sum(0) for rows in basis])
+    for start in range(0, max(count, 1), max(step, 1)):
+        chunk = basis if step >= count else [rows[start : start + step] for rows in basis]
+        level = Vmapped(len(chunk[0]), "error")
+        with within(level):
+            results = function(*[enter(rows, level) for rows in chunk])
+        parts.append([leave(result, level) for result in results])
+    return parts[0] if len(parts) == 1 else [ops.cat(part) for part in zip(*parts, strict=True)]
 
 
 class _ChosenArguments:
@@ -409,36 +426,18 @@ class _ChosenArguments:
 
 
 class _Aside:
-    """The auxiliary output of a function: its tensors pass through the transform, other objects are kept aside."""
+    """The auxiliary output of a function."""
 
     def __init__(self, aux: object) -> None:
         leaves, self.shape = tree_flatten(aux)
         for leaf in leaves:
             if not isinstance(leaf, Tensor):
                 raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
-        self.arrays = [array_of(leaf) for leaf in leaves]
+        self.tensors = leaves
 
-    def nest(self, tensors: Sequence[Tensor]) -> Any:
-        return self.shape.unflatten(tensors)
-
-
-def _call_flat(
-    func: Any, args: Any, has_aux: bool, after: dict[str, object], expected: str, whose: str, kwargs: Any = None
-) -> tuple[list[Tensor], object]:
-    """The outputs of a function, flat; how they hang together, and ``aux``, go into ``after``."""
-    value, aux = func(*args, **(kwargs or {})), ()
-    if has_aux:
-        if not (isinstance(value, tuple) and len(value) == 2):
-            raise RuntimeError(f"{whose}: output of function f should be a tuple: (output, aux) if has_aux is True")
-        value, aux = value
-    outs, shape = tree_flatten(value)
-    if not outs:
-        raise RuntimeError(f"{expected} to return at least one tensor, got no output.")
-    for out in outs:
-        if not isinstance(out, Tensor):
-            raise RuntimeError(f"{expected} to return only tensors, got unsupported type {type(out)}")
-    after["shape"], after["aux"] = shape, _Aside(aux)
-    return outs, after["aux"].arrays
+    def outside(self, derivative: Derivative) -> object:
+        """It, as the transform returns it."""
+        return self.shape.unflatten(derivative.outside(self.tensors))
 
 
 def _check_tensors(leaves: Sequence[object]) -> None:

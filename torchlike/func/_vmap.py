@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import jax
-import jax.numpy as jnp
-
-from .._core.modes import modes
+from .. import ops
+from .._core.fields import version_of
+from .._core.storage import without_escapes
 from .._core.tensor import Tensor
-from .._core.vmapped import Vmapped
+from .._core.vmapped import Vmapped, levels_of, within
+from ..autograd.crossings import enter, leave
+from ..dispatch.inplace import check_writable, write
 from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_structure
-from ._trace import array_of, differentiable, tensor_of, transform
 
 __all__ = ["vmap"]
 
@@ -63,30 +62,24 @@ def vmap(
             raise ValueError(
                 f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
             )
-        batch = sizes[0]
-        tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-        after = {}
-
-        def run(run_tensors: list[Tensor]) -> list[Tensor]:
-            values = list(leaves)
-            for i, tensor in zip(tensors, run_tensors, strict=True):
-                values[i] = tensor
-            arrays = [array_of(values[i]) for i in mapped]
-            step = batch if chunk_size is None else chunk_size
-            parts = []
-            for start in range(0, max(batch, 1), max(step, 1)):
-                here = [
-                    a if step >= batch else jax.lax.slice_in_dim(a, start, min(start + step, batch), axis=dims[i] or 0)
-                    for a, i in zip(arrays, mapped, strict=True)
-                ]
-                parts.append(_map(func, name, values, mapped, dims, shape, here, out_dims, randomness, kwargs, after))
-            return [
-                tensor_of(p[0] if len(p) == 1 or dim is None else transform(jnp.concatenate)(p, axis=dim))
-                for p, dim in zip(zip(*parts, strict=True), after["dims"], strict=True)
+        batch, step = sizes[0], chunk_size
+        if step is None or step >= batch:
+            call = _Mapped(func, name, leaves, dims, shape, out_dims, randomness, kwargs)
+            outs = call.outputs(batch)
+            return call.result.unflatten(outs)
+        parts = []
+        for start in range(0, batch, step):
+            chunk = [
+                leaf if dim is None else leaf.narrow(dim, start, min(step, batch - start))
+                for leaf, dim in zip(leaves, dims, strict=True)
             ]
-
-        outs = differentiable(run, [leaves[i] for i in tensors])
-        return after["shape"].unflatten(outs)
+            call = _Mapped(func, name, chunk, dims, shape, out_dims, randomness, kwargs)
+            parts.append(call.outputs(min(step, batch - start)))
+        outs = [
+            column[0] if dim is None else ops.cat(column, dim)
+            for column, dim in zip(zip(*parts, strict=True), call.dims, strict=True)
+        ]
+        return call.result.unflatten(outs)
 
     return wrapper
 
@@ -135,52 +128,61 @@ def _inputs(name: str, in_dims: InDims, args: tuple[object, ...]) -> tuple[list[
     return leaves, dims, shape
 
 
-def _map(
-    func: Callable[..., object],
-    name: str,
-    leaves: Sequence[object],
-    mapped: list[int],
-    dims: list[int | None],
-    shape: TreeSpec,
-    arrays: list[Any],
-    out_dims: InDims,
-    randomness: str,
-    kwargs: Mapping[str, object],
-    after: dict[str, Any],
-) -> list[Any]:
-    """Maps the function over all examples of these arrays; returns the outputs as arrays, with the mapped dimension in its place."""
-    size = arrays[0].shape[dims[mapped[0]] or 0]
-    shared_outputs = {}  # outputs that all examples share, by number
+class _Mapped:
+    """One call of a mapped function. ``result`` says how its outputs hang together, ``dims`` where the examples stand in them."""
 
-    def one(index: object, *examples: object) -> list[Any]:
-        values = list(leaves)
-        for i, example in zip(mapped, examples, strict=True):
-            values[i] = tensor_of(example)
-        with _within(Vmapped(size, index, randomness)):
-            result = func(*shape.unflatten(values), **kwargs)
-        outs, after["shape"] = tree_flatten(result)
-        after["dims"] = _outputs(name, out_dims, outs, after["shape"])
-        mapped_outputs = []
-        for number, (out, dim) in enumerate(zip(outs, after["dims"], strict=True)):
-            if dim is None:
-                if out._value().traced:
-                    raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
-                shared_outputs[number] = array_of(out)
-            else:
-                mapped_outputs.append(array_of(out))
-        return mapped_outputs
+    result: TreeSpec
+    dims: list[int | None]
 
-    @transform
-    def all_examples() -> list[Any]:
-        results = iter(
-            jax.vmap(one, in_axes=(0, *[dims[i] for i in mapped]), axis_size=size)(jnp.arange(size), *arrays)
-        )
-        return [
-            shared_outputs[number] if dim is None else jnp.moveaxis(next(results), 0, dim)
-            for number, dim in enumerate(after["dims"])
+    def __init__(
+        self,
+        func: Callable[..., object],
+        name: str,
+        leaves: Sequence[Any],
+        in_dims: list[int | None],
+        shape: TreeSpec,
+        out_dims: InDims,
+        randomness: str,
+        kwargs: Mapping[str, object],
+    ) -> None:
+        self.func, self.name, self.shape, self.kwargs = func, name, shape, kwargs
+        self.leaves, self.in_dims, self.out_dims, self.randomness = leaves, in_dims, out_dims, randomness
+
+    def outputs(self, batch: int) -> list[Tensor]:
+        """The outputs for all examples."""
+        level = Vmapped(batch, self.randomness)
+        return without_escapes(self._outputs, level)(level)
+
+    def _outputs(self, level: Vmapped) -> list[Tensor]:
+        firsts = [
+            leaf if dim is None else leaf.movedim(dim, 0) if dim else leaf
+            for leaf, dim in zip(self.leaves, self.in_dims, strict=True)
         ]
-
-    return all_examples()
+        mapped = [
+            first if dim is None else enter(first, level) for first, dim in zip(firsts, self.in_dims, strict=True)
+        ]
+        versions = [version_of(tensor) if isinstance(tensor, Tensor) else 0 for tensor in mapped]
+        with within(level):
+            result = self.func(*self.shape.unflatten(mapped), **self.kwargs)
+        outs, self.result = tree_flatten(result)
+        self.dims = _outputs(self.name, self.out_dims, outs, self.result)
+        results = []
+        for out, dim in zip(outs, self.dims, strict=True):
+            if dim is None:
+                if level in levels_of(out._aval):
+                    raise ValueError(
+                        f"vmap({self.name}, ...): `{self.name}` can not return a BatchedTensor when out_dim is None"
+                    )
+                results.append(out)
+            else:
+                whole = leave(out, level)
+                results.append(ops.movedim(whole, 0, dim) if dim else whole)
+        # The function has written to its arguments: so to the examples of the caller's tensors.
+        for first, tensor, dim, version in zip(firsts, mapped, self.in_dims, versions, strict=True):
+            if dim is not None and version_of(tensor) != version:
+                check_writable(first)
+                write(first, leave(tensor, level))
+        return results
 
 
 def _outputs(name: str, out_dims: InDims, outs: list[Any], shape: TreeSpec) -> list[int | None]:
@@ -215,13 +217,3 @@ def _outputs(name: str, out_dims: InDims, outs: list[Any], shape: TreeSpec) -> l
             )
         dims.append(dim % rank)
     return dims
-
-
-@contextmanager
-def _within(level: Vmapped) -> Iterator[None]:
-    outer = modes.vmaps
-    modes.vmaps = (*outer, level)
-    try:
-        yield
-    finally:
-        modes.vmaps = outer

@@ -1,0 +1,546 @@
+"""What carries no gradient, the user's own derivatives and writes in place, under every transform: values that PyTorch 2.13 gave."""
+
+import pytest
+
+import torchlike as torch
+from torchlike.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+
+
+class StraightThrough(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x.round()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 5
+
+
+class Reversed(StraightThrough):
+    @staticmethod
+    def forward(x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return -gradient
+
+
+class WithJvp(StraightThrough):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return gradient * x * 5
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return tangent * x * 7
+
+
+class WithVmap(WithJvp):
+    generate_vmap_rule = False
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return WithVmap.apply(x) + info.batch_size, in_dims[0]
+
+
+def no_grad(x):
+    with torch.no_grad():
+        c = x * x
+    return x * c
+
+
+def set_grad_enabled(x):
+    with torch.set_grad_enabled(False):
+        c = x * x
+    return x * c
+
+
+def a_constant_within_one_of_two(x):
+    with torch.no_grad():
+        c = grad(lambda y: y * y * y)(x)
+    return x * c
+
+
+def write_to_argument(x):
+    x.add_(1)
+    return x * x
+
+
+def write_to_clone(x):
+    y = x.clone()
+    y.add_(x)
+    return y * y
+
+
+def write_to_view(x):
+    y = torch.stack([x, x])
+    y[0].mul_(x)
+    return y.prod()
+
+
+def write_without_gradient(x):
+    y = x * x
+    with torch.no_grad():
+        y.mul_(2)
+    return y * x
+
+
+def own_gradient(x):
+    y = x.detach().requires_grad_()
+    (g,) = torch.autograd.grad(y * y * y, y)
+    return g * x
+
+
+FUNCTIONS = {
+    "detach": lambda x: x * x.detach(),
+    "data": lambda x: x * x.data,
+    "no_grad": no_grad,
+    "set_grad_enabled": set_grad_enabled,
+    "no_grad around a transform": a_constant_within_one_of_two,
+    "detached shift": lambda x: (x - (x * 2).detach()).exp() * x,
+    "straight through": StraightThrough.apply,
+    "reversal": lambda x: Reversed.apply(x * x) * 2,
+    "jvp": lambda x: WithJvp.apply(x) * x,
+    "vmap": lambda x: WithVmap.apply(x) * x,
+    "write to the argument": write_to_argument,
+    "write to a clone": write_to_clone,
+    "write to a view": write_to_view,
+    "write under no_grad": write_without_gradient,
+}
+
+
+def one():
+    return torch.tensor(1.0)
+
+
+def three():
+    return torch.tensor(3.0)
+
+
+def examples():
+    return torch.tensor([1.0, 2.5])
+
+
+def backward(f):
+    x = examples().requires_grad_()
+    out = vmap(f)(x)
+    out.sum().backward()
+    return out, x.grad
+
+
+def written(f):
+    x = examples()
+    return vmap(f)(x), x
+
+
+def linear(f):
+    out, push = linearize(f, three())
+    return out, push(one())
+
+
+TRANSFORMS = {
+    "grad": lambda f: grad(f)(three()),
+    "vjp": lambda f: vjp(f, three())[1](one()),
+    "jvp": lambda f: jvp(f, (three(),), (one(),)),
+    "jacrev": lambda f: jacrev(f)(three()),
+    "jacfwd": lambda f: jacfwd(f)(three()),
+    "hessian": lambda f: hessian(f)(three()),
+    "linearize": linear,
+    "vmap": written,
+    "backward of vmap": backward,
+    "vmap of grad": lambda f: vmap(grad(f))(examples()),
+    "vmap of jvp": lambda f: vmap(lambda x: jvp(f, (x,), (one(),))[1])(examples()),
+    "vmap of hessian": lambda f: vmap(hessian(f))(examples()),
+    "vmap of vmap": lambda f: vmap(vmap(f))(torch.stack([examples(), examples() + 1])),
+    "grad of vmap": lambda f: grad(lambda x: vmap(f)(x).sum())(examples()),
+    "jacrev of vmap": lambda f: jacrev(vmap(f))(examples()),
+    "jacfwd of vmap": lambda f: jacfwd(vmap(f))(examples()),
+    "grad of grad": lambda f: grad(grad(f))(three()),
+    "jvp of grad": lambda f: jvp(grad(f), (three(),), (one(),)),
+    "grad of jvp": lambda f: grad(lambda x: jvp(f, (x,), (one(),))[1])(three()),
+    "jvp of jvp": lambda f: jvp(lambda x: jvp(f, (x,), (one(),))[1], (three(),), (one(),)),
+    "backward of grad": lambda f: (lambda x: (grad(f)(x).backward(), x.grad)[1])(three().requires_grad_()),
+}
+
+
+def numbers(result):
+    return [numbers(r) for r in result] if isinstance(result, tuple) else (result + 0).tolist()
+
+
+def found(transform, function):
+    try:
+        return numbers(TRANSFORMS[transform](FUNCTIONS[function]))
+    except (RuntimeError, NotImplementedError) as error:
+        return type(error).__name__
+
+
+# PyTorch's own faults, or limits of it that torchlike does not have.
+LEFT_OUT = {
+    ("linearize", "write to the argument"),  # it traces the function a second time, on what the first time has written
+    ("linearize", "write to a view"),
+    ("vmap of jvp", "write to a view"),  # refused: the tangent of a view that is written to is not mapped
+    ("jvp of jvp", "jvp"),  # what ``save_for_forward`` kept has lost the outer tangent
+    ("jvp of jvp", "vmap"),
+}
+
+
+EXPECTED = {
+    "grad": {
+        "detach": 3.0,
+        "data": 3.0,
+        "no_grad": 9.0,
+        "set_grad_enabled": 9.0,
+        "no_grad around a transform": 27.0,
+        "detached shift": 0.199148,
+        "straight through": 5.0,
+        "reversal": -12.0,
+        "jvp": 48.0,
+        "vmap": 48.0,
+        "write to the argument": "RuntimeError",
+        "write to a clone": 24.0,
+        "write to a view": 27.0,
+        "write under no_grad": 36.0,
+    },
+    "vjp": {
+        "detach": [3.0],
+        "data": [3.0],
+        "no_grad": [9.0],
+        "set_grad_enabled": [9.0],
+        "no_grad around a transform": [27.0],
+        "detached shift": [0.199148],
+        "straight through": [5.0],
+        "reversal": [-12.0],
+        "jvp": [48.0],
+        "vmap": [48.0],
+        "write to the argument": "RuntimeError",
+        "write to a clone": [24.0],
+        "write to a view": [27.0],
+        "write under no_grad": [36.0],
+    },
+    "jvp": {
+        "detach": [9.0, 3.0],
+        "data": [9.0, 3.0],
+        "no_grad": [27.0, 27.0],
+        "set_grad_enabled": [27.0, 27.0],
+        "no_grad around a transform": [81.0, 81.0],
+        "detached shift": [0.149361, 0.199148],
+        "straight through": "NotImplementedError",
+        "reversal": "NotImplementedError",
+        "jvp": [9.0, 66.0],
+        "vmap": [9.0, 66.0],
+        "write to the argument": [16.0, 8.0],
+        "write to a clone": [36.0, 24.0],
+        "write to a view": [27.0, 27.0],
+        "write under no_grad": [54.0, 54.0],
+    },
+    "jacrev": {
+        "detach": 3.0,
+        "data": 3.0,
+        "no_grad": 9.0,
+        "set_grad_enabled": 9.0,
+        "no_grad around a transform": 27.0,
+        "detached shift": 0.199148,
+        "straight through": 5.0,
+        "reversal": -12.0,
+        "jvp": 48.0,
+        "vmap": 48.0,
+        "write to the argument": "RuntimeError",
+        "write to a clone": 24.0,
+        "write to a view": 27.0,
+        "write under no_grad": 36.0,
+    },
+    "jacfwd": {
+        "detach": 3.0,
+        "data": 3.0,
+        "no_grad": 27.0,
+        "set_grad_enabled": 27.0,
+        "no_grad around a transform": 81.0,
+        "detached shift": 0.199148,
+        "straight through": "NotImplementedError",
+        "reversal": "NotImplementedError",
+        "jvp": 66.0,
+        "vmap": 66.0,
+        "write to the argument": 8.0,
+        "write to a clone": 24.0,
+        "write to a view": 27.0,
+        "write under no_grad": 54.0,
+    },
+    "hessian": {
+        "detach": 0.0,
+        "data": 1.0,
+        "no_grad": 6.0,
+        "set_grad_enabled": 6.0,
+        "no_grad around a transform": 18.0,
+        "detached shift": 0.248935,
+        "straight through": "NotImplementedError",
+        "reversal": "NotImplementedError",
+        "jvp": 51.0,
+        "vmap": 51.0,
+        "write to the argument": "RuntimeError",
+        "write to a clone": 8.0,
+        "write to a view": 18.0,
+        "write under no_grad": 24.0,
+    },
+    "linearize": {
+        "detach": [9.0, 3.0],
+        "data": [9.0, 3.0],
+        "no_grad": [27.0, 27.0],
+        "set_grad_enabled": [27.0, 27.0],
+        "no_grad around a transform": [81.0, 81.0],
+        "detached shift": [0.149361, 0.199148],
+        "straight through": "NotImplementedError",
+        "reversal": "NotImplementedError",
+        "jvp": [9.0, 66.0],
+        "vmap": [9.0, 66.0],
+        "write to a clone": [36.0, 24.0],
+        "write under no_grad": [54.0, 54.0],
+    },
+    "vmap": {
+        "detach": [[1.0, 6.25], [1.0, 2.5]],
+        "data": "RuntimeError",
+        "no_grad": [[1.0, 15.625], [1.0, 2.5]],
+        "set_grad_enabled": [[1.0, 15.625], [1.0, 2.5]],
+        "no_grad around a transform": [[3.0, 46.875], [1.0, 2.5]],
+        "detached shift": [[0.367879, 0.205213], [1.0, 2.5]],
+        "straight through": [[1.0, 2.0], [1.0, 2.5]],
+        "reversal": [[2.0, 12.5], [1.0, 2.5]],
+        "jvp": [[1.0, 5.0], [1.0, 2.5]],
+        "vmap": [[3.0, 10.0], [1.0, 2.5]],
+        "write to the argument": [[4.0, 12.25], [2.0, 3.5]],
+        "write to a clone": [[4.0, 25.0], [1.0, 2.5]],
+        "write to a view": [[1.0, 15.625], [1.0, 2.5]],
+        "write under no_grad": [[2.0, 31.25], [1.0, 2.5]],
+    },
+    "backward of vmap": {
+        "detach": [[1.0, 6.25], [1.0, 2.5]],
+        "data": "RuntimeError",
+        "no_grad": [[1.0, 15.625], [1.0, 6.25]],
+        "set_grad_enabled": [[1.0, 15.625], [1.0, 6.25]],
+        "no_grad around a transform": [[3.0, 46.875], [3.0, 18.75]],
+        "detached shift": [[0.367879, 0.205213], [0.735759, 0.287297]],
+        "straight through": [[1.0, 2.0], [5.0, 5.0]],
+        "reversal": [[2.0, 12.5], [-4.0, -10.0]],
+        "jvp": [[1.0, 5.0], [6.0, 33.25]],
+        "vmap": [[3.0, 10.0], [8.0, 35.25]],
+        "write to the argument": "RuntimeError",
+        "write to a clone": [[4.0, 25.0], [8.0, 20.0]],
+        "write to a view": [[1.0, 15.625], [3.0, 18.75]],
+        "write under no_grad": [[2.0, 31.25], [4.0, 25.0]],
+    },
+    "vmap of grad": {
+        "detach": [1.0, 2.5],
+        "data": [1.0, 2.5],
+        "no_grad": [1.0, 6.25],
+        "set_grad_enabled": [1.0, 6.25],
+        "no_grad around a transform": [3.0, 18.75],
+        "detached shift": [0.735759, 0.287297],
+        "straight through": [5.0, 5.0],
+        "reversal": [-4.0, -10.0],
+        "jvp": [6.0, 33.25],
+        "vmap": [8.0, 35.25],
+        "write to the argument": "RuntimeError",
+        "write to a clone": [8.0, 20.0],
+        "write to a view": [3.0, 18.75],
+        "write under no_grad": [4.0, 25.0],
+    },
+    "vmap of jvp": {
+        "detach": [1.0, 2.5],
+        "data": [1.0, 2.5],
+        "no_grad": [3.0, 18.75],
+        "set_grad_enabled": [3.0, 18.75],
+        "no_grad around a transform": [9.0, 56.25],
+        "detached shift": [0.735759, 0.287297],
+        "straight through": "NotImplementedError",
+        "reversal": "NotImplementedError",
+        "jvp": [8.0, 45.75],
+        "vmap": [10.0, 47.75],
+        "write to the argument": [4.0, 7.0],
+        "write to a clone": [8.0, 20.0],
+        "write under no_grad": [6.0, 37.5],
+    },
+    "vmap of hessian": {
+        "detach": [0.0, 0.0],
+        "data": [1.0, 1.0],
+        "no_grad": [2.0, 5.0],
+        "set_grad_enabled": [2.0, 5.0],
+        "no_grad around a transform": [6.0, 15.0],
+        "detached shift": [1.10364, 0.369383],
+        "straight through": "NotImplementedError",
+        "reversal": "NotImplementedError",
+        "jvp": [17.0, 42.5],
+        "vmap": [17.0, 42.5],
+        "write to the argument": "RuntimeError",
+        "write to a clone": [8.0, 8.0],
+        "write to a view": [6.0, 15.0],
+        "write under no_grad": [8.0, 20.0],
+    },
+    "vmap of vmap": {
+        "detach": [[1.0, 6.25], [4.0, 12.25]],
+        "data": "RuntimeError",
+        "no_grad": [[1.0, 15.625], [8.0, 42.875]],
+        "set_grad_enabled": [[1.0, 15.625], [8.0, 42.875]],
+        "no_grad around a transform": [[3.0, 46.875], [24.0, 128.625]],
+        "detached shift": [[0.367879, 0.205213], [0.270671, 0.105691]],
+        "straight through": [[1.0, 2.0], [2.0, 4.0]],
+        "reversal": [[2.0, 12.5], [8.0, 24.5]],
+        "jvp": [[1.0, 5.0], [4.0, 14.0]],
+        "vmap": [[5.0, 15.0], [12.0, 28.0]],
+        "write to the argument": [[4.0, 12.25], [9.0, 20.25]],
+        "write to a clone": [[4.0, 25.0], [16.0, 49.0]],
+        "write to a view": [[1.0, 15.625], [8.0, 42.875]],
+        "write under no_grad": [[2.0, 31.25], [16.0, 85.75]],
+    },
+    "grad of vmap": {
+        "detach": [1.0, 2.5],
+        "data": "RuntimeError",
+        "no_grad": [1.0, 6.25],
+        "set_grad_enabled": [1.0, 6.25],
+        "no_grad around a transform": [3.0, 18.75],
+        "detached shift": [0.735759, 0.287297],
+        "straight through": [5.0, 5.0],
+        "reversal": [-4.0, -10.0],
+        "jvp": [6.0, 33.25],
+        "vmap": [8.0, 35.25],
+        "write to the argument": "RuntimeError",
+        "write to a clone": [8.0, 20.0],
+        "write to a view": [3.0, 18.75],
+        "write under no_grad": [4.0, 25.0],
+    },
+    "jacrev of vmap": {
+        "detach": [[1.0, 0.0], [0.0, 2.5]],
+        "data": "RuntimeError",
+        "no_grad": [[1.0, 0.0], [0.0, 6.25]],
+        "set_grad_enabled": [[1.0, 0.0], [0.0, 6.25]],
+        "no_grad around a transform": [[3.0, 0.0], [0.0, 18.75]],
+        "detached shift": [[0.735759, 0.0], [0.0, 0.287297]],
+        "straight through": [[5.0, 0.0], [0.0, 5.0]],
+        "reversal": [[-4.0, 0.0], [0.0, -10.0]],
+        "jvp": [[6.0, 0.0], [0.0, 33.25]],
+        "vmap": [[8.0, 0.0], [0.0, 35.25]],
+        "write to the argument": "RuntimeError",
+        "write to a clone": [[8.0, 0.0], [0.0, 20.0]],
+        "write to a view": [[3.0, 0.0], [0.0, 18.75]],
+        "write under no_grad": [[4.0, 0.0], [0.0, 25.0]],
+    },
+    "jacfwd of vmap": {
+        "detach": [[1.0, 0.0], [0.0, 2.5]],
+        "data": "RuntimeError",
+        "no_grad": [[3.0, 0.0], [0.0, 18.75]],
+        "set_grad_enabled": [[3.0, 0.0], [0.0, 18.75]],
+        "no_grad around a transform": [[9.0, 0.0], [0.0, 56.25]],
+        "detached shift": [[0.735759, 0.0], [0.0, 0.287297]],
+        "straight through": "NotImplementedError",
+        "reversal": "NotImplementedError",
+        "jvp": [[8.0, 0.0], [0.0, 45.75]],
+        "vmap": [[10.0, 0.0], [0.0, 47.75]],
+        "write to the argument": [[4.0, 0.0], [0.0, 7.0]],
+        "write to a clone": [[8.0, 0.0], [0.0, 20.0]],
+        "write to a view": [[3.0, 0.0], [0.0, 18.75]],
+        "write under no_grad": [[6.0, 0.0], [0.0, 37.5]],
+    },
+    "grad of grad": {
+        "detach": 0.0,
+        "data": 1.0,
+        "no_grad": 0.0,
+        "set_grad_enabled": 0.0,
+        "no_grad around a transform": 0.0,
+        "detached shift": 0.248935,
+        "straight through": 0.0,
+        "reversal": -4.0,
+        "jvp": 45.0,
+        "vmap": 45.0,
+        "write to the argument": "RuntimeError",
+        "write to a clone": 8.0,
+        "write to a view": 18.0,
+        "write under no_grad": 18.0,
+    },
+    "jvp of grad": {
+        "detach": [3.0, 0.0],
+        "data": [3.0, 1.0],
+        "no_grad": [9.0, 6.0],
+        "set_grad_enabled": [9.0, 6.0],
+        "no_grad around a transform": [27.0, 18.0],
+        "detached shift": [0.199148, 0.248935],
+        "straight through": "NotImplementedError",
+        "reversal": "NotImplementedError",
+        "jvp": [48.0, 51.0],
+        "vmap": [48.0, 51.0],
+        "write to the argument": "RuntimeError",
+        "write to a clone": [24.0, 8.0],
+        "write to a view": [27.0, 18.0],
+        "write under no_grad": [36.0, 24.0],
+    },
+    "grad of jvp": {
+        "detach": 0.0,
+        "data": 1.0,
+        "no_grad": 6.0,
+        "set_grad_enabled": 6.0,
+        "no_grad around a transform": 18.0,
+        "detached shift": 0.248935,
+        "straight through": "NotImplementedError",
+        "reversal": "NotImplementedError",
+        "jvp": 57.0,
+        "vmap": 57.0,
+        "write to the argument": "RuntimeError",
+        "write to a clone": 8.0,
+        "write to a view": 18.0,
+        "write under no_grad": 24.0,
+    },
+    "jvp of jvp": {
+        "detach": [3.0, 0.0],
+        "data": [3.0, 1.0],
+        "no_grad": [27.0, 18.0],
+        "set_grad_enabled": [27.0, 18.0],
+        "no_grad around a transform": [81.0, 54.0],
+        "detached shift": [0.199148, 0.248935],
+        "straight through": "NotImplementedError",
+        "reversal": "NotImplementedError",
+        "write to the argument": [8.0, 2.0],
+        "write to a clone": [24.0, 8.0],
+        "write to a view": [27.0, 18.0],
+        "write under no_grad": [54.0, 36.0],
+    },
+    "backward of grad": {
+        "detach": "RuntimeError",
+        "data": 1.0,
+        "no_grad": "RuntimeError",
+        "set_grad_enabled": "RuntimeError",
+        "no_grad around a transform": "RuntimeError",
+        "detached shift": 0.248935,
+        "straight through": "RuntimeError",
+        "reversal": -4.0,
+        "jvp": 45.0,
+        "vmap": 45.0,
+        "write to the argument": "RuntimeError",
+        "write to a clone": 8.0,
+        "write to a view": 18.0,
+        "write under no_grad": 18.0,
+    },
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_what_pytorch_gives(transform):
+    for function in FUNCTIONS:
+        if (transform, function) in LEFT_OUT:
+            continue
+        expected, result = EXPECTED[transform][function], found(transform, function)
+        if isinstance(expected, str) or isinstance(result, str):
+            assert result == expected, function
+        else:
+            flat = torch.utils._pytree.tree_leaves
+            assert flat(result) == pytest.approx(flat(expected), rel=1e-4, abs=1e-6), function

@@ -1,0 +1,237 @@
+"""Derivatives in progress: the arguments of a function as leaves, the graph that the function makes of them, and what is left outside.
+
+A derivative runs its function as the program would run it, and asks the graph that was recorded. So ``detach``, ``no_grad``, custom
+functions and writes in place mean what they mean everywhere. All derivatives share one graph: the leaf of an inner one has an edge to
+what it is an alias of, by which the outer ones go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+from .. import ops
+from .._core.fields import node_of, output_number_of, requires_grad_flag, storage_of
+from .._core.modes import modes
+from .._core.node import AccumulateGrad, ForwardLeaf, LevelLeaf, Node
+from .._core.tensor import Tensor, alias
+from ..autograd.crossings import same_for_all
+from ..autograd.engine import grad
+from ..autograd.grad_mode import recording
+from ..autograd.pushing import push
+from ..dispatch.pullback import ForwardOnly
+
+__all__ = ["Derivative"]
+
+
+class _Alias:
+    """The rule of a leaf, or of a result: what arrives is passed on."""
+
+    name, saved, used_once = "AliasBackward0", (), False
+
+    @staticmethod
+    def step(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
+        """The same gradient for the tensor that it is an alias of, if that takes part in a graph."""
+        return [cotangents.get(0)] * len(node.edges)
+
+    @staticmethod
+    def push(node: Node, tangents: Sequence[Tensor | None]) -> dict[int, Any]:
+        """The same change."""
+        return {0: tangents[0]}
+
+
+class _Cut(_Alias):
+    """The rule of ``x.data`` within a derivative: it is a constant for this derivative, and for no other."""
+
+    def __init__(self, derivative: Derivative) -> None:
+        self.derivative = derivative
+
+    def step(self, node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return [None if _asking.derivative is self.derivative else cotangents.get(0)]
+
+    def push(self, node: Node, tangents: Sequence[Tensor | None]) -> dict[int, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return {} if _asking.derivative is self.derivative else {0: tangents[0]}
+
+
+class _Asking(threading.local):
+    """The derivative that asks the graph at present in this thread. None: the program itself."""
+
+    derivative: Derivative | None = None
+
+    @contextlib.contextmanager
+    def by(self, derivative: Derivative) -> Iterator[None]:
+        before, self.derivative = self.derivative, derivative
+        try:
+            yield
+        finally:
+            self.derivative = before
+
+
+_asking = _Asking()
+
+
+class Derivative:
+    """One derivative in progress, within ``with``.
+
+    Args:
+        tensors: with respect to which; ``leaves`` are the tensors that stand for them.
+        forwards: whether it goes forwards. Then ``no_grad`` does not hide anything from it, and the arguments may be written to.
+    """
+
+    def __init__(self, tensors: Iterable[Tensor], forwards: bool = False) -> None:
+        self.forwards = forwards
+        self.writes: list[Any] = []  # the tensors that were written to in place, see ``dispatch/inplace.py``
+        self._outer = list(tensors)
+        tensors = self._outer
+        self.leaves = [self._leaf(tensor) for tensor in tensors]
+        self.entries = [(node_of(leaf), 0) for leaf in self.leaves]  # a leaf that is written to has another node then
+        self.nodes: set[Any] = {node for node, _ in self.entries}
+
+    def _leaf(self, tensor: Tensor) -> Tensor:
+        if not self.forwards and modes.vmaps:  # each example has a gradient of its own
+            tensor = same_for_all(tensor, [level for level in modes.vmaps if not level.shared])
+        leaf = alias(tensor)
+        edges = (
+            (tensor._edge(),) if tensor._tracked else ()
+        )  # also under ``no_grad``: what ``vjp`` returns may be called outside
+        cls = ForwardLeaf if self.forwards else LevelLeaf
+        node = cls.create(ForwardOnly(_Alias) if modes.forward_only else _Alias, edges, (), (), (leaf._aval,))
+        leaf._set_history(node)
+        return leaf
+
+    def __enter__(self) -> Derivative:
+        self._before = modes.grad_enabled, modes.forward_only
+        modes.derivatives = (*modes.derivatives, self)
+        modes.forward_levels += self.forwards
+        modes.record(not self.forwards or (modes.grad_enabled and not modes.forward_only))
+        modes.update()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        modes.derivatives = modes.derivatives[:-1]
+        modes.forward_levels -= self.forwards
+        modes.grad_enabled, modes.forward_only = self._before
+        modes.update()
+
+    # ---- afterwards
+
+    def gradients(self, outputs: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> list[Tensor]:
+        """The gradients of the outputs with respect to the arguments; zeros where nothing depends on one."""
+        pairs = [(out, seed) for out, seed in zip(outputs, seeds, strict=True) if out._tracked and self.leads_here(out)]
+        if not pairs:
+            return [ops.zeros_like(leaf.detach()) for leaf in self.leaves]  # pyright: ignore[reportAttributeAccessIssue]
+        roots, along = zip(*pairs, strict=True)
+        create = modes.grad_enabled and self._matters([*roots, *[seed for seed in along if seed is not None]])
+        # The seeds have the history that they have outside.
+        with _asking.by(self):
+            gradients = grad(roots, self.leaves, along, retain_graph=True, create_graph=create, allow_unused=True)
+        return self.outside([
+            ops.zeros_like(leaf.detach()) if gradient is None else gradient  # pyright: ignore[reportAttributeAccessIssue]
+            for gradient, leaf in zip(gradients, self.leaves, strict=True)
+        ])  # fmt: skip
+
+    def changes(self, outputs: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor | None]:
+        """The changes of the outputs with those of the arguments; None for an output that depends on none."""
+        arriving = dict(zip(self.entries, tangents, strict=True))
+        create = modes.grad_enabled and self._matters([*outputs, *tangents])
+        with _asking.by(self), contextlib.nullcontext() if create else recording(False):
+            changes = push(outputs, arriving)  # pyright: ignore[reportArgumentType]
+        return self.outside(changes) if create else changes
+
+    def data_of(self, tensor: Tensor, detached: Tensor) -> Tensor:
+        """``tensor.data``, given the same without history: a constant for the innermost derivative that the tensor takes part in."""
+        derivative = next((d for d in reversed(modes.derivatives) if d.leads_here(tensor)), None)
+        if derivative is not None and derivative._matters([tensor]):
+            detached._set_history(Node.create(_Cut(derivative), (tensor._edge(),), (), (), (tensor._aval,)))
+        return detached
+
+    def outside(self, tensors: Sequence[Any]) -> list[Any]:
+        """The tensors as they are returned: those that only this derivative made part of a graph are part of none."""
+        return [self._outside(tensor) if isinstance(tensor, Tensor) else tensor for tensor in tensors]
+
+    def _outside(self, tensor: Tensor) -> Tensor:
+        if not tensor._tracked:
+            return tensor
+        if not (modes.grad_enabled and self._matters([tensor])):
+            return alias(tensor)
+        if not modes.forward_only:
+            return tensor
+        result = alias(tensor)
+        result._set_history(Node.create(ForwardOnly(_Alias), (tensor._edge(),), (), (), (tensor._aval,)))
+        return result
+
+    def _matters(self, tensors: Iterable[Tensor]) -> bool:
+        """Whether a graph reaches leaves other than the arguments, or what these are outside."""
+        nodes, visited = [tensor._edge()[0] for tensor in tensors if tensor._tracked], set()
+        while nodes:
+            node = nodes.pop()
+            if node in visited:
+                continue
+            visited.add(node)
+            if isinstance(node, AccumulateGrad):
+                return True
+            if not node.edges and node not in self.nodes and _plain(node.rule) is _Alias:
+                return True  # a leaf of another derivative
+            nodes += [edge[0] for edge in node.edges if edge is not None]
+        return False
+
+    def reached_forwards(self, *tensors: Tensor) -> bool:
+        """Whether this goes forwards, and one of the tensors was computed from the arguments."""
+        return self.forwards and any(tensor._tracked and self.leads_here(tensor) for tensor in tensors)
+
+    def leads_here(self, tensor: Tensor) -> bool:
+        """Whether a tensor was computed from the arguments."""
+        nodes, visited = [tensor._edge()[0]], set()
+        while nodes:
+            node = nodes.pop()
+            if node in self.nodes:
+                return True
+            if node not in visited:
+                visited.add(node)
+                nodes += [edge[0] for edge in node.edges if edge is not None]
+        return False
+
+    def check_writes(self, returned: Sequence[object]) -> None:
+        """Checks that no tensor from outside was written to with what was computed from the arguments.
+
+        Raises:
+            RuntimeError: one was; it holds again what it held before.
+        """
+        for tensor, leaf, entry in zip(self._outer, self.leaves, self.entries, strict=True):
+            node = node_of(leaf)
+            if (
+                node is not entry[0] and node is not None and self._matters([leaf])
+            ):  # an argument, which is the same outside
+                tensor._rewrite_history(node, output_number_of(leaf))
+        kept = [storage_of(tensor) for tensor in (*returned, *self.leaves) if isinstance(tensor, Tensor)]
+
+        def escaped() -> list[Any]:
+            found = []
+            for written in self.writes:
+                tensor, storage = written.tensor(), written.storage()
+                if tensor is None or storage is None or any(storage is other for other in kept):
+                    continue
+                if requires_grad_flag(tensor) and self.leads_here(tensor):
+                    found.append(written)
+            return found
+
+        if self.writes and escaped():
+            gc.collect()  # a tensor in a reference cycle lives longer than its function
+            if found := escaped():
+                for written in reversed(found):
+                    written.undo()
+                raise RuntimeError(
+                    "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation that would "
+                    "mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept "
+                    "the mutated Tensor(s) as inputs."
+                )
+
+
+def _plain(rule: Any) -> Any:
+    return rule.rule if isinstance(rule, ForwardOnly) else rule
