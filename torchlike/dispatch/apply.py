@@ -99,8 +99,6 @@ class Dispatcher(Operation):
                 raise SparseOperand(f"no kernel is made for {aval}")
             if aval.placement.__class__ is Meshed and any(a.placement.home is not aval.placement.home for a in avals):
                 raise OffMesh
-        if any(map(_holds_unseen, args)):
-            raise TypeError("a list of a class of its own holds tensors")  # ``apply`` gives it as a plain list then
         return lower(self.op, _without_tensors(args), avals, self.traces, self.typings)
 
     def static(self, args: tuple[object, ...]) -> tuple[Any, ...]:
@@ -131,11 +129,6 @@ class Dispatcher(Operation):
         """The layout of a view: the op's own function, run on a layout instead of an array."""
         by_position, by_name = self.op.parameters.split(args)
         return self.op.compute(geometry, *by_position[1:], **by_name)
-
-
-def _holds_unseen(arg: object) -> bool:
-    """Whether these are tensors that ``apply`` does not see: it looks into plain lists and tuples alone."""
-    return isinstance(arg, (list, tuple)) and type(arg) not in (list, tuple) and any(isinstance(a, Tensor) for a in arg)
 
 
 DISPATCHERS: list[Dispatcher] = []
@@ -204,7 +197,8 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
                 static.append(kind)
                 # 0.0 and -0.0 are equal but not the same, NaN is the same but not equal
                 static.append(arg if arg and arg == arg else repr(arg))
-            elif kind is list or kind is tuple:
+            # A sequence of a class of its own is taken apart too: a list has no hash, and ``torch.Size((1, 0))`` equals the key of ``[0]``.
+            elif kind is list or kind is tuple or (arg is not None and isinstance(arg, (list, tuple))):
                 static.append(_take_sequence(arg, values, tensors))
                 if len(tensors):
                     for i, one in enumerate(tensors):
@@ -412,13 +406,11 @@ def _take_sequence(arg: Any, values: list[Value], tensors: list[Tensor]) -> tupl
             key.append(TENSOR)
         elif element.__class__ is int or element is TENSOR:
             key.append(element)
+        elif isinstance(element, (list, tuple)):
+            # As ``_without_tensors`` leaves it.
+            key.append((list if element.__class__ is list else tuple, _take_sequence(element, values, tensors)))
         else:
-            key.append(
-                (
-                    element.__class__,
-                    _take_sequence(element, values, tensors) if isinstance(element, (list, tuple)) else element,
-                )
-            )
+            key.append((element.__class__, element))
     return tuple(key)
 
 
@@ -447,7 +439,7 @@ def _plain(dispatcher: Dispatcher, args: tuple[object, ...]) -> tuple[Any, ...]:
             return number
         if isinstance(arg, (list, tuple)):
             new = [plain(a, role) for a in arg]
-            if not _holds_unseen(arg) and all(a is b for a, b in zip(new, arg, strict=True)):
+            if all(a is b for a, b in zip(new, arg, strict=True)):
                 return arg
             return tuple(new) if isinstance(arg, tuple) else new
         return arg
