@@ -13,14 +13,25 @@ from .overloads import OF_FUNCTIONS, SEVERAL, invalid_combination
 from .signature_lists import LISTED, invalid_arguments
 from .type_names import type_name
 
-# NumPy's names for parameters, which PyTorch accepts too.
-ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "axes": "dims", "x2": "other"}
+# NumPy's names for parameters, which every function that PyTorch has in C++ takes for its own: whatever has a ``dim`` has an ``axis``.
+ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
 
 class Parameters:
     """The parameters of a function, read from its signature once, and prepared so that binding arguments to them is fast."""
 
-    __slots__ = ("names", "index", "defaults", "annotations", "positional", "total", "required", "variadic", "_tails")
+    __slots__ = (
+        "names",
+        "index",
+        "defaults",
+        "annotations",
+        "positional",
+        "total",
+        "required",
+        "variadic",
+        "open",
+        "_tails",
+    )
 
     def __init__(self, function: Callable[..., object]) -> None:
         parameters = list(inspect.signature(function).parameters.values())
@@ -34,6 +45,7 @@ class Parameters:
         # ``x.view(2, 3)`` may be written for ``x.view((2, 3))``
         dims_parameters = [i for i, a in enumerate(self.annotations) if a in ("Dims", "Dims | None")]
         self.variadic = dims_parameters[0] if dims_parameters else 0
+        self.open = any(p.kind is p.VAR_KEYWORD for p in parameters)
         self._tails = [self.defaults[n:] for n in range(self.total + 1)]
 
     def complete(self, name: str, args: tuple[object, ...]) -> tuple[Any, ...]:
@@ -56,6 +68,9 @@ class Parameters:
         if at and len(args) > at and _is_int(args[at]):
             args = (*args[:at], tuple(args[at:]))
         if len(args) > self.positional:
+            spread = self.gathered(args)
+            if spread is not None:
+                return self.bind(name, spread, kwargs)
             least, most = sum(d is inspect.Parameter.empty for d in self.defaults[: self.positional]), self.positional
             bounds = f"from {least} to {most}" if least < most else f"{most}"
             raise TypeError(
@@ -85,6 +100,20 @@ class Parameters:
                     name, [n for n, v in zip(self.names, arguments, strict=True) if v is inspect.Parameter.empty]
                 )
         return tuple(arguments)
+
+    def gathered(self, args: tuple[object, ...]) -> tuple[object, ...] | None:
+        """The arguments with sizes as one, where the function takes nothing else: ``squeeze((0, 1))`` for ``squeeze(0, 1)``. Else None."""
+        if self.positional != 2 or len(args) < 3 or _SIZES.isdisjoint(str(self.annotations[1]).split(" | ")):
+            return None
+        return (args[0], args[1:]) if all(map(_is_int, args[1:])) else None
+
+    def renamed(self, kwargs: Mapping[str, object]) -> dict[str, object] | None:
+        """The keyword arguments under PyTorch's names where they have NumPy's. None: they have none of NumPy's."""
+        found = {key: ALIASES[key] for key in kwargs if key in ALIASES and key not in self.index}
+        wanted = [name for name in found.values() if (self.open or name in self.index) and name not in kwargs]
+        if not found or len(wanted) < len(found):
+            return None
+        return {found.get(key, key): value for key, value in kwargs.items()}
 
     def split(self, args: Sequence[object]) -> tuple[Sequence[Any], dict[str, Any]]:
         """Splits bound arguments, one for each parameter, into positional and keyword arguments."""

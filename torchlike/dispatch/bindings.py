@@ -145,7 +145,17 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
 
     rules, casts, reads = composite.autocast, bool(composite.autocast), reading(composite)
     numbers = NumbersOf(name, function, method)
-    numbered, plans = numbers.needed, numbers.plans
+    numbered, plans, parameters = numbers.needed, numbers.plans, numbers.parameters
+    in_python = name in PYTHON["torch.Tensor" if method else "torch"] or (
+        Form.FUNCTIONAL in composite.forms and Form.FUNCTION not in composite.forms
+    )
+
+    def otherwise(args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Any, Any] | None:
+        """The arguments of a call that failed as PyTorch's functions in C++ read them besides; None: there is no other way."""
+        if in_python:
+            return None
+        renamed, gathered = parameters.renamed(kwargs), parameters.gathered(args) if method else None
+        return None if renamed is gathered is None else (gathered or args, renamed or kwargs)
 
     def plain(*args: object, **kwargs: Any) -> Any:
         if numbered:
@@ -159,6 +169,9 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
         except (TypeError, AttributeError) as error:
             if first_to_override(args, kwargs):
                 return call(*args, **kwargs)
+            read = otherwise(args, kwargs)
+            if read is not None:
+                return call(*read[0], **read[1])
             check_call(name, function, args, kwargs, method)
             numbers.reword(error, args, kwargs)
             raise
@@ -181,6 +194,9 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
         except (TypeError, AttributeError) as error:
             if first_to_override((*args, out), kwargs):
                 return call(*args, out=out, **kwargs)
+            read = otherwise(args, kwargs)
+            if read is not None:
+                return call(*read[0], out=out, **read[1])
             check_call(name, function, args, kwargs, method)
             numbers.reword(error, args, kwargs)
             raise

@@ -167,13 +167,14 @@ _parts_of_memory = view_as_real
 
 
 @functools.wraps(_parts_of_memory)
-def _parts(input: Tensor) -> Tensor:
+def _parts(*args: Any, **kwargs: Any) -> Tensor:
+    input = next(iter((*args, *kwargs.values())), None)
     if isinstance(input, Tensor) and input.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
         raise RuntimeError(
             "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it as real, use "
             "self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
         )
-    return _parts_of_memory(input)
+    return _parts_of_memory(*args, **kwargs)
 
 
 FUNCTIONS["view_as_real"] = view_as_real = _parts
