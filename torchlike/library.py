@@ -423,9 +423,18 @@ def get_kernel(op: object, dispatch_key: str) -> Function:
     return kernel
 
 
-def triton_op(name: str, fn: object = None, /, *, mutates_args: object, schema: str | None = None) -> NoReturn:
-    """Raises: torchlike runs no Triton kernels."""
-    raise NotImplementedError("torchlike does not support torch.library.triton_op: it runs no Triton kernels")
+def triton_op(
+    name: str, fn: Function | None = None, /, *, mutates_args: str | Iterable[str], schema: str | None = None
+) -> Any:
+    """``custom_op`` for functions that call Triton's kernels; the kernels themselves are refused, by ``wrap_triton``.
+
+    >>> @torch.library.triton_op("docs_triton::doubled", mutates_args=())
+    ... def doubled(x: torch.Tensor) -> torch.Tensor:
+    ...     return x * 2
+    >>> doubled(torch.ones(1))
+    tensor([2.])
+    """
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
 def wrap_triton(triton_kernel: object, /) -> NoReturn:

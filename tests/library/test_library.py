@@ -38,7 +38,7 @@ def test_an_operator_may_not_return_its_input():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: torch.library.triton_op("a::b", mutates_args=()),
+        lambda: torch.library.wrap_triton(print),
         lambda: torch.library.register_vmap("a::b"),
         lambda: torch.library.register_autocast("a::b", "cpu", torch.float16),
         lambda: torch._inductor.aot_compile(None, ()),
@@ -159,3 +159,21 @@ def test_arguments_that_do_not_fit_the_schema_are_refused_in_pytorchs_words():
 
 def test_those_words_are_pytorchs():
     check_typed(pytest.importorskip("torch"))
+
+
+def test_a_triton_op_is_an_operator_of_ones_own():
+    @torch.library.triton_op("test_triton::twice", mutates_args={})
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    assert type(twice) is type(torch.library.custom_op("test_triton::other", mutates_args=())(named))
+    twice.register_autograd(lambda ctx, grad: grad * 3)
+    x = torch.ones(2, requires_grad=True)
+    again = torch.ops.test_triton.twice(x)  # pyright: ignore[reportAttributeAccessIssue]
+    assert twice(x).tolist() == again.tolist() == [2, 2]
+    twice(x).sum().backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+def named(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()

@@ -375,3 +375,28 @@ def test_a_parameter_shares_memory_and_says_what_it_is():
     with pytest.raises(RuntimeError) as caught:
         nn.Parameter(torch.tensor([1]))
     assert str(caught.value) == "Only Tensors of floating point and complex dtype can require gradients"
+
+
+class Blank(torch.nn.Module):
+    def __init__(self, inner=None):
+        super().__init__()
+        if inner is not None:
+            self.inner = inner
+
+    def extra_repr(self):
+        return "a\n\nb"
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        (Blank(), "Blank(\n  a\n  \n  b\n)"),
+        (Blank(Blank()), "Blank(\n  a\n  \n  b\n  (inner): Blank(\n    a\n\n    b\n  )\n)"),
+        (
+            torch.nn.ModuleList([Blank(Blank())]),
+            "ModuleList(\n  (0): Blank(\n    a\n    \n    b\n    (inner): Blank(\n      a\n  \n      b\n    )\n  )\n)",
+        ),
+    ],
+)
+def test_empty_lines_of_a_representation_are_pytorchs(module, text):
+    assert repr(module) == text

@@ -547,7 +547,7 @@ class Module(Stateful, Movable, GraphNode):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): {_indent(repr(module))}" for name, module in self._modules.items()]
+        children = [f"({name}): {_without_blanks(_indent(repr(module)))}" for name, module in self._modules.items()]
         if not children and len(lines) <= 1:
             return f"{self._get_name()}({extra})"
         return f"{self._get_name()}(\n  " + "\n  ".join(lines + children) + "\n)"
@@ -634,6 +634,12 @@ _BOTH_KINDS = "Cannot use both regular backward hooks and full backward hooks on
 
 def _indent(text: str) -> str:
     return text.replace("\n", "\n  ")
+
+
+def _without_blanks(text: str) -> str:
+    """The text with nothing in lines of blanks."""
+    first, *rest = text.split("\n")
+    return "\n".join([first, *(line if line.strip() else "" for line in rest)])
 
 
 # ---- hooks for all modules
