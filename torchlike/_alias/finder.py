@@ -51,7 +51,7 @@ class Itself:
 class Finder:
     """Finds ``torch``, ``functorch``, ``torchvision`` where it is not installed, and the distribution ``torch``."""
 
-    def __init__(self, torch: Any) -> None:
+    def __init__(self, torch: ModuleType) -> None:
         self._torch = torch
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:

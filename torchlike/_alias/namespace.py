@@ -24,14 +24,14 @@ ELSEWHERE = {"torch.ops": f"{PACKAGE}._torch_ops"}
 _LATE_NAMES = DEFINED_IN[PACKAGE]  # names of torchlike that it imports when they are first asked for
 
 
-def torch_module(ours: ModuleType, loader: Any) -> Any:
+def torch_module(ours: ModuleType, loader: object) -> ModuleType:
     """The module ``torch``: torchlike's names, as far as PyTorch has them or torchlike adds them for users.
 
     Its type is that of every module. Libraries that pickle functions (cloudpickle, dill) write it by its name for that type alone.
     """
     torch: Any = ModuleType("torch", ours.__doc__)
     torch.__file__, torch.__path__, torch.__package__ = ours.__file__, list(ours.__path__), "torch"
-    torch.__spec__ = ModuleSpec("torch", loader, origin=ours.__file__, is_package=True)
+    torch.__spec__ = ModuleSpec("torch", loader, origin=ours.__file__, is_package=True)  # pyright: ignore[reportArgumentType]
     torch.__spec__.submodule_search_locations, torch.__spec__.has_location = torch.__path__, True
     torch.__loader__ = loader
     torch.__version__ = ours.__version__
@@ -41,7 +41,7 @@ def torch_module(ours: ModuleType, loader: Any) -> Any:
     return torch
 
 
-def _late_name(name: str) -> Any:
+def _late_name(name: str) -> object:
     if name not in _LATE_NAMES:
         return stand_ins.find("torch", name)
     ours = sys.modules[PACKAGE]

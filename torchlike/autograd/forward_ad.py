@@ -8,11 +8,11 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from .. import ops
-from .._core.decorating import DecoratorContextManager
 from .._core.fields import stored_value
 from .._core.modes import modes
 from .._core.node import AccumulateGrad
 from .._core.tensor import Tensor
+from ._decorating import DecoratorContextManager
 from .engine import grad
 from .grad_mode import enable_grad
 

@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .._core.decorating import DecoratorContextManager, NoParamDecoratorContextManager
 from .._core.modes import modes
 from ..dispatch.type_names import type_name
+from ._decorating import DecoratorContextManager, NoParamDecoratorContextManager
 
 __all__ = [
     "enable_grad",

@@ -150,7 +150,9 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
         Form.FUNCTIONAL in composite.forms and Form.FUNCTION not in composite.forms
     )
 
-    def otherwise(args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Any, Any] | None:
+    def otherwise(
+        args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[tuple[object, ...], dict[str, object]] | None:
         """The arguments of a call that failed as PyTorch's functions in C++ read them besides; None: there is no other way."""
         if in_python:
             return None
@@ -171,7 +173,7 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
                 return call(*args, **kwargs)
             read = otherwise(args, kwargs)
             if read is not None:
-                return call(*read[0], **read[1])
+                return call(*read[0], **read[1])  # pyright: ignore[reportArgumentType]
             check_call(name, function, args, kwargs, method)
             numbers.reword(error, args, kwargs)
             raise
@@ -196,7 +198,7 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
                 return call(*args, out=out, **kwargs)
             read = otherwise(args, kwargs)
             if read is not None:
-                return call(*read[0], out=out, **read[1])
+                return call(*read[0], out=out, **read[1])  # pyright: ignore[reportArgumentType]
             check_call(name, function, args, kwargs, method)
             numbers.reword(error, args, kwargs)
             raise

@@ -1,6 +1,6 @@
 """torch.utils._contextlib: context managers that decorate, which libraries derive from."""
 
-from .._core.decorating import (
+from ..autograd._decorating import (
     DecoratorContextManager as _DecoratorContextManager,
     NoParamDecoratorContextManager as _NoParamDecoratorContextManager,
     context_decorator as context_decorator,

@@ -167,7 +167,7 @@ _parts_of_memory = view_as_real
 
 
 @functools.wraps(_parts_of_memory)
-def _parts(*args: Any, **kwargs: Any) -> Tensor:
+def _parts(*args: object, **kwargs: object) -> Tensor:
     input = next(iter((*args, *kwargs.values())), None)
     if isinstance(input, Tensor) and input.is_conj():  # pyright: ignore[reportAttributeAccessIssue]
         raise RuntimeError(

@@ -12,8 +12,9 @@ __all__ = ["DecoratorContextManager", "NoParamDecoratorContextManager", "context
 
 
 def wrap_generator(
-    new_context: Callable[[], AbstractContextManager[Any]], function: Callable[..., Any]
-) -> Callable[..., Any]:
+    new_context: Callable[[], AbstractContextManager[object]],
+    function: Callable[..., Generator[object, object, object]],
+) -> Callable[..., Generator[object, object, object]]:
     """A generator function like ``function``, within a new context whenever the generator itself runs.
 
     Between two of its items the caller's code runs outside of the context.
@@ -44,7 +45,7 @@ def wrap_generator(
     return wrapped
 
 
-def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
+def context_decorator(ctx: object, func: Callable[..., object]) -> Callable[..., object]:
     """``func`` within a context, which is entered anew at each call: ``ctx`` is a context manager, or makes one.
 
     Raises:
@@ -68,7 +69,7 @@ def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
         return wrap_generator(new_context, func)
 
     @functools.wraps(func)
-    def wrapped(*args: object, **kwargs: object) -> Any:
+    def wrapped(*args: object, **kwargs: object) -> object:
         with new_context():
             return func(*args, **kwargs)
 
@@ -78,16 +79,16 @@ def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
 class DecoratorContextManager:
     """A context manager that decorates functions and generator functions with itself, and classes by their ``__init__``."""
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Callable[..., object]) -> Callable[..., Any]:
         if inspect.isclass(function):
             function.__init__ = self(function.__init__)
             return function
         return context_decorator(self.clone, function)
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> object:
         raise NotImplementedError
 
-    def __exit__(self, *exc: object) -> Any:
+    def __exit__(self, *exc: object) -> bool | None:
         raise NotImplementedError
 
     def clone(self) -> Any:
