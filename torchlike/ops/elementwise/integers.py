@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
 from ..._core import dtypes
 from ...dispatch.register import Category, Form, Promote, Sample, Validation, op
@@ -26,7 +26,18 @@ def gcd(input: Array, other: Array) -> Array:
     >>> torch.gcd(torch.tensor([12, -18]), torch.tensor([8, 27]))
     tensor([4, 9])
     """
-    return jnp.gcd(input, other)
+    return _common_divisor(input, other)
+
+
+def _common_divisor(a: Array, b: Array) -> Array:
+    """Euclid's algorithm by remainders that have the sign of the dividend, as C's have: it ends for the smallest number, too."""
+
+    def shorter(pair: tuple[Array, Array]) -> tuple[Array, Array]:
+        a, b = pair
+        return jnp.where(a != 0, lax.rem(b, jnp.where(a != 0, a, 1)), 0), jnp.where(a != 0, a, b)
+
+    a, b = jnp.broadcast_arrays(jnp.abs(a), jnp.abs(b))
+    return lax.while_loop(lambda pair: (pair[0] != 0).any(), shorter, (a, b))[1]
 
 
 @op(
@@ -43,7 +54,11 @@ def lcm(input: Array, other: Array) -> Array:
     >>> torch.lcm(torch.tensor([4, 6]), torch.tensor([6, 9]))
     tensor([12, 18])
     """
-    return jnp.lcm(input, other)
+    a, b = jnp.broadcast_arrays(input, other)
+    divisor, dtype = _common_divisor(a, b), a.dtype
+    if dtype.itemsize < 4:  # C computes the product of small types in 32 bits
+        a, b, divisor = (x.astype(jnp.int32) for x in (a, b, divisor))
+    return jnp.abs(lax.div(a, jnp.where(divisor != 0, divisor, 1)) * b).astype(dtype)
 
 
 def _same_dtype(input: object, values: object) -> None:
