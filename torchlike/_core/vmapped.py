@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..engine.aval import META, Aval, MappedAval, Placement
+from ..engine.aval import META, Aval, MappedAval, Placement, check_room
 from ..engine.kernel import Kernel
 from ..engine.recorder import Recorder, record_mapped_with, recorder
 from ..engine.trace import Operation
@@ -268,6 +268,7 @@ def drawn(
     if placement is META:  # nothing is drawn
         return Value.without_data(Aval(shape, np.dtype(dtype), META))
     if not modes.vmaps:
+        check_room(shape, np.dtype(dtype), placement)
         return Value.on_host(draw(generator, shape, dtype, *args), placement)
     levels = _that_differ()
     array = draw(generator, (*[level.size for level in levels], *shape), dtype, *args)

@@ -47,7 +47,10 @@ class Lowered(Kernel):
         traced: Traced | None = None,
         sized: Sized | None = None,
     ) -> None:
-        super().__init__(op.name, fn, in_avals, placement, make_error, traced)
+        shows = getattr(
+            op, "view", False
+        )  # an operation that the engine makes of others, such as a pullback, is no view
+        super().__init__(op.name, fn, in_avals, placement, make_error, traced, shows=shows)
         self.op = op
         self.args = args  # the call's arguments, TENSOR standing for each tensor
         self.wrap_outputs = wrap_outputs  # None: the one output is the result

@@ -14,7 +14,7 @@ from .._core.node import Node, RuleFields, node_class
 from .._core.vmapped import levels_of
 from ..engine.aval import Aval
 from ..engine.interpreter import ShapedDtype, Traced, trace, vjp
-from ..engine.kernel import Kernel
+from ..engine.kernel import Kernel, tracing_for
 from ..engine.meshes import lay_out
 from ..engine.places import at_places
 from ..engine.recorder import Operation
@@ -64,7 +64,8 @@ class Rule(RuleFields):
         self.watches_result = op.saves is Saves.RESULT
         if self and not self.missing:
             # The pullback reads the inputs that are left when dead code is removed from it.
-            self.traced = self._trace_whole()
+            with tracing_for(kernel.out_avals[0].placement):
+                self.traced = self._trace_whole()
             self.saved = _order_of_saving(kernel, op, {n for n in self.traced.reads() if n < len(kernel.in_avals)})
         self.take = at_places(self.saved)
         inputs, numbers = _inputs_of_node(kernel)

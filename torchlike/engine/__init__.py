@@ -1,8 +1,7 @@
 """The engine records operations, runs cold traces op by op, and compiles hot ones whole. It uses JAX and knows nothing of tensors."""
 
 from . import forks as forks
-from .aval import Aval as Aval, Placement as Placement, jax_devices as jax_devices
-from .executable import OutOfMemoryError as OutOfMemoryError
+from .aval import Aval as Aval, OutOfMemoryError as OutOfMemoryError, Placement as Placement, jax_devices as jax_devices
 from .kernel import Kernel as Kernel, tracing as tracing
 from .recorder import (
     Recorder as Recorder,

@@ -1,8 +1,12 @@
-"""Describes an array before it exists: shape, dtype and placement. Equal descriptions are one object, so they compare by identity."""
+"""Describes an array before it exists: shape, dtype and placement. Equal descriptions are one object, so they compare by identity.
+
+What no memory can hold is refused here, in PyTorch's words and at the line that asks for it: XLA would end the process later.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -148,6 +152,51 @@ CPU = Placement("cpu", 0)
 META = Placement("meta", 0)
 
 
+# For arrays from this size on, it is tested whether there is room for them.
+LARGE_ARRAY_BYTES = 2**30
+
+
+class OutOfMemoryError(RuntimeError):
+    """An accelerator has not enough memory for what is to be computed."""
+
+
+def out_of_memory(device: Any, nbytes: int) -> RuntimeError:
+    """The exception that PyTorch raises where it cannot allocate so many bytes. ``device``: of JAX, or a ``Placement`` on the CPU."""
+    if device.platform == "cpu":
+        return RuntimeError(
+            f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes. Error code 12 (Cannot allocate memory)"
+        )
+    return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {nbytes / 2**30:.2f} GiB on {device}.")
+
+
+def check_countable(shape: Sequence[int], itemsize: int) -> None:
+    """Raises PyTorch's error for an array whose bytes no integer of 64 bits can count."""
+    nbytes = 1
+    for factor in (*shape, itemsize):
+        nbytes *= factor
+        if nbytes >= 2**64:  # also where a size of 0 follows
+            break
+    if nbytes >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+
+
+def check_allocation(nbytes: int, placement: Any) -> None:
+    """Raises the exception of ``out_of_memory`` if the host has no room for so many bytes now."""
+    if placement.platform == "cpu":
+        try:
+            np.empty(nbytes, np.uint8)  # no page of it is touched
+        except (MemoryError, ValueError):
+            raise out_of_memory(placement, nbytes) from None
+
+
+def check_room(shape: Sequence[int], dtype: np.dtype[Any], placement: Any) -> None:
+    """Raises PyTorch's error where an array of this shape cannot exist: for what NumPy makes before the engine sees it."""
+    check_countable(shape, dtype.itemsize)
+    nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes >= LARGE_ARRAY_BYTES:
+        check_allocation(nbytes, placement)
+
+
 class Aval:
     """Shape, dtype and placement of an array. Two equal ones are the same object, so hashing and comparing cost nothing."""
 
@@ -168,6 +217,7 @@ class Aval:
             fitting = placement.fitting(shape)
             if fitting is not placement:
                 return Aval(shape, dtype, fitting)
+            check_countable(shape, dtype.itemsize)
             self = object.__new__(cls)
             self.shape, self.dtype, self.placement = key
             self.meta = self.sds = None

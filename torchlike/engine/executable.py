@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 
 try:
     from jax._src.interpreters import pxla
@@ -23,7 +22,7 @@ except ImportError:  # the name is internal, so another version of JAX may lack 
     pxla: Any = None
 
 from . import disk
-from .aval import Aval
+from .aval import Aval, check_allocation, out_of_memory
 from .jax_settings import keep_on_no_disk, tracing
 from .report import report
 
@@ -49,19 +48,6 @@ RECOMPUTED = "_recomputed"  # so ends the name of an operation that stands befor
 _unknown: set[str] = set()
 # Programs that need more memory than this test before a run whether they get it. The test takes microseconds, the run far longer.
 RESERVED_BYTES = 16 * 2**20
-
-
-class OutOfMemoryError(RuntimeError):
-    """An accelerator has not enough memory for what is to be computed."""
-
-
-def out_of_memory(device: Any, nbytes: int) -> RuntimeError:
-    """The exception that PyTorch raises where it cannot allocate so many bytes. ``device``: of JAX, or a ``Placement`` on the CPU."""
-    if device.platform == "cpu":
-        return RuntimeError(
-            f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes. Error code 12 (Cannot allocate memory)"
-        )
-    return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {nbytes / 2**30:.2f} GiB on {device}.")
 
 
 class Parts(NamedTuple):
@@ -146,10 +132,7 @@ class Executable:
             return
         if self._device.platform == "cpu":
             _large_runs.wait()
-            try:
-                np.empty(nbytes, np.uint8)
-            except MemoryError:
-                raise out_of_memory(self._device, nbytes) from None
+            check_allocation(nbytes, self._device)
             return
         statistics = self._device.memory_stats() or {}
         limit = statistics.get("bytes_limit")

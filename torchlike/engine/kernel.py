@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
+import threading
 import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import jax
 import numpy as np
 
-from .aval import META, Aval, Meshed, Placement, TracedAval
+from .aval import LARGE_ARRAY_BYTES, META, Aval, Meshed, Placement, TracedAval, check_allocation
 from .collective import Group, compile_for_group
 from .executable import compile_ahead, for_one_trace
 from .interpreter import Plan, Traced, Unsupported, trace
@@ -34,6 +36,30 @@ _recent: deque[Kernel] = deque(maxlen=MAX_KERNELS_KEPT)
 def with_executable() -> list[weakref.ref[Kernel]]:
     """The kernels that have executables of their own."""
     return list(_with_executable)
+
+
+class _Following(threading.local):
+    """``shapes_only``: this thread looks for the shapes of an operation on the meta device."""
+
+    shapes_only = False
+
+
+_following = _Following()
+
+
+def only_shapes_matter() -> bool:
+    """Whether what is traced now is never computed, so that a function need not find the numbers that it would compute with."""
+    return _following.shapes_only
+
+
+@contextmanager
+def tracing_for(placement: object) -> Iterator[None]:
+    """Within the context, functions are traced that would run there: see ``only_shapes_matter``."""
+    before, _following.shapes_only = _following.shapes_only, placement is META
+    try:
+        yield
+    finally:
+        _following.shapes_only = before
 
 
 class Kernels:
@@ -71,12 +97,14 @@ class Kernel:
     ``checked_at_once``: whether what is recorded runs up to it at once, so that the call itself raises for a failed check.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
     ``mapped``: the operations that compute it for many examples at once, see ``_core/vmapped.py``.
+    ``shows``: whether its outputs show elements of its inputs, so that a program which reads some of them needs no memory for all.
     ``on_mesh``: whether it runs on several devices of this process.
     ``group``: of a collective, the processes that run it together; ``call`` says in words what it is.
     """
 
     __slots__ = (
         "name",
+        "shows",
         "fn",
         "in_avals",
         "out_avals",
@@ -109,9 +137,15 @@ class Kernel:
         traced: Traced | None = None,
         group: Group | None = None,
         call: str = "",
+        shows: bool = False,
     ) -> None:
-        """``placement``: of all outputs, or of each. ``traced``: what ``fn`` computes, where that is known already."""
+        """``placement``: of all outputs, or of each. ``traced``: what ``fn`` computes, where that is known already.
+
+        Raises:
+            RuntimeError: no memory is large enough for an output.
+        """
         self.name = name
+        self.shows = shows
         self.fn = fn
         self.in_avals = tuple(in_avals)
         self.make_error = make_error
@@ -142,7 +176,8 @@ class Kernel:
 
     @tracing
     def _follow(self, fn: Callable[..., object], placement: Placement | Sequence[Placement]) -> None:
-        outs = jax.eval_shape(for_one_trace(fn), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.in_avals])
+        with tracing_for(placement):
+            outs = jax.eval_shape(for_one_trace(fn), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.in_avals])
         self._traced, self.convolutions = None, 0
         self._finish(outs, placement)
 
@@ -158,6 +193,10 @@ class Kernel:
             Aval(tuple(o.shape), np.dtype(o.dtype), where) for o, where in zip(outs, placements, strict=True)
         )
         self.on_mesh = any(isinstance(aval.placement, Meshed) for aval in self.out_avals)
+        if not self.shows:
+            for aval in self.out_avals:
+                if aval.nbytes >= LARGE_ARRAY_BYTES:
+                    check_allocation(aval.nbytes, aval.placement)
 
     def like(self, in_avals: Sequence[Aval | TracedAval], out_avals: Sequence[Aval | TracedAval]) -> Self:
         """The same kernel for a call with mapped values, whose avals these are. Nothing runs it."""

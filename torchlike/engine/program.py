@@ -16,10 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import checks, disk
-from .aval import Aval, Meshed
+from .aval import Aval, Meshed, out_of_memory
 from .background import CompilerWaits, Task, begin
 from .collective import compile_for_group
-from .executable import RECOMPUTED, NotKept, compile_ahead, for_one_trace, give_back_memory, out_of_memory
+from .executable import RECOMPUTED, NotKept, compile_ahead, for_one_trace, give_back_memory
 from .kernel import Kernel
 from .large_programs import LARGE_BYTES, SecondProgram
 from .meshes import compile_over_mesh

@@ -18,6 +18,7 @@ import gc
 import time
 import weakref
 from collections.abc import Sequence
+from math import prod
 from operator import call
 from typing import Any, Protocol
 
@@ -25,11 +26,10 @@ import jax
 import numpy as np
 
 from . import checks, threads
-from .aval import Aval, Meshed
+from .aval import Aval, Meshed, out_of_memory
 from .background import making, waiting_for
 from .collective import Disagreement
 from .collector import catch_up, collector
-from .executable import out_of_memory
 from .kernel import Kernel
 from .meshes import arrange, settle
 from .program import Decision, OneOp, OpFailed, Program, choose, install, run_cold
@@ -511,7 +511,10 @@ def _only(path: Path, number: int) -> Path:
 
 
 def _in_our_words(error: Exception, node: TraceNode) -> Exception:
-    """XLA's report that memory ran out as PyTorch's; any other error as it is."""
+    """The report of XLA or NumPy that memory ran out as PyTorch's; any other error as it is."""
+    if isinstance(error, MemoryError) and node.placement is not None:
+        size: Any = prod(getattr(error, "shape", ())) * np.dtype(getattr(error, "dtype", np.uint8)).itemsize
+        return out_of_memory(node.placement, size)
     if "RESOURCE_EXHAUSTED" not in str(error) or node.placement is None:
         return error
     numbers = [int(word) for word in str(error).replace(".", " ").split() if word.isdigit()]

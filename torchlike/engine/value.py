@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 
 from . import checks, threads
-from .aval import CPU, META, Aval, MappedAval, Meshed, Placement, TracedAval
+from .aval import CPU, META, Aval, MappedAval, Meshed, Placement, TracedAval, check_room
 from .jax_settings import with_64_bits
 
 
@@ -98,6 +98,7 @@ class Value:
         """A value that holds one number everywhere."""
         if placement is META:  # a meta tensor must take no memory
             return cls.without_data(Aval(shape, dtype, META))
+        check_room(shape, dtype, placement)
         return cls.on_host(np.full(shape, number, dtype) if number else np.zeros(shape, dtype), placement)
 
     @classmethod

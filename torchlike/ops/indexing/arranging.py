@@ -21,6 +21,7 @@ from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
 from ...dispatch.unsigned import refuse_wide_unsigned
+from ...engine.aval import CPU, check_room
 from ...engine.interpreter import for_numpy
 from ...engine.value import Value
 from ..shape.joining import stack
@@ -135,6 +136,7 @@ def _counts(repeats: Tensor) -> np.ndarray:
     counts = repeats._array().reshape(-1)
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
+    check_room((sum(counts.tolist()),), counts.dtype, repeats._aval.placement)
     return counts
 
 
@@ -328,6 +330,7 @@ def tril_indices(
     pin_memory: bool = False,
 ) -> Tensor:
     """Rows and columns, as (2, n), of the elements on a diagonal and below it."""
+    check_room((row, col), np.dtype(np.bool_), CPU)
     return _triangle_indices(np.tri(row, col, offset, np.bool_), dtype, device)
 
 
@@ -343,6 +346,7 @@ def triu_indices(
     pin_memory: bool = False,
 ) -> Tensor:
     """Rows and columns, as (2, n), of the elements on a diagonal and above it."""
+    check_room((row, col), np.dtype(np.bool_), CPU)
     return _triangle_indices(~np.tri(row, col, offset - 1, np.bool_), dtype, device)
 
 

@@ -18,7 +18,7 @@ from ...dispatch.apply import without_derivative
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
 from ...dispatch.unsigned import refuse_wide_unsigned
-from ...engine.aval import Aval
+from ...engine.aval import CPU, Aval, check_room
 from ...engine.value import Unreadable, Value
 from ...numerics.denormals import order
 from ...numerics.exact_math import exact_quotient
@@ -227,6 +227,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     array = input._array()
     if array.ndim != 1 or (array.size and array.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    check_room((max(int(array.max()) + 1 if array.size else 0, minlength),), np.dtype(np.int64), CPU)
     if weights is None:
         return _host(np.bincount(array.astype(np.int64), minlength=minlength).astype(np.int64), input)
     if weights.dim() != 1 or weights.shape != input.shape:

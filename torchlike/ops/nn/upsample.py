@@ -12,6 +12,8 @@ from jax import Array
 
 from ..._core.dtypes import from_numpy_dtype
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, op
+from ...engine.aval import check_countable
+from ...engine.kernel import only_shapes_matter
 from ...numerics.resample_weights import Taps, resample
 
 # The free coefficient of cubic convolution (Keys, 1981). With antialiasing PyTorch takes PIL's.
@@ -67,6 +69,10 @@ def upsample(
     """
     _check(input, size, mode, antialias)
     kind = input.dtype
+    shape = (*input.shape[: input.ndim - len(size)], *size)
+    check_countable(shape, kind.itemsize)
+    if only_shapes_matter():
+        return jnp.broadcast_to(input[(..., *[slice(1)] * len(size))], shape)
     half = kind.kind not in "iubc" and kind.itemsize < 4
     nearest = mode.startswith("nearest")
     small = kind.kind in "iub" and not nearest  # of 8-bit images

@@ -19,6 +19,7 @@ from ..._core.storage import Storage
 from ..._core.tensor import Tensor, address_of, from_storage
 from ...dispatch.options import dtype_of, require_grad
 from ...dispatch.register import Form, composite
+from ...engine.aval import CPU, check_room
 from ...engine.value import Value
 
 __all__ = ["TypedStorage", "UntypedStorage"]
@@ -195,7 +196,9 @@ class UntypedStorage:
 def _array_of(source: object, dtype: dtypes.dtype, name: str) -> np.ndarray:
     """New memory: of so many elements, or of the elements of a sequence."""
     if hasattr(source, "__index__"):
-        return np.zeros(operator.index(source), dtype.numpy)  # pyright: ignore[reportArgumentType]
+        count = operator.index(source)  # pyright: ignore[reportArgumentType]
+        check_room((max(count, 0),), dtype.numpy, CPU)
+        return np.zeros(count, dtype.numpy)
     if isinstance(source, (UntypedStorage, TypedStorage, Tensor)):
         raise TypeError(f"{_combination(name)}Argument type not recognized: {type(source)}")
     if not isinstance(source, Sequence):

@@ -14,6 +14,7 @@ from ..._core.tensor import Tensor, from_value
 from ...dispatch.options import dtype_of, is_integer, placement_of, require_grad
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
+from ...engine.aval import check_room
 from ...engine.value import Value
 
 
@@ -32,10 +33,11 @@ def window_tensor(
         periodic: whether it is one period of a periodic function, and not symmetric.
         shape: the window at places from 0 (its start) to 1 (its end).
     """
+    kind = dtype_of("window", dtype)
+    check_room((length,), kind.numpy, placement_of(device))
     count = length + periodic
     places = np.arange(count) / max(count - 1, 1) if count > 1 else np.full(count, 0.5)
     values = np.ones(length) if length <= 1 else shape(places)[:length]
-    kind = dtype_of("window", dtype)
     return require_grad(from_value(Value.on_host(values.astype(kind.numpy), placement_of(device))), requires_grad)
 
 
