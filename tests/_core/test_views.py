@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 import torchlike as torch
 from tests.ops.lines import every_line
 from tests.ops.running import adopt_near, outcome
+from torchlike._core.views import ViewStep
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
@@ -251,3 +252,27 @@ def test_exp_in_place_on_windows_that_overlap_has_no_gradient():
     windows = (torch.ones(5, requires_grad=True) * 1).unfold(0, 3, 1)
     with pytest.raises(NotImplementedError, match="gradient of Exp in place on windows that overlap"):
         windows.exp_()
+
+
+def test_a_long_chain_of_views_takes_one_step_for_each(monkeypatch):
+    """A view's geometry follows from that of the view before it."""
+    count, layout = [], ViewStep.layout
+    monkeypatch.setattr(ViewStep, "layout", lambda step, parent: count.append(step) or layout(step, parent))
+    x = torch.zeros(3)
+    y = x
+    for _ in range(200):
+        y = y.view(3)
+    y.add_(1)
+    assert len(count) <= 2 * 200
+    assert x.tolist() == y.tolist() == [1, 1, 1] and y.stride() == (1,)
+
+
+def test_the_geometry_of_a_view_follows_its_storage():
+    x = torch.arange(6.0)
+    row = x.view(2, 3)[1]
+    deep = row.view(3)[1:]
+    assert (deep.stride(), deep.storage_offset()) == ((1,), 4)
+    turned = x.view(2, 3).t()
+    assert (turned.stride(), turned[1:].view(2, 2).storage_offset()) == ((1, 3), 1)
+    deep.mul_(10)
+    assert x.tolist() == [0, 1, 2, 3, 40, 50]

@@ -62,9 +62,22 @@ class View:
     ``version`` is the storage's when the view got its history: after any write, recorded or not, it gets another one, as in PyTorch.
     ``refused`` says why the view has no history any more. ``has_node``: whether PyTorch's
     view has a node. It gets one where it is made, written to, or used in an operation with a gradient; asking for it makes one as well.
+    ``known``: its geometry once somebody has asked for it, after the shape of the storage that it holds for; ``above``: the same of the
+    view that it is a view of, one step before.
     """
 
-    __slots__ = ("steps", "value", "content_version", "base", "origin", "version", "refused", "has_node")
+    __slots__ = (
+        "steps",
+        "value",
+        "content_version",
+        "base",
+        "origin",
+        "version",
+        "refused",
+        "has_node",
+        "above",
+        "known",
+    )
 
     def __init__(
         self, steps: tuple[ViewStep, ...], value: Value, content_version: int, base: Any, origin: int, version: int
@@ -77,6 +90,8 @@ class View:
         self.version = version
         self.refused: str | None = None
         self.has_node = False
+        self.above: tuple[tuple[int, ...], Strided] | None = None
+        self.known: tuple[tuple[int, ...], Strided] | None = None
 
     def rebased(self, base: object, origin: int | None = None) -> View:
         """The same view, following the history of another base (None: of none). ``origin``: another one than its own."""
@@ -84,7 +99,7 @@ class View:
             origin = DEFAULT
         origin = self.origin if origin is None else origin
         view = View(self.steps, self.value, self.content_version, base, origin, self.version)
-        view.has_node = self.has_node
+        view.has_node, view.above, view.known = self.has_node, self.above, self.known
         return view
 
     def read(self, storage: Storage) -> Value:
@@ -122,7 +137,18 @@ class View:
 
     def geometry(self, storage: Storage) -> Strided:
         """Shape, strides and offset in the storage."""
-        shape = storage.value.aval.shape
+        shape, known, above = storage.value.aval.shape, self.known, self.above
+        if known is not None and known[0] == shape:
+            return known[1]
+        if above is not None and above[0] == shape:
+            # So each view of a long chain takes one step, where all of them from the storage on would take ever longer.
+            geometry = self.steps[-1].layout(above[1])
+        else:
+            geometry = self._geometry_from(shape)
+        self.known = (shape, geometry)
+        return geometry
+
+    def _geometry_from(self, shape: tuple[int, ...]) -> Strided:
         key = (shape, *(s.place for s in self.steps))
         geometry = _geometries.get(key)
         if geometry is None:

@@ -370,7 +370,9 @@ def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False)
         origin = IN_INFERENCE if modes.inference else IN_NO_GRAD
     result = made_tensor(Tensor)  # pyright: ignore[reportUndefinedVariable]
     result._storage = storage
-    result._view = View((*before, step), value, storage.content_version, base, origin, storage.version)
+    view = result._view = View((*before, step), value, storage.content_version, base, origin, storage.version)
+    if parent is not None:
+        view.above = parent.known
     return result
 
 
