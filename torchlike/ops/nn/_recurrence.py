@@ -27,6 +27,10 @@ from . import _lstm_layer
 __all__ = ["CELLS", "Cell", "LayerInputs", "Inputs", "Plan", "outputs", "plan_of", "run"]
 
 
+# Loops of so few steps read the weights of the hidden state as they lie.
+FEW_STEPS = 3
+
+
 class Cell(NamedTuple):
     """What happens at one step, after the products with weights.
 
@@ -216,11 +220,13 @@ def _layer(
     """
     # The inputs of all steps are multiplied at once, as one large product. Only the product with the state has to wait for the step before.
     products = _rows(x, w.ih, w.bias_ih)
-    to_hidden = w.hh.T  # once, not at every step
+    # Transposed once, not at every step; for few steps that would take longer than all their products.
+    transposes = products.shape[0] > FEW_STEPS
+    to_hidden = w.hh.T if transposes else w.hh
 
     def step(carry: Any, at: Any) -> Any:
         (state, memory), (product, valid) = carry, at
-        hidden = rows_by_matrix(state, to_hidden, w.bias_hh, dim=0)
+        hidden = rows_by_matrix(state, to_hidden, w.bias_hh, dim=0 if transposes else 1)
         new, new_memory, gates = cell.forward(product, hidden, state, memory)
         if w.hr is not None:
             new = _rows(new, w.hr)
