@@ -243,6 +243,8 @@ _BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 def _blend(which: np.ndarray, no: np.ndarray, yes: np.ndarray) -> np.ndarray:
     """The same as ``np.where(which, yes, no)``, bit by bit."""
+    if which.all():  # as of numbers that all fit an integer; otherwise this ends at the first that is not
+        return yes
     kind = _BITS[no.dtype.itemsize]
     no_bits = no.view(kind)
     bits = np.bitwise_xor(yes.view(kind), no_bits)

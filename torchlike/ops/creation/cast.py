@@ -25,6 +25,8 @@ from ...dispatch.register import Category, Form, Indices, Number, Promote, Saves
 from ...dispatch.type_names import type_name
 from ...engine.aval import Meshed
 from ...numerics.denormals import nonzero
+from ...numerics.exact_math import traced_platform
+from ...numerics.half_precision import at_least_float32
 from ...numerics.numbers import number_for
 
 if TYPE_CHECKING:
@@ -56,10 +58,27 @@ def cast(x: Array, dtype: np.dtype) -> Array:
         return nonzero(x)
     if x.dtype.kind == "c" and dtype.kind != "c":
         x = x.real
-    # C converts by way of a wider integer and keeps the lowest bits; XLA goes to the nearest number of the small dtype.
-    if dtype.kind in "iu" and dtype.itemsize < 4 and x.dtype.kind not in "biu":
-        x = x.astype(np.int64)
+    if dtype.kind in "iu" and x.dtype.kind not in "biu":
+        if traced_platform() == "cpu" and dtype.name in _STEPS:
+            x = _integers(x, dtype)
+        elif dtype.itemsize < 4:  # XLA goes to the nearest number of the small dtype, PyTorch keeps the lowest bits
+            x = x.astype(np.int64)
     return converted(x, dtype)
+
+
+# The integers by way of which PyTorch's CPU converts floating-point numbers to each dtype.
+_STEPS = {"int8": np.int32, "int16": np.int32, "int32": np.int32, "uint8": np.int64, "int64": np.int64}
+
+
+def _integers(x: Array, dtype: np.dtype) -> Array:
+    """Floating-point numbers as the integers that the processor gives PyTorch: the smallest one for NaN and what does not fit.
+
+    XLA goes to the nearest integer of the dtype instead, and from NaN to 0. Of these integers a smaller dtype keeps the lowest bits.
+    """
+    step = np.dtype(_STEPS[dtype.name])
+    x = at_least_float32(x)
+    limit = jnp.asarray(2.0 ** (8 * step.itemsize - 1), x.dtype)
+    return jnp.where(x < limit, x, -limit).astype(step)
 
 
 _DISCARDS = "Casting complex values to real discards the imaginary part (Triggered internally at torchlike/ops/creation/cast.py.)"
