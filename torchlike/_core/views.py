@@ -192,6 +192,7 @@ class HostView(View):
         self.origin = origin
         self.refused = None
         self.has_node = False
+        self.above = self.known = None
         self._before, self._later = before, later
 
     @classmethod
