@@ -125,3 +125,29 @@ def test_a_function_of_ones_own_runs_under_autocast_both_ways(cast, forward, bac
     assert seen[-1] is torch.float32
     with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
         torch.amp.custom_fwd(device_type=None)  # pyright: ignore[reportArgumentType]
+
+
+def test_gradients_of_half_type_are_not_unscaled():
+    parameter = torch.nn.Parameter(torch.ones(2, dtype=torch.float16))
+    optimizer, scaler = torch.optim.SGD([parameter], lr=0.1), torch.amp.GradScaler("cpu", init_scale=4.0)
+    scaler.scale(parameter.sum()).backward()
+    with pytest.raises(ValueError, match="Attempting to unscale FP16 gradients."):
+        scaler.step(optimizer)
+
+
+def test_sparse_gradients_are_unscaled():
+    layer = torch.nn.Embedding(3, 2, sparse=True)
+    optimizer, scaler = torch.optim.SGD(layer.parameters(), lr=1.0), torch.amp.GradScaler("cpu", init_scale=16.0)
+    before = layer.weight.detach().clone()
+    scaler.scale(layer(torch.tensor([0, 2, 0])).sum()).backward()
+    scaler.step(optimizer)
+    assert (before - layer.weight.detach()).round().tolist() == [[2.0, 2.0], [0.0, 0.0], [1.0, 1.0]]
+
+
+def test_options_are_set_and_any_iterable_is_scaled():
+    scaler = torch.amp.GradScaler("cpu", init_scale=16.0)
+    scaler.set_growth_factor(3.0)
+    scaler.set_backoff_factor(0.25)
+    scaler.set_growth_interval(1)
+    assert (scaler.get_growth_factor(), scaler.get_backoff_factor(), scaler.get_growth_interval()) == (3.0, 0.25, 1)
+    assert [loss.item() for loss in scaler.scale(iter([torch.tensor(1.0)]))] == [16.0]

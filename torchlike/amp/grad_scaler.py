@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 from .. import ops
 from .._core.devices import devices_of
+from .._core.dtypes import float16
+from .._core.sparse import is_sparse
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 
@@ -71,6 +74,8 @@ class GradScaler:
         if isinstance(outputs, (list, tuple)):
             scaled = [self.scale(output) for output in outputs]
             return type(outputs)(*scaled) if hasattr(outputs, "_fields") else type(outputs)(scaled)
+        if isinstance(outputs, Iterable):
+            return map(self.scale, outputs)
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def unscale_(self, optimizer: Any) -> None:
@@ -78,6 +83,7 @@ class GradScaler:
 
         Raises:
             RuntimeError: a second time before ``update``, or after ``step``.
+            ValueError: a gradient has float16. Parameters are to be in float32, with the half type from autocast.
         """
         if not self._enabled:
             return
@@ -90,9 +96,13 @@ class GradScaler:
         with no_grad():
             finite = []
             for parameter in (p for group in optimizer.param_groups for p in group["params"]):
-                if parameter.grad is not None:
-                    finite.append(ops.isfinite(parameter.grad).all())
-                    parameter.grad.mul_(1 / self._scale)
+                grad = parameter.grad
+                if grad is None:
+                    continue
+                if grad.dtype is float16:
+                    raise ValueError("Attempting to unscale FP16 gradients.")
+                finite.append(ops.isfinite(grad._values() if is_sparse(grad) else grad).all())
+                grad.mul_(1 / self._scale)
             if finite:
                 self._finite[id(optimizer)] = ops.stack(finite).all()
         self._stages[id(optimizer)] = "unscaled"
@@ -162,6 +172,18 @@ class GradScaler:
     def get_growth_interval(self) -> int:
         """After how many steps it grows."""
         return self._growth_interval
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Sets the factor by which the scale grows."""
+        self._growth_factor = new_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Sets the factor by which the scale shrinks."""
+        self._backoff_factor = new_factor
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Sets after how many steps it grows."""
+        self._growth_interval = new_interval
 
     def state_dict(self) -> dict[str, Any]:
         """The state, in PyTorch's form; empty where scaling is switched off."""
