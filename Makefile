@@ -53,6 +53,8 @@ libraries:
 	@$(MAKE) --no-print-directory run-libraries VENV=$(VENV)-libraries
 run-libraries: $(VENV)/.ready-for-libraries
 	$(BIN)/python -m tests.libraries.run $(ARGS)
+	$(BIN)/python -m tests.libraries.names > $(VENV)/names.txt
+	@head -n 1 $(VENV)/names.txt; echo "Which of PyTorch's names they use that torchlike only stands in for: $(VENV)/names.txt"
 
 quick-libraries:
 	@$(MAKE) --no-print-directory run-quick-libraries VENV=$(VENV)-quick-libraries

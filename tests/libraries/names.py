@@ -1,6 +1,6 @@
 """Asks torchlike for every name of PyTorch's that the sources of installed libraries use, and prints those that it only stands in for.
 
-    python -m tests.libraries.names [package ...]      by default all packages that mention torch
+    python -m tests.libraries.names [package ...]      by default all that ask for PyTorch
 
 A name that a library uses in its code may never be called by a program. So this finds what programs have not met yet.
 """
@@ -10,29 +10,26 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import importlib.metadata
+import re
 import sys
-import sysconfig
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-SITE = Path(sysconfig.get_paths()["purelib"])
+ASKS_FOR_TORCH = re.compile(r"torch(?![\w.-])")
 
 
 def sources(packages: list[str]) -> Iterator[tuple[str, Path]]:
-    """Yields packages and their files, as far as they are installed here."""
-    for folder in sorted(SITE.iterdir()):
-        if folder.name.startswith(("torch.", "torch-", "torchlike")) or folder.name in (
-            "torch",
-            "jax",
-            "jaxlib",
-            "flax",
-        ):
-            continue
-        if folder.is_dir() and (not packages or folder.name in packages):
-            yield from ((folder.name, path) for path in folder.rglob("*.py"))
+    """Yields packages and their files: of the named ones, or of those that are installed here and ask for PyTorch."""
+    for library in importlib.metadata.distributions():
+        if packages or any(map(ASKS_FOR_TORCH.match, library.requires or ())):
+            for file in library.files or ():
+                package = file.parts[0]
+                if file.suffix == ".py" and len(file.parts) > 1 and (not packages or package in packages):
+                    yield package, Path(str(library.locate_file(file)))
 
 
 def names_in(text: str) -> set[str]:
@@ -85,14 +82,17 @@ def ask(name: str) -> Any:
 
 def is_stand_in(found: Any) -> bool:
     """Whether it raises where it is used."""
+    if not callable(found):
+        return type(found).__module__.endswith("_alias.stand_ins")
     code = getattr(found, "__code__", None) or getattr(getattr(found, "__new__", None), "__code__", None)
-    home = getattr(code, "co_filename", "") or type(found).__module__.replace(".", "/")
-    return home.endswith(("_alias/stand_ins.py", "_alias/stand_ins"))
+    return getattr(code, "co_filename", "").endswith("_alias/stand_ins.py") or type(found).__module__.endswith(
+        "_alias.stand_ins"
+    )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("packages", nargs="*", help="folders in site-packages")
+    parser.add_argument("packages", nargs="*", help="names that are imported, such as timm")
     options = parser.parse_args()
     used: dict[str, set[str]] = defaultdict(set)
     for package, path in sources(options.packages):
