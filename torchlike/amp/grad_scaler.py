@@ -64,7 +64,7 @@ class GradScaler:
         self._stages: dict[int, str] = {}
         self._finite: dict[int, Any] = {}
 
-    def scale(self, outputs: Tensor) -> Any:
+    def scale(self, outputs: Tensor | Iterable[Any]) -> Any:
         """A loss, or a nest of them, times the scale."""
         if not self._enabled:
             return outputs
