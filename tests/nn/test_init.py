@@ -91,3 +91,10 @@ def test_old_names_and_empty_tensors_are_warned_of():
         init.uniform(torch.empty(2))
     with pytest.warns(UserWarning, match="Initializing zero-element tensors is a no-op"):
         init.kaiming_uniform_(torch.empty(0, 3))
+
+
+def test_libraries_find_pytorchs_private_count_of_inputs():
+    tensor = torch.empty(3, 5)
+    assert [torch.nn.init._calculate_correct_fan(tensor, mode) for mode in ("fan_in", "FAN_OUT")] == [5, 3]
+    with pytest.raises(ValueError, match=r"^Mode x not supported, please use one of \['fan_in', 'fan_out'\]$"):
+        torch.nn.init._calculate_correct_fan(tensor, "x")
