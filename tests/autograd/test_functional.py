@@ -1,5 +1,7 @@
 """autograd.functional: derivatives of functions at a point, compared with derivatives by hand; and the errors of strict=True."""
 
+import re
+
 import pytest
 
 import torchlike as torch
@@ -85,6 +87,39 @@ def test_strictly_outputs_must_depend_on_inputs():
     ):
         F.hessian(torch.sum, X, strict=True)
     assert not F.hessian(torch.sum, X).any()
+
+
+@pytest.mark.parametrize("product", [F.hvp, F.vhp, F.jvp, F.vjp])
+def test_with_a_graph_products_have_a_gradient_for_the_vector(product):
+    x, v = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 4.0], requires_grad=True)
+    function = (lambda x: (x**3).sum()) if product in (F.hvp, F.vhp) else (lambda x: x**2 / 2)
+    _, result = product(function, x, v, create_graph=True)
+    of_x, of_v = torch.autograd.grad(result.sum(), (x, v))
+    expected = ([18.0, 24.0], [6.0, 12.0]) if product in (F.hvp, F.vhp) else ([3.0, 4.0], [1.0, 2.0])
+    assert (of_x.tolist(), of_v.tolist()) == expected
+    assert not product(function, x, v)[1].requires_grad
+
+
+CREATE = "is independent of input {}. This is not allowed in strict mode when create_graph=True."
+LINEAR_HESSIAN = "the jacobian of the user-provided function with respect to input {} is independent of the input."
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: F.vjp(lambda x: (2 * x).sum(), X, create_graph=True, strict=True), CREATE.format(0)),
+        (lambda: F.vjp(lambda x, y: (x * x).sum() + y.sum(), (X, X), create_graph=True, strict=True), CREATE.format(1)),
+        (lambda: F.jacobian(lambda x: 2 * x, X, create_graph=True, strict=True), CREATE.format(0)),
+        (
+            lambda: F.jacobian(lambda x, y: (x * x * y, x * x + y), (X, X), create_graph=True, strict=True),
+            CREATE.format(1),
+        ),
+        (lambda: F.hessian(lambda x, y: (x * x).sum(), (X, X), strict=True), LINEAR_HESSIAN.format(1)),
+    ],
+)
+def test_strictly_derivatives_must_depend_on_inputs(call, words):
+    with pytest.raises(RuntimeError, match=re.escape(words)):
+        call()
 
 
 def test_gradients_in_batches():

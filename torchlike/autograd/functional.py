@@ -20,6 +20,10 @@ _LINEAR = (
     f"{_FORBIDDEN} You should ensure that your function is twice differentiable and that the jacobian depends on the inputs (this "
     "would be violated by a linear function for example)."
 )
+_INDEPENDENT = (
+    "The jacobian of the user-provided function is independent of input {}. This is not allowed in strict mode when "
+    "create_graph=True."
+)
 
 
 def _tuple(value: object, what: str, function: str) -> tuple[bool, Tensors]:
@@ -99,13 +103,13 @@ def _pull(outputs: Tensors, inputs: Tensors, along: Tensors, create_graph: bool)
     return grad(roots, inputs, seeds, retain_graph=True, create_graph=create_graph, allow_unused=True)
 
 
-def _check_v(v: object, name: str, like: Tensors, is_tuple: bool, missing: str) -> Tensors:
+def _check_v(v: object, call: _Call, like: Tensors, is_tuple: bool, missing: str) -> Tensors:
     """The vector, one tensor for each of ``like``; None means 1 where that is a single number."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"The vector v can only be None if {missing} a single Tensor with a single element.")
         return (ops.ones_like(like[0]),)
-    _, vectors = _tuple(v, "v", name)
+    _, vectors = _tuple(v, "v", call.name)
     if len(vectors) != len(like):
         if is_tuple:
             raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}.")
@@ -114,7 +118,7 @@ def _check_v(v: object, name: str, like: Tensors, is_tuple: bool, missing: str) 
         if vector.shape != tensor.shape:
             entry = f"Entry {number} in " if is_tuple else ""
             raise RuntimeError(f"{entry}v has invalid size: should be {tensor.shape} but got {vector.shape}.")
-    return tuple(x.detach() for x in vectors)
+    return tuple(x.view_as(x) if call.create_graph else x.detach() for x in vectors)
 
 
 def vjp(
@@ -140,9 +144,13 @@ def vjp(
     """
     with enable_grad():
         call = _Call("vjp", func, inputs, create_graph, strict)
-        v = _check_v(v, "vjp", call.outputs, call.gives_tuple, "the user-provided function returns")
+        v = _check_v(v, call, call.outputs, call.gives_tuple, "the user-provided function returns")
         gradients = _pull(call.outputs, call.inputs, v, create_graph)
         gradients = call.filled(gradients, call.inputs, "The output of the user-provided function is")
+        if strict and create_graph:
+            for number, g in enumerate(gradients):
+                if not g.requires_grad:
+                    raise RuntimeError(_INDEPENDENT.format(number))
         return _bare(call.to_return(call.outputs), call.gives_tuple), _bare(call.to_return(gradients), call.is_tuple)
 
 
@@ -165,7 +173,7 @@ def jvp(
     """
     with enable_grad():
         call = _Call("jvp", func, inputs, create_graph, strict)
-        v = _check_v(v, "jvp", call.inputs, call.is_tuple, "the input to the user-provided function is")
+        v = _check_v(v, call, call.inputs, call.is_tuple, "the input to the user-provided function is")
         # The backward pass is linear in its cotangent, so the derivative with respect to the cotangent is the forward mode.
         along = tuple(ops.zeros_like(out).requires_grad_() for out in call.outputs)
         back = _pull(call.outputs, call.inputs, along, True)
@@ -217,11 +225,8 @@ def _derivative(call: _Call, number: int, out: Tensor) -> Tensors:
         subject = f"Output {number} of the user-provided function is"
         gradients = call.filled(gradients, call.inputs, subject)
         if call.strict and call.create_graph:
-            for at, g in enumerate(gradients):
-                if not g.requires_grad:
-                    raise RuntimeError(
-                        f"The jacobian of the user-provided function is independent of input {at}. {_LINEAR}"
-                    )
+            if not all(g.requires_grad for g in gradients):
+                raise RuntimeError(_INDEPENDENT.format(number))  # PyTorch names the output here, not the input
         rows.append(gradients)
     if not rows:
         return tuple(ops.zeros_like(x).expand((0, *x.shape)).reshape(out.shape + x.shape) for x in call.inputs)
@@ -266,17 +271,20 @@ def hessian(
 
     def gradient(*point: Tensor) -> Any:
         call = _Call("hessian", func, point, True, strict)
-        return _gradient(call)
+        return _gradient(call, fills=True)
 
     blocks = jacobian(gradient, inputs if is_tuple else (inputs,), create_graph, strict)
     return blocks if is_tuple else blocks[0][0]
 
 
-def _gradient(call: _Call) -> Tensors:
-    """The gradient of the single output, which can be differentiated again."""
+def _gradient(call: _Call, fills: bool = False) -> Tensors:
+    """The gradient of the single output, which can be differentiated again. ``fills``: an input on which it does not depend is no error."""
     out = call.single()
     gradients = _pull((out,), call.inputs, (ops.ones_like(out),), True)
-    gradients = call.filled(gradients, call.inputs, "The output of the user-provided function is")
+    if fills:
+        gradients = tuple(ops.zeros_like(x) if g is None else g for g, x in zip(gradients, call.inputs, strict=True))
+    else:
+        gradients = call.filled(gradients, call.inputs, "The output of the user-provided function is")
     if call.strict:
         for number, g in enumerate(gradients):
             if not g.requires_grad:
@@ -297,7 +305,7 @@ def _hessian_product(
 ) -> Any:
     with enable_grad():
         call = _Call(name, func, inputs, create_graph, strict)
-        v = _check_v(v, name, call.inputs, call.is_tuple, "the input to the user-provided function is")
+        v = _check_v(v, call, call.inputs, call.is_tuple, "the input to the user-provided function is")
         products = _pull(_gradient(call), call.inputs, v, create_graph)
         products = call.filled(products, call.inputs, "The hessian of the user-provided function is", _LINEAR)
         return _bare(call.to_return(call.outputs), call.gives_tuple), _bare(call.to_return(products), call.is_tuple)
