@@ -16,6 +16,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from .._missing import DEFINED_IN, when_loaded
+from ..engine.threads import held_by_forks
 from .modes import DISPATCHED, dispatch_state, hooks, undispatched
 from .python_functions import (
     BY_KEYWORD,
@@ -65,7 +66,7 @@ __all__ = [
 
 _offered: Kwargs = {}  # PyTorch's name of a namespace -> the namespace, which is a dict or a class
 _routes: dict[FunctionType, Route] = {}
-_activating = threading.RLock()
+_activating = held_by_forks(threading.RLock())
 active = False
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import NotImplementedType
 from typing import Any
 
+from ..engine.threads import held_by_forks
 from .signatures import Args, Function, Kwargs
 
 __all__ = [
@@ -45,7 +46,7 @@ settings = Settings()
 # mode is active in some thread the set is empty, so that every call takes the slow way, on which modes are asked.
 PLAIN: set[type] = set()
 _KNOWN_PLAIN: set[type] = {int, float, bool, complex, str, type(None), slice, type(Ellipsis)}
-_lock = threading.Lock()
+_lock = held_by_forks(threading.RLock())
 _active = 0
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-import jax
-
 from .._core.devices import (
     accelerator,
     default_device,
@@ -16,7 +14,7 @@ from .._core.devices import (
     placement,
     set_default_device,
 )
-from ..engine.aval import jax_devices
+from ..engine.aval import jax_devices, wait_for
 
 if TYPE_CHECKING:
     from .._core.annotations import DeviceLike
@@ -182,5 +180,4 @@ def synchronize(device: device | None = None) -> None:
     from ..engine import flush
 
     flush()
-    for where in jax_devices():
-        jax.device_put(0.0, where).block_until_ready()
+    wait_for(jax_devices())

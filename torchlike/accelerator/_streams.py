@@ -8,6 +8,7 @@ from types import TracebackType
 from .._core.annotations import DeviceLike
 from .._core.devices import accelerator, device as device_, placement
 from ..engine import flush
+from ..engine.aval import wait_for
 
 __all__ = ["Event", "Stream", "StreamContext"]
 
@@ -130,6 +131,4 @@ class StreamContext:
 def _wait_for(device: device_) -> None:
     flush()
     if device.type not in ("cpu", "meta"):
-        import jax
-
-        jax.device_put(0.0, placement(device).device).block_until_ready()
+        wait_for([placement(device).device])

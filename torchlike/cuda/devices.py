@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-import jax
-
 from .._core.annotations import DeviceLike
 from .._core.devices import default_device, device as device_, devices_of, set_default_device
 from ..engine import flush
+from ..engine.aval import wait_for
 
 __all__ = [
     "can_device_access_peer", "current_device", "device", "device_count", "device_of", "get_arch_list", "get_device_capability",
@@ -136,8 +135,7 @@ def synchronize(device: DeviceLike | None = None) -> None:
     """Waits until everything that was handed to the GPU has run."""
     jax_device(device)
     flush()
-    for where in devices_of("cuda"):
-        jax.device_put(0.0, where).block_until_ready()
+    wait_for(devices_of("cuda"))
 
 
 class device:

@@ -6,12 +6,14 @@ What no memory can hold is refused here, in PyTorch's words and at the line that
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 import jax
 import numpy as np
+
+from .threads import refuse_accelerator, state
 
 _asked: list[str | None] = []  # for which platforms JAX was asked for devices
 
@@ -20,6 +22,15 @@ def jax_devices(platform: str | None = None) -> list[Any]:
     """JAX's devices of a platform in this process, by default of the best one. The first call starts JAX's threads."""
     _asked[:] = (platform,)
     return jax.local_devices(backend=platform)
+
+
+def wait_for(devices: Iterable[Any]) -> None:
+    """Waits until everything that was handed to these devices of JAX has run."""
+    for device in devices:
+        if not state.by_numpy_alone:
+            jax.device_put(0.0, device).block_until_ready()
+        elif device.platform != "cpu":
+            refuse_accelerator()
 
 
 def started() -> bool:

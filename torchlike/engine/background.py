@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from .threads import state
+
 # How long the end of the process waits for a compilation that XLA has begun: it cannot be stopped, and must not outlive XLA.
 SECONDS_AT_EXIT = 60.0
 # How long the program waits for a compilation before a person at a terminal is told why.
@@ -146,6 +148,8 @@ class _Worker:
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None and not self._stopped:
+            while state.forking:
+                time.sleep(SECONDS_BETWEEN_LOOKS)
             task.run()
             self._made.append(task)
             if len(self._made) > MAX_RESULTS_KEPT:

@@ -25,6 +25,7 @@ from . import disk
 from .aval import Aval, check_allocation, out_of_memory
 from .jax_settings import keep_on_no_disk, tracing
 from .report import report
+from .threads import refuse_xla, state
 
 # XLA may keep a wider intermediate than the dtype says; PyTorch rounds after every op, and so do we.
 # (Without XLA's fusion emitters an op alone compiles in half the time, but its last bits are not those it has in a whole program.)
@@ -127,6 +128,8 @@ class Executable:
         On CPUs XLA reports that there is no memory only when an output is read. By then the inputs may be gone. And a run that needs
         much memory begins when the one before has ended: XLA allocates at the beginning, so each run in line would hold as much.
         """
+        if state.by_numpy_alone:
+            refuse_xla("a compiled program")
         nbytes = self.bytes_needed
         if nbytes < RESERVED_BYTES:
             return

@@ -18,6 +18,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 
+from .threads import state, wait_while_closed
+
 try:
     from jax._src import config, core
     from jax._src.config import enable_x64 as _x64
@@ -74,6 +76,8 @@ def tracing(fn: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(fn)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        if state.closed:
+            wait_while_closed()
         if _x64 is None:
             with jax.enable_x64(True):
                 return fn(*args, **kwargs)
@@ -91,6 +95,10 @@ def tracing(fn: Callable[P, T]) -> Callable[P, T]:
             deque(restored, 0)
 
     return call
+
+
+# The code of every function that ``tracing`` returns: a thread that traces or compiles is in it.
+TRACING = tracing(lambda: None).__code__  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def keep_on_no_disk() -> None:

@@ -10,7 +10,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import jax
 import numpy as np
@@ -22,6 +22,7 @@ from .interpreter import Plan, Traced, Unsupported, trace
 from .jax_settings import tracing as tracing
 from .meshes import MeshedCall
 from .report import COMPILING, TRACING, report
+from .threads import refuse_accelerator, refuse_xla, state
 
 # Executables of single ops kept at most; each takes some hundred kilobytes. The oldest are dropped first, and compiled again if needed.
 MAX_EXECUTABLES = 1000
@@ -99,6 +100,7 @@ class Kernel:
     ``mapped``: the operations that compute it for many examples at once, see ``_core/vmapped.py``.
     ``shows``: whether its outputs show elements of its inputs, so that a program which reads some of them needs no memory for all.
     ``on_mesh``: whether it runs on several devices of this process.
+    ``not_by_numpy``: what in it NumPy has no rule for.
     ``group``: of a collective, the processes that run it together; ``call`` says in words what it is.
     """
 
@@ -120,6 +122,7 @@ class Kernel:
         "call",
         "on_mesh",
         "mapped",
+        "not_by_numpy",
         "_executable",
         "_on_tracers",
         "_traced",
@@ -155,6 +158,7 @@ class Kernel:
         self._on_tracers: Callable[..., Sequence[Any]] | None = None
         self._plan: Plan | None = None
         self.mapped: dict[object, object] | None = None
+        self.not_by_numpy = ""
         self.group, self.call = group, call
         if group is not None:
             self._follow(group.each(fn), placement)
@@ -210,12 +214,15 @@ class Kernel:
             try:
                 self._plan = self._traced.plan()
             except Unsupported as reason:
-                report.not_interpreted[str(reason)] += 1
+                self.not_by_numpy = str(reason)
+                report.not_interpreted[self.not_by_numpy] += 1
             self._traced = None
         return self._plan
 
     def executable(self) -> Any:
         """The compiled function, for running this op alone."""
+        if state.by_numpy_alone:
+            self._refuse()
         if self._executable is None:
             start = time.perf_counter()
             if self.on_mesh:
@@ -234,6 +241,12 @@ class Kernel:
                 if oldest is not None:
                     oldest._executable = None
         return self._executable
+
+    def _refuse(self) -> NoReturn:
+        if any(aval.placement.platform not in ("cpu", "meta") for aval in (*self.in_avals, *self.out_avals)):
+            refuse_accelerator()
+        why = f" ({self.not_by_numpy} has no rule for NumPy)" if self.not_by_numpy else ""
+        refuse_xla(f"{self.name}{why}")
 
     def drop_executable(self) -> None:
         """Drops the executable, which was compiled for devices that no longer exist."""

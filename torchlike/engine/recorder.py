@@ -607,6 +607,11 @@ class Recorder:
             self.close(self.segment)
         return before
 
+    def begin_anew(self) -> None:
+        """Forgets all traces, and what is left of paths that ran by programs. For a process that was forked."""
+        self.lock = threading.RLock()  # of an old one the child does not know who holds it
+        self.forget()
+
     def forget(self) -> None:
         """Forgets all traces."""
         with self.lock:

@@ -64,13 +64,21 @@ MAX_STATES = 64
 class _Choice:
     """When paths are compiled, in the whole process."""
 
+    fixed = False
+
     def __init__(self, mode: str) -> None:
         self.set(mode)
 
     def set(self, mode: str) -> None:
         if mode not in _MODES:
             raise ValueError(f"TORCHLIKE_COMPILE must be one of {', '.join(_MODES)}, not {mode!r}")
-        self.mode = _MODES[mode]
+        if not self.fixed:
+            self.mode = _MODES[mode]
+
+    def fix(self, mode: str) -> None:
+        """Chooses for good, whatever is chosen later."""
+        self.set(mode)
+        self.fixed = True
 
 
 choice = _Choice(os.environ.get("TORCHLIKE_COMPILE", AUTO))

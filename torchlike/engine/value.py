@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -13,6 +12,7 @@ from jax.core import Tracer
 from . import checks, threads
 from .aval import CPU, META, Aval, MappedAval, Meshed, Placement, TracedAval, check_room
 from .jax_settings import with_64_bits
+from .threads import refuse_accelerator, refuse_xla, state
 
 
 class Pending(Protocol):
@@ -40,16 +40,6 @@ class NoData:
 
 
 NO_DATA = NoData()
-
-
-# Raises, in a process that was forked from one in which JAX runs: see ``forks.py``.
-_refuse: Callable[[], NoReturn] | None = None
-
-
-def refuse_to_compute(refuse: Callable[[], NoReturn]) -> None:
-    """From now on, what is not computed yet cannot be read."""
-    global _refuse
-    _refuse = refuse
 
 
 class Value:
@@ -109,8 +99,6 @@ class Value:
     @classmethod
     def of(cls, array: jax.Array) -> Value:
         """A value over a JAX array (never donated, as its owner may read it again) or over a tracer."""
-        if _refuse is not None:
-            _refuse()
         if isinstance(array, Tracer):
             return cls.over(TracedAval(array.shape, np.dtype(array.dtype)), array)
         if isinstance(array.sharding, jax.sharding.NamedSharding) and len(array.devices()) > 1:
@@ -136,8 +124,6 @@ class Value:
 
     def finish(self) -> Any:
         """Runs what is needed for the array to exist and returns it: a NumPy array, a JAX array or a tracer."""
-        if _refuse is not None and not self._is_ready():
-            _refuse()
         if self.array is None:
             segment = self.segment
             assert segment is not None
@@ -155,14 +141,10 @@ class Value:
                 )
         return self.array
 
-    def _is_ready(self) -> bool:
-        array = self.array
-        return array is not None and (isinstance(array, np.ndarray) or array.is_ready())
-
     def jax(self) -> Any:
         """The JAX array, on its device. Pins it: the caller may keep it, so its memory is never donated."""
-        if _refuse is not None:
-            _refuse()
+        if state.by_numpy_alone:
+            refuse_xla("a JAX array")
         array = self.finish()
         if self.aval.__class__ is MappedAval:
             raise unreadable()
@@ -189,7 +171,7 @@ class Value:
         if array is NO_DATA:
             raise no_data()
         self.pin()  # on the CPU the NumPy array shares the memory
-        return self._cut(np.asarray(array))
+        return self._cut(np.asarray(array) if not state.by_numpy_alone else host_memory(array))
 
     def _cut(self, array: Any) -> np.ndarray:
         """The array without the padding that its layout over a mesh may have."""
@@ -203,6 +185,15 @@ class Value:
         if not threads.alone():  # another thread may have recorded with the value since
             for segment in threads.unfinished():
                 segment.pinned.add(id(self.array))
+
+
+def host_memory(array: Any) -> np.ndarray:
+    """The memory of a JAX array, in a process that computes by NumPy alone."""
+    if any(device.platform != "cpu" for device in array.devices()):
+        refuse_accelerator()
+    if not array.is_ready():
+        refuse_xla("a value that was still being computed")
+    return np.asarray(array)
 
 
 def no_data() -> NotImplementedError:
@@ -237,6 +228,8 @@ def unreadable() -> Unreadable:
 @with_64_bits
 def put(array: np.ndarray, placement: Placement) -> jax.Array:
     """Moves a host array to a device with its dtype kept, 64-bit types included, and without sharing its memory."""
+    if state.by_numpy_alone:
+        refuse_xla("a JAX array")
     stored = placement.stored(array.shape)
     if stored != array.shape:
         array = np.pad(array, [(0, more - n) for more, n in zip(stored, array.shape, strict=True)])

@@ -6,6 +6,7 @@ from typing import Any
 
 from .._core.devices import devices_of
 from ..engine import flush
+from ..engine.aval import wait_for
 
 __all__ = [
     "current_allocated_memory", "device_count", "driver_allocated_memory", "empty_cache", "is_available", "manual_seed",
@@ -36,11 +37,9 @@ def _bytes(what: str, name: str) -> int:
 
 def synchronize() -> None:
     """Waits until everything that was handed to it has run."""
-    import jax
-
     there = _gpu("deviceSynchronize")
     flush()
-    jax.device_put(0.0, there).block_until_ready()
+    wait_for([there])
 
 
 def empty_cache() -> None:

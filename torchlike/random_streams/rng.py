@@ -13,6 +13,7 @@ from typing import Self
 
 import numpy as np
 
+from ..engine.threads import held_by_forks
 from .mt19937 import MT19937, WORDS
 
 DEFAULT_SEED = 67280421310721  # of a new generator, as in PyTorch
@@ -49,7 +50,7 @@ class Generator:
         if str(device).partition(":")[0] != "cpu":
             raise NotImplementedError(f"Generator(device={str(device)!r}): this is the CPU's generator")
         self.device = device
-        self.lock = threading.RLock()  # held while a sample is drawn: two threads' words never mix
+        self.lock = held_by_forks(threading.RLock())  # held while a sample is drawn: two threads' words never mix
         self.stream = MT19937(DEFAULT_SEED)
         self.next_normal: float | None = None  # the second of a pair of normal numbers, where only one was needed
         self._seed = DEFAULT_SEED

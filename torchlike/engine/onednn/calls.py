@@ -14,12 +14,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..threads import held_by_forks
 from .library import Library, library
 from .records import Computation, enter
 
 TARGET = "torchlike_onednn"
 
-_lock = threading.Lock()
+_lock = held_by_forks(threading.RLock())
 _registered: list[bool] = []
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from ctypes import POINTER, c_char, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from pathlib import Path
 
+from ..threads import held_by_forks
 from .handler_code import CODE, ENTRIES
 
 # If it is 0 in the environment, torchlike does not use oneDNN.
@@ -234,7 +235,7 @@ def _address(pages: mmap.mmap) -> int:
     return ctypes.addressof(c_char.from_buffer(pages))
 
 
-_lock, _lock_of_thread = threading.Lock(), threading.Lock()
+_lock, _lock_of_thread = held_by_forks(threading.RLock()), held_by_forks(threading.RLock())
 _library: list[Library | None] = []
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ..threads import held_by_forks
 from .library import Failure, Library, Record, library
 
 
@@ -33,7 +34,7 @@ RECORDS_KEPT = 512
 
 _entered: dict[Computation, dict[int, Record]] = {}  # records that programs call, by number of threads
 _threads = [0]  # set by the program; 0: OpenMP's default
-_lock = threading.Lock()
+_lock = held_by_forks(threading.RLock())
 
 
 def record_of(computation: Computation) -> Record | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..._core.size import Size
+from ...engine.threads import held_by_forks
 from .keys import GetAttrKey, KeyEntry, MappingKey, SequenceKey
 
 PyTree: TypeAlias = Any
@@ -40,7 +41,7 @@ class _SerializeNodeDef(NamedTuple):
     from_dumpable_context: FromDumpableContextFn | None
 
 
-_NODE_REGISTRY_LOCK = threading.RLock()
+_NODE_REGISTRY_LOCK = held_by_forks(threading.RLock())
 SUPPORTED_NODES: dict[type[object], NodeDef] = {}
 SUPPORTED_SERIALIZED_TYPES: dict[type[object], _SerializeNodeDef] = {}
 SERIALIZED_TYPE_TO_PYTHON_TYPE: dict[str, type[object]] = {}
