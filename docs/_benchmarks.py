@@ -25,8 +25,7 @@ and resnet are measured with each engine in a process of its own.""",
     "inference": "The loss in evaluation mode with gradients off, read after each batch.",
     "overhead": """Tensors of 16 elements, so that Python is all that counts. An operation's share holds its recording, the run of the
 program, and what frees its result; `op and item` waits for each result.""",
-    "epoch": """12,800 pictures in batches of 64, converted one by one by the dataset. torchlike's workers are threads, PyTorch's
-are processes.""",
+    "epoch": """12,800 pictures in batches of 64, converted one by one by the dataset. Workers are processes.""",
     "memory": """How far resident memory rose at most above what the process held before the model was made. `wide` is a network whose
 parameters are larger than all else.""",
     "programs": """The programs of `tests/programs/scripts` as processes of their own, less the import: with an empty cache (`first`), and

@@ -101,12 +101,10 @@ def test_what_needs_xla_says_so_by_name():
 start_xla()
 x = torch.ones(3)
 in_a_fork(lambda: x.jax)
-in_a_fork(lambda: torch.func.grad(lambda x: x.sum())(x))
 kernel = engine.Kernel("mine", lambda x: (x,), [engine.Value.on_host(np.ones(2)).aval], engine.aval.CPU)
 in_a_fork(kernel.executable)
 """
-    array, grad, kernel = said_by(program)
-    assert array == grad
+    array, kernel = said_by(program)
     assert array.startswith("RuntimeError: a JAX array needs XLA, which cannot run in a process that was forked")
     assert kernel.startswith("RuntimeError: mine needs XLA, which cannot run in a process that was forked")
 

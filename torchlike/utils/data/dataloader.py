@@ -3,7 +3,6 @@
 import multiprocessing
 import multiprocessing.context
 import os
-import queue
 import time
 import warnings
 import weakref
@@ -14,8 +13,9 @@ from ... import engine
 from ..._core import devices
 from ...random_streams.rng import Generator
 from . import _draw
+from ._crew import Lost, NoWorkers, Processes, start_context, without_code_of_the_user
 from ._fetch import IterableFetcher, MapFetcher
-from ._worker import CHECK_SECONDS, LAST_SECONDS, Caught, Crew, IterableEnd, Plan, Restart, Task, unpacked
+from ._worker import Caught, IterableEnd, Plan, Restart, Task
 from .collate import default_collate, default_convert
 from .datapipes.datapipe import IterDataPipe, MapDataPipe
 from .dataset import IterableDataset
@@ -55,14 +55,14 @@ class DataLoader(Generic[T_co]):
 
     The orders are PyTorch's: after the same ``manual_seed``, ``shuffle=True`` gives the same batches in each epoch.
 
-    Workers are threads, since JAX runs threads of its own and does not survive a fork. Reading files, decoding and
-    NumPy let other threads run. Each worker has a default generator of its own, seeded as PyTorch seeds its worker
-    processes, and a shallow copy of the dataset (of a ``Dataset``; other objects are shared). ``random`` and
-    ``numpy.random`` are one for all threads: ``get_worker_info().rng`` has sources to use instead.
+    Workers are processes: forks of the program on Linux, what ``multiprocessing`` starts elsewhere. Each has the dataset as
+    it was when the loop began, and generators of ``torch``, ``random`` and ``numpy.random`` of its own, seeded as PyTorch
+    seeds them. Batches come back in shared memory. A forked worker computes tensors by NumPy, and uses no accelerator.
 
-    ``multiprocessing_context="spawn"`` or ``"forkserver"`` gives processes, for datasets that are slow Python: then
-    dataset, ``collate_fn`` and ``worker_init_fn`` are pickled, and the program's main part has to stand under
-    ``if __name__ == "__main__":``. The processes use no accelerator.
+    With ``multiprocessing_context="spawn"`` or ``"forkserver"``, dataset, ``collate_fn`` and ``worker_init_fn`` are pickled,
+    and the program's main part has to stand under ``if __name__ == "__main__":``.
+
+    The batches of a ``TensorDataset`` are made without workers, as none of your code would run in them.
 
     Args:
         dataset: something with ``__getitem__`` and ``__len__``, or an IterableDataset.
@@ -76,7 +76,7 @@ class DataLoader(Generic[T_co]):
         drop_last: leaves out a last, smaller batch.
         timeout: the seconds to wait for a worker's batch; 0: without a limit.
         worker_init_fn: called in each worker with its number, before the first sample.
-        multiprocessing_context: ``"spawn"``, ``"forkserver"`` or such a context, for processes instead of threads.
+        multiprocessing_context: how worker processes start: ``"fork"``, ``"spawn"``, ``"forkserver"`` or such a context.
         generator: the generator of all seeds (default: the default generator).
         prefetch_factor: the number of batches that each worker makes in advance (default: 2).
         persistent_workers: keep the workers for the next epoch.
@@ -190,7 +190,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def multiprocessing_context(self) -> multiprocessing.context.BaseContext | None:
-        """The context of the worker processes; None if the workers are threads."""
+        """The context of the worker processes, if one was chosen."""
         return self._context
 
     @multiprocessing_context.setter
@@ -272,11 +272,6 @@ def _checked_context(context: object, num_workers: int) -> Any:
         raise TypeError(
             "multiprocessing_context option should be a valid context object or a string specifying the start method, "
             f"but got multiprocessing_context={context}"
-        )
-    if context.get_start_method() == "fork":
-        raise ValueError(
-            "multiprocessing_context='fork' is not supported, since JAX runs threads and does not survive a fork; "
-            "leave it out for worker threads, or use 'spawn' or 'forkserver' for worker processes"
         )
     return context
 
@@ -390,27 +385,30 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._in_order = loader.in_order
         self._persistent = loader.persistent_workers
         size, rank = world.place()
-        self._crew = Crew(
-            [
-                Plan(
-                    iterable=self._iterable,
-                    dataset=loader.dataset,
-                    auto_collation=loader._auto_collation,
-                    collate_fn=loader.collate_fn,
-                    drop_last=loader.drop_last,
-                    base_seed=self._base_seed,
-                    shared_seed=self._shared_seed,
-                    init=loader.worker_init_fn,
-                    worker=worker,
-                    count=loader.num_workers,
-                    share=(loader.num_workers * size, worker * size + rank),
-                )
-                for worker in range(loader.num_workers)
-            ],
-            loader.multiprocessing_context,
+        plans = [
+            Plan(
+                iterable=self._iterable,
+                dataset=loader.dataset,
+                auto_collation=loader._auto_collation,
+                collate_fn=loader.collate_fn,
+                drop_last=loader.drop_last,
+                base_seed=self._base_seed,
+                shared_seed=self._shared_seed,
+                init=loader.worker_init_fn,
+                worker=worker,
+                count=loader.num_workers,
+                share=(loader.num_workers * size, worker * size + rank),
+            )
+            for worker in range(loader.num_workers)
+        ]
+        copies = without_code_of_the_user(plans)
+        self._crew: Any = (
+            Processes(plans, start_context(loader.multiprocessing_context), prefetch)
+            if copies is None
+            else NoWorkers(copies)
         )
-        # Runs at the end of the program too, which would otherwise stop a thread in the middle of a batch.
         self._stop = weakref.finalize(self, self._crew.stop)
+        self._lost: set[int] = set()  # workers that have ended by themselves
         self._epoch = -1
         if self._shared_seed is not None:
             _draw.seed(loader.generator)  # PyTorch draws once more before the first pass, and does not use it
@@ -418,11 +416,13 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _begin(self) -> None:
         self._epoch += 1
-        self._working = [True] * self._num_workers  # False for a worker whose iterable dataset has ended
+        self._working = [
+            worker not in self._lost for worker in range(self._num_workers)
+        ]  # or its iterable dataset has ended
         self._turn = 0
         self._sent = self._received = 0  # the numbers of the next task to send and of the next batch to return
         self._owner: dict[int, int] = {}  # from the number of an unfinished task to its worker
-        self._waiting: dict[int, object] = {}  # batches that arrived before an earlier one
+        self._waiting: dict[int, Any] = {}  # batches that arrived before an earlier one
         for _ in range(self._prefetch * self._num_workers):
             self._send()
 
@@ -432,8 +432,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._seed_pipes(loader.generator)
-        for tasks in self._crew.tasks:
-            tasks.put(Restart(self._epoch + 1, self._shared_seed))
+        for worker in range(self._num_workers):
+            self._crew.post(worker, Restart(self._epoch + 1, self._shared_seed))
         self._begin()
 
     def _send(self) -> None:
@@ -445,7 +445,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             return
         worker = self._next_worker()
         self._owner[self._sent] = worker
-        self._crew.tasks[worker].put(Task(self._epoch, self._sent, index))
+        self._crew.post(worker, Task(self._epoch, self._sent, index))
         self._sent += 1
 
     def _next_worker(self) -> int:
@@ -478,6 +478,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             if isinstance(data, IterableEnd):
                 self._owner.pop(number)
                 self._working[data.worker] = False
+                if not self._persistent:
+                    self._crew.dismiss(data.worker)
                 self._send()
                 continue
             self._owner.pop(number)
@@ -486,38 +488,26 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             else:
                 return self._hand_out(data, advance=False)
 
-    def _hand_out(self, data: object, advance: bool = True) -> Any:
+    def _hand_out(self, data: Any, advance: bool = True) -> Any:
         self._received += advance
         self._send()
         if isinstance(data, Caught):
             data.reraise()
-        return data
+        return data[0]
 
     def _receive(self) -> tuple[int, Any]:
         """Returns the next result of this epoch."""
         deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
         while True:
-            epoch, number, data = self._wait(deadline)
-            if epoch == self._epoch:
-                return number, unpacked(data) if self._crew.processes else data
-
-    def _wait(self, deadline: float | None) -> Any:
-        while True:
-            # checked before the queue is read, so that the last results of a worker that has ended are still received
-            lost = (
-                [member.pid for member in self._crew.members if not member.is_alive()] if self._crew.processes else []
-            )
-            seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if self._crew.processes:
-                often = LAST_SECONDS if lost else CHECK_SECONDS
-                seconds = often if seconds is None else min(seconds, often)
             try:
-                return self._crew.results.get(timeout=seconds)
-            except queue.Empty:
-                if deadline is not None and time.monotonic() >= deadline:
-                    raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
-                if lost:
-                    names = ", ".join(map(str, lost))
-                    raise RuntimeError(f"DataLoader worker (pid(s) {names}) exited unexpectedly") from None
-                if deadline is not None and time.monotonic() >= deadline:
-                    raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
+                result = self._crew.receive(deadline)
+            except Lost as error:
+                for worker in error.workers:
+                    self._lost.add(worker)
+                    self._working[worker] = False
+                raise RuntimeError(*error.args) from error.__cause__
+            if result is None:
+                raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
+            epoch, number, data = result
+            if epoch == self._epoch:
+                return number, data
