@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import torchlike as torch
+from torchlike._core.fields import view_record
+from torchlike._core.views import HostView
 from torchlike.dispatch.on_host import RECORDED_WRITES, write_on_host
 from torchlike.engine import compiling, flush
 
@@ -328,3 +330,13 @@ def test_a_loop_over_elements_records_nothing() -> None:
     assert all(flags)
     assert sum(flag.item() for flag in flags) == 1000
     assert torch.explain().ops == before
+
+
+def test_rows_have_all_fields_of_a_view() -> None:
+    row = next(iter(table(3, 2)))
+    view = view_record(row)
+    assert isinstance(view, HostView)
+    for kind in type(view).__mro__:
+        assert all(hasattr(view, name) for name in vars(kind).get("__slots__", ())), kind
+    row += 1  # reads the layout
+    assert row.tolist() == [1.0, 1.0]
