@@ -340,3 +340,21 @@ def test_rows_have_all_fields_of_a_view() -> None:
         assert all(hasattr(view, name) for name in vars(kind).get("__slots__", ())), kind
     row += 1  # reads the layout
     assert row.tolist() == [1.0, 1.0]
+
+
+def test_an_integer_without_dimensions_is_a_number_in_an_index() -> None:
+    x = torch.zeros(3, 2)
+    for k in range(12):
+        at = torch.tensor([0, 2, -2])[k % 3]
+        row = x[at]
+        assert row._base is x
+        row[0] += 1
+        x[at] += 1
+    assert x.tolist() == [[8.0, 4.0]] * 3
+    for wrong in (3, -4):
+        with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for dimension 0 with size 3"):
+            x[torch.tensor(wrong)] = 1
+    with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
+        torch.tensor(3)[torch.tensor(0)]
+    assert [tuple(x[torch.tensor(1, dtype=kind)].shape) for kind in (torch.uint8, torch.bool)] == [(1, 3, 2)] * 2
+    assert torch.ones(3, requires_grad=True)[torch.tensor(1)].grad_fn.name() == "SelectBackward0"

@@ -285,9 +285,18 @@ def check_mask(mask: Sequence[int], shape: Sequence[int], dim: int) -> None:
 # ---- reading
 
 
+def _number_of(index: Any) -> object:
+    """The number in an integer without dimensions, which stands for it in an index (`_selection`); any other index as it is."""
+    if index._aval.shape or index.dtype.category != dtypes.INTEGER or index.dtype is dtypes.uint8 or on_meta(index):
+        return index
+    return index.item()
+
+
 @composite(forms=Form.METHOD, name="__getitem__")
 def getitem(self: Tensor, index: object) -> Tensor:
     """``x[index]``: a view for integers, slices, None and ...; a copy for masks and tensors of indices."""
+    if index.__class__ is Tensor and self._aval.shape:
+        index = _number_of(index)
     on_host = read_on_host(self, index, index_step)
     if on_host is not None:
         return on_host
@@ -376,6 +385,8 @@ def setitem(self: Tensor, index: object, value: object) -> None:
     if not isinstance(value, Tensor) and not isinstance(value, (int, float, complex, np.integer)):
         # Of NumPy's numbers PyTorch takes integers, and float64 and complex128, which are Python's too.
         raise TypeError(f"can't assign a {_type_name(value)} to a {_tensor_type(self)}")
+    if index.__class__ is Tensor and self._aval.shape:
+        index = _number_of(index)
     if index is False or write_on_host(self, index, value):
         return
     if on_meta(self) and isinstance(index, Tensor) and index.dtype is dtypes.bool_:
