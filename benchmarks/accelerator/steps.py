@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -93,17 +92,13 @@ def prepare(engine: str, name: str, half: bool) -> Measurement:
     return measure
 
 
-def run(names: Sequence[str], rounds: int, ready: float, deadline: float) -> dict[str, dict[str, Figures]]:
-    """The figures of some models, which are prepared at once, by model, and then by engine and precision."""
+def run(name: str, rounds: int, ready: float, deadline: float) -> dict[str, Figures]:
+    """The figures of a model by engine and precision. Its engines are prepared at the same time, those of other models are not."""
     engines = device.chosen("engines", (*ENGINES, *(PYTORCH if device.pytorch_has_it() else ())))
+    precisions = ("float32",) if name in OVERHEAD else device.chosen("precisions", ("float32", "bfloat16"))
     preparations: dict[str, Preparation] = {
-        f"{name}: {engine}, {'bfloat16' if half else 'float32'}": functools.partial(prepare, engine, name, half)
-        for name in names
-        for half in ((False,) if name in OVERHEAD else (False, True))
+        f"{engine}, {precision}": functools.partial(prepare, engine, name, precision == "bfloat16")
+        for precision in precisions
         for engine in engines
     }
-    found = in_turns(preparations, rounds, ready, deadline)
-    return {
-        name: {key.partition(": ")[2]: each for key, each in found.items() if key.partition(": ")[0] == name}
-        for name in names
-    }
+    return in_turns(preparations, rounds, ready, deadline)

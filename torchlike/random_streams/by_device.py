@@ -31,6 +31,7 @@ def default_of(placement: Placement) -> rng.CounterGenerator:
             generator.seed()  # PyTorch's, too, starts somewhere else in each process
         else:
             generator.manual_seed(Kind.seed)
+        generator.first = generator.raw_state()
         generator = rng.of_accelerators.setdefault(place, generator)  # two threads may race
     return generator
 

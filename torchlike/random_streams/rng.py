@@ -184,6 +184,7 @@ class CounterGenerator(Generator):
         self.lock = threading.RLock()
         self._seed, self._offset = DEFAULT_SEED, 0
         self.kept: object = None
+        self.first = self.raw_state()  # of a default generator: as it was made
 
     def _begin(self) -> None:
         self._offset = 0
@@ -294,6 +295,9 @@ def state_as(before: list[tuple[Generator, np.ndarray]] | None) -> Iterator[None
     if before is None:
         yield
         return
+    known = {id(generator) for generator, _ in before}
+    # A device's generator is made when it is first needed. At the time of ``before`` it would have been as it was made.
+    before = [*before, *((each, each.first) for each in of_accelerators.values() if id(each) not in known)]
     now = [(generator, generator.raw_state()) for generator, _ in before]
     for generator, state in before:
         generator.set_raw_state(state)
