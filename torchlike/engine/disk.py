@@ -18,16 +18,23 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 import jaxlib.version
 from jaxlib import xla_client
 
-if TYPE_CHECKING:
-    from .trace import Path as Recorded
+
+class Recorded(Protocol):
+    """What this file needs to know of a recorded path (`trace.Path`, which lies above this file)."""
+
+    @property
+    def steps(self) -> Sequence[Any]: ...
+    @property
+    def leaves(self) -> Sequence[Any]: ...
+
 
 # The folder; by default ``torchlike`` in the user's cache folder. The empty string: nothing is kept.
 VARIABLE = "TORCHLIKE_CACHE_DIR"

@@ -383,7 +383,7 @@ def _task(
 
     def make() -> Program:
         start = time.perf_counter()
-        program = Program(path, *key, kept)
+        program = Program(path, *key, kept=kept)
         give_back_memory()
         report.spend(COMPILING, time.perf_counter() - start, line)
         return program
