@@ -10,7 +10,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "Creation of tensors": ".filled .from_data .cast .storages .legacy complex polar sparse_*",
         "Indexing, slicing, joining, changing": ".joining .reshape .strided_views .copies .slicing .index where nonzero argwhere "
         "masked_select masked_scatter gather scatter scatter_* index_* take take_along_dim put narrow* select nonzero_static",
-        "Random numbers": ".random .sampled",
+        "Random numbers": ".random .sampled .generators",
         "Saving and loading": "._load ._save",
         "Threads and determinism": ".switches",
         "Mixed precision": ".autocast_mode .grad_scaler",

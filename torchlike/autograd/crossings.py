@@ -24,7 +24,9 @@ class Crossing:
 
     saved, used_once = (), False
 
-    def __init__(self, name: str, levels: Any, there: Callable[[Value, Any], Value], back: Callable[..., Any]) -> None:
+    def __init__(
+        self, name: str, levels: object, there: Callable[[Value, Any], Value], back: Callable[..., Any]
+    ) -> None:
         self.name, self.levels, self.there, self.back = name, levels, there, back
         self.node_class = node_class(name)
 
@@ -43,7 +45,7 @@ class Crossing:
 
 
 def _cross(
-    name: str, tensor: Tensor, levels: Any, there: Callable[[Value, Any], Value], back: Callable[..., Any]
+    name: str, tensor: Tensor, levels: object, there: Callable[[Value, Any], Value], back: Callable[..., Any]
 ) -> Tensor:
     value = tensor._value()
     crossed = there(value, levels)

@@ -89,7 +89,7 @@ class Derivative:
         tensors = self._outer
         self.leaves = [self._leaf(tensor) for tensor in tensors]
         self.entries = [(node_of(leaf), 0) for leaf in self.leaves]  # a leaf that is written to has another node then
-        self.nodes: set[Any] = {node for node, _ in self.entries}
+        self.nodes: set[object] = {node for node, _ in self.entries}
 
     def _leaf(self, tensor: Tensor) -> Tensor:
         if not self.forwards and modes.vmaps:  # each example has a gradient of its own

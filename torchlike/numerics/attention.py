@@ -92,7 +92,9 @@ def _plain_gradients(of: Attention, inputs: Sequence[Array], cotangent: Array, o
 
 
 @forward_p.def_abstract_eval
-def _forward_abstract(query: Any, key: Any, value: Any, *masks: Any, of: Attention) -> list[ShapedArray]:
+def _forward_abstract(
+    query: ShapedArray, key: ShapedArray, value: ShapedArray, *masks: ShapedArray, of: Attention
+) -> list[ShapedArray]:
     batch, heads, rows, width = query.shape
     shared = key.shape[1]
     if key.shape != (batch, shared, key.shape[2], width) or value.shape[:3] != key.shape[:3] or heads % shared:
@@ -105,12 +107,12 @@ def _forward_abstract(query: Any, key: Any, value: Any, *masks: Any, of: Attenti
 
 
 @tangent_p.def_abstract_eval
-def _tangent_abstract(*operands: Any, of: Attention, inputs: int) -> ShapedArray:
+def _tangent_abstract(*operands: ShapedArray, of: Attention, inputs: int) -> ShapedArray:
     return ShapedArray(operands[inputs].shape, operands[inputs].dtype)
 
 
 @gradients_p.def_abstract_eval
-def _gradients_abstract(*operands: Any, of: Attention, of_mask: bool) -> list[ShapedArray]:
+def _gradients_abstract(*operands: ShapedArray, of: Attention, of_mask: bool) -> list[ShapedArray]:
     return [ShapedArray(x.shape, x.dtype) for x in operands[: 4 if of_mask else 3]]
 
 
@@ -131,13 +133,13 @@ def _changes(inputs: Sequence[Any], tangents: Sequence[Any]) -> list[Array]:
     return _all(tangents[: 4 if mask_moves else 3])
 
 
-def _forward_jvp(primals: Any, tangents: Any, *, of: Attention) -> tuple[list[Array], list[Any]]:
+def _forward_jvp(primals: Sequence[Array], tangents: Any, *, of: Attention) -> tuple[list[Array], list[Any]]:
     out, sums = forward_p.bind(*primals, of=of)
     change = tangent_p.bind(*primals, out, sums, *_changes(primals, tangents), of=of, inputs=len(primals))
     return [out, sums], [change, ad.Zero(_aval(sums))]
 
 
-def _tangent_jvp(primals: Any, tangents: Any, *, of: Attention, inputs: int) -> tuple[Array, Any]:
+def _tangent_jvp(primals: Sequence[Array], tangents: Any, *, of: Attention, inputs: int) -> tuple[Array, Any]:
     """The changes are passed on as they are; what depends on the inputs is differentiated by the plain formula."""
     out, sums, *changes = primals[inputs:]
     found = tangent_p.bind(*primals, of=of, inputs=inputs)
@@ -170,7 +172,9 @@ def _tangent_transpose(cotangent: Any, *operands: Any, of: Attention, inputs: in
     return nothing + [x if asked else None for x, asked in zip(found, wanted, strict=True)]
 
 
-def _gradients_jvp(primals: Any, tangents: Any, *, of: Attention, of_mask: bool) -> tuple[list[Array], list[Any]]:
+def _gradients_jvp(
+    primals: Sequence[Array], tangents: Any, *, of: Attention, of_mask: bool
+) -> tuple[list[Array], list[Any]]:
     """What was kept of the forward pass is a function of the inputs, so its changes are among those of the plain formula."""
     *inputs, _, _, cotangent = primals
     found = gradients_p.bind(*primals, of=of, of_mask=of_mask)
@@ -220,7 +224,7 @@ def _batched(primitive: Primitive) -> Callable[..., Any]:
     return rule
 
 
-def _shape_without(x: Any, place: int | None) -> tuple[int, ...]:
+def _shape_without(x: Array, place: int | None) -> tuple[int, ...]:
     return tuple(x.shape[d] for d in range(x.ndim) if d != place)
 
 

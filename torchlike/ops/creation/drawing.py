@@ -19,13 +19,13 @@ from ...engine.aval import META, Aval, Placement
 from ...engine.value import Value
 from ...numerics import philox
 from ...random_streams import rng, sampling, sampling_integers
-from ...random_streams.by_device import generator_for, generator_on_host, is_drawn_there
+from ...random_streams.by_device import generator_for, generator_on_host
 
 Draw = Callable[..., np.ndarray]  # of ``random_streams``: generator, shape, dtype, arguments
 
 
 def draw(
-    kind: Draw, generator: object, shape: tuple[int, ...], dtype: np.dtype, placement: Placement, *args: Any
+    kind: Draw, generator: object, shape: tuple[int, ...], dtype: np.dtype, placement: Placement, *args: object
 ) -> Tensor:
     """Random numbers of this shape and dtype.
 
@@ -37,8 +37,8 @@ def draw(
     Raises:
         What ``kind`` raises, and what ``generator_for`` raises.
     """
-    source: Any = generator_for(placement, generator)
-    if not is_drawn_there(placement):
+    source = generator_for(placement, generator)
+    if not isinstance(source, rng.CounterGenerator):
         return from_value(drawn(kind, source, shape, dtype, placement, *args))
     on_device = ON_DEVICE.get(kind)
     plain = type(placement) is Placement and not modes.vmaps and all(isinstance(a, Hashable) for a in args)
@@ -48,14 +48,16 @@ def draw(
     return from_state(source, placement, lambda state: sampled(state, on_device, shape, dtype, args))
 
 
-def from_state(generator: Any, placement: Placement, compute: Callable[[Tensor], tuple[Tensor, Tensor]]) -> Tensor:
+def from_state(
+    generator: rng.CounterGenerator, placement: Placement, compute: Callable[[Tensor], tuple[Tensor, Tensor]]
+) -> Tensor:
     """What ``compute`` makes of the generator's state on the device. It returns the next state as well.
 
     A program takes the state from the one before it, so nothing is sent to the device unless a program has set the generator.
     """
     with generator.lock:
         now = generator.next()
-        kept = generator.kept
+        kept: Any = generator.kept
         # What is kept may be of another time: ``set_state`` and ``manual_seed`` know nothing of it.
         if kept is None or kept[0] != (now, placement):
             words = np.array([now], "<u8").view("<u4")[0].astype(np.uint32)
@@ -222,7 +224,7 @@ def permuted(n: int, dtype: np.dtype, placement: Placement, generator: object) -
     source = generator_for(placement, generator)
     if placement is META:
         return from_value(Value.without_data(Aval((n,), dtype, META)))
-    if is_drawn_there(placement) and type(placement) is Placement and not modes.vmaps:
+    if isinstance(source, rng.CounterGenerator) and type(placement) is Placement and not modes.vmaps:
         sampling_integers.check_permutation(dtype, n)
         return from_state(source, placement, lambda state: permutation(state, n, dtype))
     source = generator_on_host(placement, generator)

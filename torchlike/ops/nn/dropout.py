@@ -18,7 +18,7 @@ from ...dispatch.register import Category, Form, Indices, Promote, Saves, compos
 from ...engine.value import Value
 from ...numerics import philox
 from ...random_streams import sampling
-from ...random_streams.by_device import generator_for, is_drawn_there
+from ...random_streams.by_device import default_of, is_drawn_there
 from ..creation.drawing import Draw, draw, from_state, kept
 from ..creation.filled import rearranged
 from ..elementwise import pointwise
@@ -75,8 +75,7 @@ def _drop(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
 
 def _drop_there(input: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
     placement = input._aval.placement
-    source = generator_for(placement)
-    return from_state(source, placement, lambda state: native_dropout(input, state, 1 - p, shape))
+    return from_state(default_of(placement), placement, lambda state: native_dropout(input, state, 1 - p, shape))
 
 
 @op(
