@@ -156,7 +156,7 @@ class FashionMNIST(MNIST):
         >>> from torchlike.vision.datasets import FashionMNIST
         >>> data = FashionMNIST(FashionMNIST.sample_root(), train=False)
         >>> data.data.shape, data.classes[data.targets[0]]
-        (torch.Size([500, 28, 28]), 'Ankle boot')
+        (torch.Size([300, 28, 28]), 'Ankle boot')
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.datasets.FashionMNIST.html, and Han Xiao, Kashif
     Rasul, Roland Vollgraf, "Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine Learning Algorithms" (2017).
