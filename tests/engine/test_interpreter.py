@@ -465,3 +465,15 @@ def test_transforms_are_xlas_where_scipy_keeps_its_own_elsewhere(known, monkeypa
                 trace(lambda x: (jnp.fft.fft(x),), [Aval(x.shape, x.dtype)]).plan()
     finally:
         linalg._transforms.cache_clear()
+
+
+def test_examples_of_a_loop_end_by_themselves():
+    def collatz(n: jax.Array) -> jax.Array:
+        def step(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            n, count = state
+            return jnp.where(n % 2 == 0, n // 2, 3 * n + 1), count + 1
+
+        return lax.while_loop(lambda state: state[0] != 1, step, (n, jnp.zeros((), n.dtype)))[1]
+
+    agree(lambda n: (jax.vmap(collatz)(n),), i64(1, 6, 7, 9))
+    agree(lambda n: (jax.vmap(jax.vmap(collatz))(n),), i64(1, 6, 7, 9).reshape(2, 2))

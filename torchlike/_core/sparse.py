@@ -79,6 +79,9 @@ class SparseAval:
         self.shape, self.dtype, self.placement, self.layout = shape, dtype, placement, layout
         self.meta: Any = None
 
+    def plain(self) -> SparseAval:
+        return self
+
     def __repr__(self) -> str:
         return f"{self.layout.name} {self.dtype.name}[{','.join(map(str, self.shape))}]"
 

@@ -39,7 +39,19 @@ def _while(params: Parameters, ins: object, outs: object) -> Compute:
             state = body(*for_body, *state)
         return state
 
-    return loop
+    def loop_of_examples(*arrays: np.ndarray) -> list[np.ndarray]:
+        """After ``vmap``: each example has a condition of its own, and its state stays as it is once that is false."""
+        for_condition, for_body = arrays[:ours], arrays[ours : ours + theirs]
+        state = list(arrays[ours + theirs :])
+        while (going := condition(*for_condition, *state)[0]).any():
+            following = body(*for_body, *state)
+            state = [
+                np.where(going.reshape(going.shape + (1,) * (new.ndim - going.ndim)), new, old)
+                for new, old in zip(following, state, strict=True)
+            ]
+        return state
+
+    return loop_of_examples if params["cond_jaxpr"].out_avals[0].shape else loop
 
 
 @rule("scan")

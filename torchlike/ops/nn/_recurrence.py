@@ -194,7 +194,10 @@ class LayerInputs(NamedTuple):
 
 def _rows(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """``x @ weight.T + bias`` for any leading dimensions."""
-    return rows_by_matrix(x.reshape(-1, x.shape[-1]), weight, bias).reshape(*x.shape[:-1], weight.shape[0])
+    rows = rows_by_matrix(
+        x.reshape(-1, x.shape[-1]), weight, bias
+    )  # a bias may be longer than the weight's rows are many
+    return rows.reshape(*x.shape[:-1], rows.shape[-1])
 
 
 def _back(d: Array, weight: Array) -> Array:
