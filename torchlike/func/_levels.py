@@ -92,6 +92,8 @@ class Derivative:
         self.nodes: set[object] = {node for node, _ in self.entries}
 
     def _leaf(self, tensor: Tensor) -> Tensor:
+        if getattr(tensor, "_spec", None) is not None:  # its graph is of the pieces that this process keeps
+            raise NotImplementedError("torchlike does not support torch.func of DTensors over several processes yet")
         if not self.forwards and modes.vmaps:  # each example has a gradient of its own
             tensor = same_for_all(tensor, [level for level in modes.vmaps if not level.shared])
         leaf = alias(tensor)
