@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,20 @@ class Parameters:
         if self.positional != 2 or len(args) < 3 or _SIZES.isdisjoint(str(self.annotations[1]).split(" | ")):
             return None
         return (args[0], args[1:]) if all(map(_is_int, args[1:])) else None
+
+    @contextlib.contextmanager
+    def named_as_given(self, kwargs: Mapping[str, object]) -> Iterator[None]:
+        """Lets an error that lists the types of arguments name them as the call did, and not as ``renamed`` does."""
+        try:
+            yield
+        except TypeError as error:
+            text = str(error)
+            for key, value in kwargs.items():
+                if key in ALIASES and key not in self.index:
+                    kind = type_name(value)
+                    text = text.replace(f"{ALIASES[key]}={kind}", f"{key}={kind}")
+            error.args = (text,)
+            raise
 
     def renamed(self, kwargs: Mapping[str, object]) -> dict[str, object] | None:
         """The keyword arguments under PyTorch's names where they have NumPy's. None: they have none of NumPy's."""

@@ -173,7 +173,8 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
                 return call(*args, **kwargs)
             read = otherwise(args, kwargs)
             if read is not None:
-                return call(*read[0], **read[1])  # pyright: ignore[reportArgumentType]
+                with parameters.named_as_given(kwargs):
+                    return call(*read[0], **read[1])  # pyright: ignore[reportArgumentType]
             check_call(name, function, args, kwargs, method)
             numbers.reword(error, args, kwargs)
             raise
@@ -198,7 +199,8 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
                 return call(*args, out=out, **kwargs)
             read = otherwise(args, kwargs)
             if read is not None:
-                return call(*read[0], out=out, **read[1])  # pyright: ignore[reportArgumentType]
+                with parameters.named_as_given(kwargs):
+                    return call(*read[0], out=out, **read[1])  # pyright: ignore[reportArgumentType]
             check_call(name, function, args, kwargs, method)
             numbers.reword(error, args, kwargs)
             raise

@@ -39,6 +39,10 @@ _JOINING: dict[str, Any] = {
 }
 
 
+# Up to so many parts of ``unbind`` are slices.
+FEW = 8
+
+
 @op(**_JOINING)
 def cat(tensors: list[Array], dim: int = 0) -> Array:
     """Tensors put one after the other along a dimension; elsewhere their sizes agree. Empty 1-d tensors are passed over.
@@ -218,10 +222,11 @@ def unbind(input: Array, dim: int = 0) -> tuple[Array, ...]:
     if input.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     dim = wrap_dim(dim, input.ndim)
-    if isinstance(input, Strided):
+    if isinstance(input, Strided) or input.shape[dim] <= FEW:
         lead = (FULL,) * dim
         return tuple(read_slices(input, (*lead, TAKE), (i,)) for i in range(input.shape[dim]))
-    # One primitive for all: a slice each would be traced for each, and its derivative would be a sum of as many arrays.
+    # One primitive for all: a slice each would be traced for each, and its derivative would be a sum of as many arrays. (Over devices XLA
+    # divides such a sum better than the concatenation that is the primitive's derivative.)
     return tuple(jnp.unstack(input, axis=dim))
 
 
