@@ -117,12 +117,12 @@ def test_a_finalizer_on_the_compilers_thread_may_read_what_waits_for_the_compila
     make, result = program.Program, background.Task.result
     begun, main_waits, pending, read = threading.Event(), threading.Event(), [], []
 
-    def finalizing(*args):
+    def finalizing(*args, **kwargs):
         if threading.current_thread().name == "torchlike-compiler":
             begun.set()
             main_waits.wait(20)
             read.append(pending[-1].item())
-        return make(*args)
+        return make(*args, **kwargs)
 
     def waiting(task):
         begun.wait(20)  # else this thread might compile it

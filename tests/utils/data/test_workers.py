@@ -584,6 +584,8 @@ def test_a_fork_of_the_program_leaves_its_workers_alone():
     assert len(workers_alive()) == 1
 
 
+# An interrupt may come while a finalizer runs, where Python prints it and goes on.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_epochs_with_kills_and_interrupts():
     class Fragile(Numbers):
         def __getitem__(self, index):
