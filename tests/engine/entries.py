@@ -90,12 +90,13 @@ class Transform:
 
     def __init__(self, number: int) -> None:
         self.x = torch.linspace(0, 1, 3)
+        self.shift = number  # a constant of the operation, so that JAX traces it each time
 
     def work(self) -> Any:
-        return torch.func.jacrev(lambda x: x.square() * 3)(self.x)
+        return torch.func.jacrev(lambda x: torch.roll(x, self.shift).square() * 3)(self.x)
 
     def is_right(self) -> bool:
-        return bool(torch.allclose(self.work(), torch.diag(6 * self.x)))
+        return bool(torch.allclose(self.work(), torch.roll(torch.diag(6 * self.x), self.shift, 0)))
 
 
 KINDS: dict[str, Callable[[int], Any]] = {"step": Step, "compilation": Compilation, "transform": Transform}
