@@ -64,8 +64,8 @@ TAIL = """## Convolutions
 {onednn}
 ## Accelerators
 
-`make accelerator` measures operators, six models and what else depends on the device on whatever JAX finds. [Accelerators](../accelerators.md)
-has the figures of a GPU.
+`make accelerator` measures operators, six models and what else depends on the device on whatever JAX finds.
+[Accelerators](../accelerators.md) has the figures of a GPU.
 """
 ONEDNN = """\
 The extra `torchlike[onednn]` installs `onednn-cpu-gomp` 2023.2, which is the last release of that name: one shared library that

@@ -18,7 +18,7 @@ from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sam
 from ...engine.aval import Placement
 from ...engine.value import Value
 from ...numerics import philox
-from ...random_streams.by_device import generator_for, is_drawn_there
+from ...random_streams.by_device import default_of, is_drawn_there
 from ..creation.drawing import from_state, keep
 from ..linalg.matmul import _check_bmm, contract
 from ._fused_attention import attend, suits
@@ -224,7 +224,7 @@ def attention_dropout(query: Tensor, key: Tensor, p: float, gqa: bool) -> Tensor
     leading = a[:-2] if gqa else _broadcast(a[:-2], b[:-2])
     shape, placement = (*leading, a[-2], b[-2]), query._aval.placement
     if is_drawn_there(placement) and type(placement) is Placement and not modes.vmaps:
-        dtype, source = query.dtype.numpy, generator_for(placement)
+        dtype, source = query.dtype.numpy, default_of(placement)
         return from_state(source, placement, lambda state: kept_weights(state, shape, dtype, 1 - p))
     return keep(query, shape, p)
 
