@@ -240,6 +240,10 @@ def _give_history(
 def _write_history(call: Call, compute: Callable[[], Any], results: list[Tensor]) -> None:
     """Records that a handler has written what it did into the tensors of an operator in place, and into what they are views of."""
     for tensor, theirs in zip(results, _computed_again(call, compute), strict=False):
+        if tensor._geometry.overlaps:  # the gradients depend on the order in which the operator wrote
+            raise NotImplementedError(
+                _BY_ANOTHER_CALL.format(f"{call.function}, which writes to windows that overlap,")
+            )
         with undispatched(), no_grad():
             copy = FUNCTIONS["clone"](tensor)
         node = node_of(theirs)

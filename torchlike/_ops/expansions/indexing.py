@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from typing import Any
 
@@ -44,15 +45,16 @@ def setitem(self: Tensor, index: object, value: Any) -> None:
     elif not value.dim() and part.dim():
         op("fill_", "Tensor")(part, value)
     else:
-        op("copy_")(part, _without_ones(value, part.dim()))
+        op("copy_")(part, _fitted(value, tuple(part.shape)))
 
 
-def _without_ones(value: Tensor, rank: int) -> Tensor:
-    """A value without the dimensions of length 1 in front that the part has not."""
-    ahead = value.dim() - rank
-    if ahead <= 0 or any(length != 1 for length in value.shape[:ahead]):
+def _fitted(value: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A value in the shape of the part: without the dimensions of length 1 in front, and expanded."""
+    if tuple(value.shape) == shape:
         return value
-    return op("view")(value, list(value.shape[ahead:]))
+    lengths = list(itertools.dropwhile(lambda length: length == 1, value.shape))
+    value = op("view")(value, lengths)
+    return value if tuple(lengths) == shape else op("expand")(value, list(shape))
 
 
 def _part(input: Tensor, items: list[Any]) -> tuple[Tensor, list[Any]]:
