@@ -33,21 +33,37 @@ FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3,
 FILE = Path(__file__).parents[2] / "torchlike" / "_alias" / "pytorch_modules.json.xz"
 # Of these only the names of modules are recorded: PyTorch's own tests, its compiler, and modules that no program imports from.
 CLOSED = (
-    "torch._C._dynamo", "torch._decomp", "torch._dynamo.bytecode_transformation", "torch._dynamo.convert_frame", "torch._dynamo.guards",
-    "torch._dynamo.output_graph", "torch._dynamo.polyfills", "torch._dynamo.repro", "torch._dynamo.side_effects",
-    "torch._dynamo.symbolic_convert", "torch._dynamo.testing", "torch._dynamo.variables", "torch._export.db",
-    "torch._export.passes", "torch._export.serde", "torch._functorch._aot_autograd", "torch._inductor",
-    "torch._functorch.partitioners", "torch._meta_registrations", "torch._native", "torch._numpy", "torch._prims", "torch._refs",
-    "torch._subclasses.complex_tensor", "torch._vendor", "torch.ao.ns", "torch.ao.pruning",
-    "torch.ao.quantization.fx", "torch.ao.quantization.pt2e", "torch.distributed.benchmarks",
-    "torch.distributed._local_tensor", "torch.distributed._tools", "torch.distributed.flight_recorder",
-    "torch.distributed.tensor._ops", "torch.export._trace", "torch.fx.experimental.graph_gradual_typechecker",
+    "torch._C._dynamo", "torch._decomp", "torch._dynamo", "torch._export", "torch._functorch", "torch._higher_order_ops",
+    "torch._inductor", "torch._lazy", "torch._meta_registrations", "torch._native", "torch._numpy", "torch._prims", "torch._refs",
+    "torch._subclasses.complex_tensor", "torch._subclasses.fake_impls", "torch._vendor", "torch.ao.ns", "torch.ao.pruning",
+    "torch.ao.quantization.fx", "torch.ao.quantization.pt2e", "torch.distributed.benchmarks", "torch.distributed._local_tensor",
+    "torch.distributed._sharding_spec", "torch.distributed._symmetric_memory", "torch.distributed._tools",
+    "torch.distributed.fsdp._init_utils", "torch.distributed.fsdp._optim_utils", "torch.distributed.fsdp._state_dict_utils",
+    "torch.distributed.pipelining._backward", "torch.distributed.tensor.experimental._tp_transform", "torch.fx.experimental.validator",
+    "torch.utils._sympy", "torch.distributed.flight_recorder", "torch.distributed.tensor._dispatch", "torch.distributed.tensor._ops",
+    "torch.distributed.tensor.experimental._context_parallel", "torch.export._trace", "torch.export.pt2_archive",
+    "torch.fx.experimental.sym_node", "torch.nested._internal", "torch.fx.experimental.graph_gradual_typechecker",
     "torch.fx.experimental.migrate_gradual_types", "torch.fx.experimental.unification", "torch.jit._shape_functions",
-    "torch.onnx._internal",
-    "torch.testing._internal", "torch.utils.hipify", "torch.utils.benchmark.examples",
+    "torch.onnx._internal", "torch.testing._internal", "torch.utils.hipify", "torch.utils.benchmark.examples",
     "torch.utils.benchmark.utils.valgrind_wrapper",
 )  # fmt: skip
-OPEN = ("torch._inductor", "torch._inductor.config", "torch._inductor.utils", "torch._inductor.compile_fx")
+# Modules within these of which programs import something.
+OPEN = frozenset(
+    f"torch.{package}{name and '.'}{name}"
+    for package, names in (
+        ("_dynamo", "backends backends.common backends.registry callback comptime config decorators eval_frame exc external_utils logging "
+         "mutation_guard utils"),
+        ("_export", "config converter error non_strict_utils utils wrappers"),
+        ("_functorch", "aot_autograd apis autograd_function batch_norm_replacement compilers config deprecated eager_transforms "
+         "functional_call make_functional pyfunctorch python_key utils vmap"),
+        ("_higher_order_ops", "associative_scan auto_functionalize cond flex_attention hints_wrap map out_dtype scan strict_mode torchbind "
+         "triton_kernel_wrap utils while_loop wrap"),
+        ("_inductor", "compile_fx config utils"),
+        ("_lazy", ""),
+        ("nested._internal", ""),
+    )
+    for name in ("", *names.split())
+)  # fmt: skip
 
 
 def is_closed(module: str) -> bool:
