@@ -42,12 +42,15 @@ def call_public(route: Route, args: Args, kwargs: Kwargs) -> Any:
     tensors = tensors_in((*args, *kwargs.values()))
     if dispatch_state.off or not (dispatch_state.stack or any(type(tensor) in DISPATCHED for tensor in tensors)):
         return route.original(*args, **kwargs)
+    if route.part == "__set__" and route.name == "data":
+        _say(route.name)
     if route.part:
         make = PROPERTIES.get(route.name) if route.part == "__get__" else None
         return route.original(*args, **kwargs) if make is None else make(route.original, *args)
     if route.space == "torch.nn.init":
         return route.original(*args, **kwargs)
     if route.name in HIDDEN:
+        _say(route.name)
         with undispatched():
             return route.original(*args, **kwargs)
     whole = route.name in WHOLE and dispatch_state.stack and getattr(dispatch_state.stack[-1], "sees_whole", False)
@@ -64,6 +67,13 @@ def call_public(route: Route, args: Args, kwargs: Kwargs) -> Any:
     if kwargs.get("requires_grad"):
         result.requires_grad_()
     return result
+
+
+def _say(name: str) -> None:
+    """Tells a mode that wants to know it that a function is called which no mode sees."""
+    unseen = getattr(dispatch_state.stack[-1], "unseen", None) if dispatch_state.stack else None
+    if unseen is not None:
+        unseen(name)
 
 
 def _defaults(route: Route) -> Kwargs:

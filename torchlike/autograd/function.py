@@ -20,7 +20,7 @@ from .._core.fields import (
     version_of,
     view_record,
 )
-from .._core.modes import modes
+from .._core.modes import dispatch_state, modes
 from .._core.node import SECOND_BACKWARD, Node, forward_trace, modified, next_number
 from .._core.tensor import Tensor, alias, from_value
 from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View
@@ -333,6 +333,8 @@ class Function(FunctionCtx):
             bound_arguments.apply_defaults()
             args, kwargs = bound_arguments.args, bound_arguments.kwargs
         forward: Callable[..., Any] = cls.forward
+        if dispatch_state.stack and getattr(dispatch_state.stack[-1], "inlines_functions", False):
+            return _inlined(cls, in_context, args, kwargs)
         if (modes.derivatives or modes.vmaps) and not cls.__module__.startswith(_PACKAGE):
             _check_transformable(cls, in_context, args)
             level = _newest_level(args)
@@ -375,6 +377,16 @@ class Function(FunctionCtx):
         if modes.forward_only:
             ctx.rule = ForwardOnly(ctx.rule)
         return wrapped if isinstance(result, tuple) else wrapped[0]
+
+
+def _inlined(cls: type[Function], in_context: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The function as the operators that its ``forward`` calls, without its own rules: so PyTorch's export takes it."""
+    ctx = _rule(cls).node_class(cls, args)
+    if not in_context:
+        return cls.forward(ctx, *args, **kwargs)
+    result = cls.forward(*args, **kwargs)
+    cls.setup_context(ctx, args, result)
+    return result
 
 
 _PACKAGE = __name__.partition(".")[0] + "."

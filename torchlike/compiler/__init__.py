@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from contextlib import ContextDecorator
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ContextDecorator, contextmanager
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -21,23 +22,46 @@ __all__ = [
 config = SimpleNamespace(job_id=None, dynamic_sources="", force_disable_caches=False, cudagraphs=False)
 
 
+class _Exporting(threading.local):
+    """Whether ``torch.export.export`` runs a module in this thread."""
+
+    on = False
+
+
+_exporting = _Exporting()
+
+
+@contextmanager
+def while_exporting() -> Iterator[None]:
+    """Within it ``is_exporting`` is True."""
+    before, _exporting.on = _exporting.on, True
+    try:
+        yield
+    finally:
+        _exporting.on = before
+
+
 def is_compiling() -> bool:
-    """False: what runs is never being traced by ``torch.compile``.
+    """Whether ``torch.export.export`` runs the program: ``torch.compile`` traces nothing.
 
     >>> torch.compiler.is_compiling()
     False
     """
-    return False
+    return _exporting.on
 
 
 def is_dynamo_compiling() -> bool:
-    """False, as ``is_compiling``."""
+    """False: there is no such compiler."""
     return False
 
 
 def is_exporting() -> bool:
-    """False: nothing is exported."""
-    return False
+    """Whether ``torch.export.export`` runs the program.
+
+    >>> torch.compiler.is_exporting()
+    False
+    """
+    return _exporting.on
 
 
 def disable(

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import NoReturn
 
 from ._archive import load as load, save as save
-from ._program import (
+from ._program import ExportedProgram as ExportedProgram, draft_export as draft_export, export as export
+from ._signature import (
     ArgumentSpec as ArgumentSpec,
-    ExportedProgram as ExportedProgram,
+    ConstantArgument as ConstantArgument,
     ExportGraphSignature as ExportGraphSignature,
     InputKind as InputKind,
     InputSpec as InputSpec,
     OutputKind as OutputKind,
     OutputSpec as OutputSpec,
-    draft_export as draft_export,
-    export as export,
+    TensorArgument as TensorArgument,
 )
 from .dynamic_shapes import Dim as Dim, dims as dims
 
@@ -48,7 +48,8 @@ def register_dataclass(cls: object, *, serialized_type_name: str | None = None) 
 for _public in (
     ExportGraphSignature,
     ExportedProgram,
-    ArgumentSpec,
+    ConstantArgument,
+    TensorArgument,
     InputKind,
     InputSpec,
     OutputKind,

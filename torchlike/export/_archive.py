@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import _torch_ops
 from .._core import layouts
 from .._core.layouts import memory_format
-from ..fx import Graph, Node
+from ..fx import Graph, GraphModule, Node
 from ..nn.parameter import Parameter
 from ..serialization import load as load_objects, save as save_objects
-from ._program import (
-    ArgumentSpec,
-    ExportedProgram,
+from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+from ._inputs import Input
+from ._program import ExportedProgram
+from ._signature import (
+    ConstantArgument,
     ExportGraphSignature,
     InputKind,
     InputSpec,
     OutputKind,
     OutputSpec,
+    TensorArgument,
 )
 
 __all__ = ["load", "save"]
@@ -69,14 +72,15 @@ def save(
         )
     signature = ep.graph_signature
     content = {
-        _MARK: 1,
-        "nodes": [
-            (node.op, node.name, _written_target(node), _written(node.args), _written(node.kwargs))
-            for node in ep.graph.nodes
+        _MARK: 2,
+        "graph": _written_graph(ep.graph, ep._modules),
+        "inputs": [
+            (each.kind.name, *_written_argument(each.arg), each.target, each.persistent)
+            for each in signature.input_specs
         ],
-        "inputs": [(spec.kind.name, spec.arg.name, spec.target, spec.persistent) for spec in signature.input_specs],
-        "outputs": [(spec.kind.name, spec.arg.name, spec.target) for spec in signature.output_specs],
-        "result": _written(ep._result),
+        "outputs": [(each.kind.name, *_written_argument(each.arg), each.target) for each in signature.output_specs],
+        "arguments": [(each.name, each.shown) for each in ep._inputs],
+        "result": _written(tree_unflatten(range(ep._out_spec.num_leaves), ep._out_spec)),
         "example_inputs": ep.example_inputs,
         "state_dict": ep.state_dict,
         "buffers": dict(ep.named_buffers()),
@@ -104,8 +108,61 @@ def load(
     content = load_objects(f, map_location=None, weights_only=True)
     if not isinstance(content, dict) or _MARK not in content:
         raise NotImplementedError("torchlike does not support torch.export.load of a file that torchlike did not write")
+    if content[_MARK] != 2:
+        raise NotImplementedError("torchlike does not support torch.export.load of a file of another version")
+    graph, modules = _read_graph(content["graph"])
+    signature = ExportGraphSignature(
+        [
+            InputSpec(InputKind[kind], _read_argument(*argument), target, persistent)
+            for kind, *argument, target, persistent in content["inputs"]
+        ],
+        [
+            OutputSpec(OutputKind[kind], _read_argument(*argument), target)
+            for kind, *argument, target in content["outputs"]
+        ],
+    )
+    parameters = set(signature.parameters)
+    state: dict[str, Any] = {
+        name: Parameter(tensor) if name in parameters and not isinstance(tensor, Parameter) else tensor
+        for name, tensor in content["state_dict"].items()
+    }
+    buffers = {name: state.get(name, tensor) for name, tensor in content["buffers"].items()}
+    for name in extra_files or {}:
+        extra_files[name] = content["extra_files"].get(name, extra_files[name])  # pyright: ignore[reportOptionalSubscript]
+    examples = content["example_inputs"]
+    inputs = [
+        Input(name, shown, leaf)
+        for (name, shown), leaf in zip(content["arguments"], tree_leaves(examples), strict=True)
+    ]
+    out_spec = tree_flatten(_read(content["result"], {}))[1]
+    constants = {name: buffers.get(name, tensor) for name, tensor in content["constants"].items()}
+    return ExportedProgram(graph, signature, modules, inputs, out_spec, examples, state, buffers, constants)
+
+
+def _written_argument(argument: TensorArgument | ConstantArgument) -> tuple[str, bool, object]:
+    constant = isinstance(argument, ConstantArgument)
+    return argument.name, constant, _written(argument.value) if constant else None
+
+
+def _read_argument(name: str, constant: bool, value: Any) -> TensorArgument | ConstantArgument:
+    return ConstantArgument(name, _read(value, {})) if constant else TensorArgument(name)
+
+
+def _written_graph(graph: Graph, modules: Mapping[str, Any]) -> dict[str, object]:
+    nodes = [
+        (node.op, node.name, _written_target(node), _written(node.args), _written(node.kwargs), node.meta.get("shape"))
+        for node in graph.nodes
+    ]
+    return {
+        "nodes": nodes,
+        "graphs": {name: _written_graph(part.graph, part._modules) for name, part in modules.items()},
+    }
+
+
+def _read_graph(content: dict[str, Any]) -> tuple[Graph, dict[str, GraphModule]]:
     graph, nodes = Graph(), {}
-    for op, name, target, args, kwargs in content["nodes"]:
+    modules = {name: _read_module(part) for name, part in content["graphs"].items()}
+    for op, name, target, args, kwargs, shape in content["nodes"]:
         args, kwargs = _read(args, nodes), _read(kwargs, nodes)
         if op == "output":
             nodes[name] = graph.output(*args)
@@ -114,28 +171,21 @@ def load(
         else:
             found = _operator(target) if op == "call_function" else target
             nodes[name] = graph.create_node(op, found, args, kwargs, name=name)
-    signature = ExportGraphSignature(
-        [
-            InputSpec(InputKind[kind], ArgumentSpec(name), target, persistent)
-            for kind, name, target, persistent in content["inputs"]
-        ],
-        [OutputSpec(OutputKind[kind], ArgumentSpec(name), target) for kind, name, target in content["outputs"]],
-    )
-    state: dict[str, Any] = {
-        name: tensor if isinstance(tensor, Parameter) or name in content["buffers"] else Parameter(tensor)
-        for name, tensor in content["state_dict"].items()
-    }
-    buffers = {name: state.get(name, tensor) for name, tensor in content["buffers"].items()}
-    for name in extra_files or {}:
-        extra_files[name] = content["extra_files"].get(name, extra_files[name])  # pyright: ignore[reportOptionalSubscript]
-    result = _read(content["result"], nodes)
-    return ExportedProgram(
-        graph, signature, result, content["example_inputs"], state, buffers, dict(content["constants"])
-    )
+        if shape is not None:
+            nodes[name].meta["shape"] = tuple(shape)
+    return graph, modules
+
+
+def _read_module(content: dict[str, Any]) -> GraphModule:
+    graph, modules = _read_graph(content)
+    return GraphModule(dict(modules), graph)  # pyright: ignore[reportArgumentType]
 
 
 def _written_target(node: Node) -> str:
-    return "getitem" if node.target is operator.getitem else str(node.target)
+    namespace = getattr(node.target, "namespace", None)
+    if node.target is operator.getitem:
+        return "getitem"
+    return f"higher_order.{node.target}" if namespace == "higher_order" else str(node.target)
 
 
 def _operator(name: str) -> Callable[..., object]:

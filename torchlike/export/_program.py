@@ -2,216 +2,76 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
-import operator
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 from .._core.tensor import Tensor
-from ..autograd.grad_mode import no_grad
+from .._dynamo.exc import UserError
+from .._ops import operator
 from ..fx import Graph, GraphModule, Node
 from ..nn.modules.module import Module
-from ..utils._python_dispatch import TorchDispatchMode
-from ..utils._pytree import tree_flatten, tree_map
+from ..utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+from ._copies import constants_of, copied
+from ._inputs import Input, flat, in_order, inputs_of
+from ._recording import Recording
+from ._regions import Switches, with_regions
+from ._running import run
+from ._signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
 from ._sizes import Range, Sizes, snapshot, varying
+from .dynamic_shapes import ABOVE
 
-__all__ = [
-    "ArgumentSpec",
-    "ExportGraphSignature",
-    "ExportedProgram",
-    "InputKind",
-    "InputSpec",
-    "OutputKind",
-    "OutputSpec",
-    "export",
-]
-
-_SAME = frozenset(("aten.detach.default", "aten.alias.default", "aten.lift_fresh.default"))
-
-
-class InputKind(enum.Enum):
-    """What an input of the graph is."""
-
-    USER_INPUT = enum.auto()
-    PARAMETER = enum.auto()
-    BUFFER = enum.auto()
-    CONSTANT_TENSOR = enum.auto()
-    CUSTOM_OBJ = enum.auto()
-    TOKEN = enum.auto()
-
-
-class OutputKind(enum.Enum):
-    """What an output of the graph is."""
-
-    USER_OUTPUT = enum.auto()
-    LOSS_OUTPUT = enum.auto()
-    BUFFER_MUTATION = enum.auto()
-    GRADIENT_TO_PARAMETER = enum.auto()
-    GRADIENT_TO_USER_INPUT = enum.auto()
-    USER_INPUT_MUTATION = enum.auto()
-    TOKEN = enum.auto()
-
-
-@dataclass
-class ArgumentSpec:
-    """A tensor in the graph, by the name of its node."""
-
-    name: str
-
-
-@dataclass
-class InputSpec:
-    """An input of the graph. ``target``: the name of the parameter or buffer in the module."""
-
-    kind: InputKind
-    arg: ArgumentSpec
-    target: str | None
-    persistent: bool | None = None
-
-
-@dataclass
-class OutputSpec:
-    """An output of the graph."""
-
-    kind: OutputKind
-    arg: ArgumentSpec
-    target: str | None
-
-
-@dataclass
-class ExportGraphSignature:
-    """Which inputs of the graph are parameters, buffers and arguments."""
-
-    input_specs: list[InputSpec] = field(default_factory=list)
-    output_specs: list[OutputSpec] = field(default_factory=list)
-
-    def _of(self, kind: InputKind) -> dict[str, str]:
-        return {spec.arg.name: str(spec.target) for spec in self.input_specs if spec.kind is kind}
-
-    @property
-    def inputs_to_parameters(self) -> Mapping[str, str]:
-        """The parameter of each input that is one."""
-        return self._of(InputKind.PARAMETER)
-
-    @property
-    def inputs_to_buffers(self) -> Mapping[str, str]:
-        """The buffer of each input that is one."""
-        return self._of(InputKind.BUFFER)
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters."""
-        return tuple(self.inputs_to_parameters.values())
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """The names of the buffers."""
-        return tuple(self.inputs_to_buffers.values())
-
-    @property
-    def user_inputs(self) -> tuple[str, ...]:
-        """The names of the arguments."""
-        return tuple(self._of(InputKind.USER_INPUT))
-
-    @property
-    def user_outputs(self) -> tuple[str, ...]:
-        """The names of the nodes that are results."""
-        return tuple(spec.arg.name for spec in self.output_specs)
-
-
-class _Recording(TorchDispatchMode):
-    """Writes each operator into a graph."""
-
-    sees_whole = True
-
-    def __init__(self, graph: Graph) -> None:
-        super().__init__()
-        self.graph = graph
-        self.nodes: dict[int, Node] = {}
-        self.alive: list[Tensor] = []  # so that no other tensor gets the identity of one
-        self.constants: dict[str, Tensor] = {}
-
-    def note(self, tensor: Tensor, node: Node) -> None:
-        """Notes which node a tensor is."""
-        self.nodes[id(tensor)] = node
-        self.alive.append(tensor)
-
-    def node_of(self, value: Any) -> Any:
-        """The node of a tensor, which may be one that the module made by itself; what is no tensor is itself."""
-        if not isinstance(value, Tensor):
-            return value
-        if id(value) not in self.nodes:
-            name = f"lifted_tensor_{len(self.constants)}"
-            self.constants[name] = value
-            self.note(value, self.graph.create_node("get_attr", name, (), {}, name=name))
-        return self.nodes[id(value)]
-
-    def __torch_dispatch__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
-        if str(func) == "aten._local_scalar_dense.default" and id(args[0]) in self.nodes:
-            raise RuntimeError(
-                "torchlike does not support torch.export.export of a module that reads an element of a tensor (item, bool)"
-            )
-        result = func(*args, **(kwargs or {}))
-        if str(func) in _SAME:
-            self.note(result, self.node_of(args[0]))
-            return result
-        node_arguments = tree_map(self.node_of, tuple(args)), tree_map(self.node_of, dict(kwargs or {}))
-        node = self.graph.create_node("call_function", func, *node_arguments, name=func._overloadpacket.__name__)
-        if isinstance(result, Tensor):
-            self.note(result, node)
-            node.meta["val"] = result.detach()
-        elif isinstance(result, (tuple, list)):
-            for number, each in enumerate(result):
-                if isinstance(each, Tensor):
-                    self.note(each, self.graph.call_function(operator.getitem, (node, number)))
-        return result
+__all__ = ["ExportedProgram", "draft_export", "export"]
 
 
 class ExportedProgram:
     """The graph of a module, with its parameters and buffers. ``export`` makes it.
 
     Attributes:
-        graph: the nodes.
+        graph: the nodes. Operators that ran with gradients or autocast switched otherwise are graphs of their own within it.
         graph_signature: what the inputs and outputs of the graph are.
         state_dict: the parameters and the buffers.
+        constants: the tensors that the module has or makes besides, and the buffers that are not part of its state.
         example_inputs: the arguments that it was made with.
         range_constraints: the bounds of the sizes that vary.
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        graph_signature: ExportGraphSignature,
-        result: Any,
-        example_inputs: Any,
-        state_dict: dict[str, Any],
-        buffers: dict[str, Tensor],
+        self, graph: Graph, graph_signature: ExportGraphSignature, modules: dict[str, GraphModule], inputs: list[Input],
+        out_spec: TreeSpec, example_inputs: Any, state_dict: dict[str, Tensor], buffers: dict[str, Tensor],
         constants: dict[str, Tensor],
-        sizes: Sizes | None = None,
-        source: Module | None = None,
-    ) -> None:
-        self._sizes, self._source = sizes, source
+    ) -> None:  # fmt: skip
         self.graph, self.graph_signature, self.example_inputs = graph, graph_signature, example_inputs
         self.state_dict, self.constants = state_dict, constants
-        self._result, self._buffers = result, buffers
+        self._modules, self._inputs, self._out_spec, self._buffers = modules, inputs, out_spec, buffers
+        self._in_spec = tree_flatten(example_inputs)[1]
+        self._sizes: Sizes | None = None
+        self._source: Module | None = None
 
     @property
     def graph_module(self) -> GraphModule:
         """The graph as a module that takes parameters and buffers as arguments."""
-        return GraphModule(dict(self.constants), self.graph)  # pyright: ignore[reportArgumentType]
+        return GraphModule(dict(self._modules), self.graph)  # pyright: ignore[reportArgumentType]
 
     @property
     def range_constraints(self) -> dict[str, Range]:
         """The bounds of the sizes that vary, by names of torchlike's own."""
         return {} if self._sizes is None else dict(self._sizes.ranges())
 
-    def named_parameters(self) -> Iterator[tuple[str, Any]]:
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """The parameters by name."""
         return ((name, self.state_dict[name]) for name in self.graph_signature.parameters)
 
-    def parameters(self) -> Iterator[Any]:
+    def parameters(self) -> Iterator[Tensor]:
         """The parameters."""
         return (parameter for _, parameter in self.named_parameters())
 
@@ -223,9 +83,14 @@ class ExportedProgram:
         """The buffers."""
         return (buffer for _, buffer in self.named_buffers())
 
-    def module(self) -> Module:
+    def module(self, check_guards: bool = True) -> Module:
         """A module that runs the graph with the parameters, and takes and returns what the exported one does."""
         return _Exported(self)
+
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
+        raise RuntimeError(
+            "Unable to call ExportedProgram directly. You should use `exported_program.module()` instead."
+        )
 
     def __str__(self) -> str:
         return f"ExportedProgram:\n{self.graph}\nGraph signature: {self.graph_signature}"
@@ -241,68 +106,80 @@ class _Exported(Module):
         self.graph = program.graph
         for name, parameter in program.named_parameters():
             _place(self, name, parameter, Module.register_parameter)
+        lasting = program.graph_signature.non_persistent_buffers
         for name, buffer in program.named_buffers():
-            _place(self, name, buffer, Module.register_buffer)
+            _place(self, name, buffer, Module.register_buffer, persistent=name not in lasting)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def train(self, mode: bool = True) -> NoReturn:
+        """Raises: a graph was made in one of the two."""
+        raise NotImplementedError("Calling train() is not supported yet.")
+
+    def eval(self) -> NoReturn:
+        """Raises, as ``train``."""
+        raise NotImplementedError("Calling eval() is not supported yet.")
+
+    def forward(self, *args: object, **kwargs: object) -> Any:
         program: ExportedProgram = self._program  # pyright: ignore[reportAssignmentType]
+        leaves = flat(args, kwargs, program.example_inputs, program._in_spec)
+        program = self._for_sizes(program, args, kwargs, leaves)
         own = dict(self.named_parameters(remove_duplicate=False)) | dict(self.named_buffers(remove_duplicate=False))
-        program = self._for_sizes(program, args, kwargs)
-        tensors = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, Tensor)]
-        values: dict[Node, Any] = {}
-        arguments = iter(tensors)
-        for node, spec in zip(
-            [n for n in program.graph.nodes if n.op == "placeholder"], program.graph_signature.input_specs, strict=True
-        ):
-            values[node] = own[spec.target] if spec.target is not None else next(arguments)
-
-        def value(leaf: Any) -> Any:
-            return values[leaf] if isinstance(leaf, Node) else leaf
-
-        for node in program.graph.nodes:
-            if node.op == "get_attr":
-                values[node] = program.constants[str(node.target)]
-            elif node.op == "call_function":
-                function: Callable[..., Any] = node.target  # pyright: ignore[reportAssignmentType]
-                values[node] = function(*tree_map(value, node.args), **tree_map(value, node.kwargs))
-        return tree_map(value, program._result)
+        given = iter(leaves)
+        values = [
+            next(given) if spec.kind is InputKind.USER_INPUT
+            else program.constants[str(spec.target)] if spec.kind is InputKind.CONSTANT_TENSOR
+            else own[str(spec.target)]
+            for spec in program.graph_signature.input_specs
+        ]  # fmt: skip
+        return tree_unflatten(run(program.graph, program._modules, values), program._out_spec)
 
     def _for_sizes(
-        self, program: ExportedProgram, args: tuple[object, ...], kwargs: dict[str, object]
+        self, program: ExportedProgram, args: tuple[object, ...], kwargs: dict[str, object], leaves: list[Any]
     ) -> ExportedProgram:
         """The program for the sizes of these arguments: the graph names sizes by number, so others need a graph of their own."""
-        tensors = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, Tensor)]
-        examples = [each for each in tree_flatten(program.example_inputs)[0] if isinstance(each, Tensor)]
-        if len(tensors) != len(examples):
-            given, taken = (tree_flatten(each)[1] for each in ((args, kwargs), program.example_inputs))
-            raise ValueError(
-                f"Trying to flatten user inputs with exported input tree spec: \n{taken}\nbut actually got inputs with tree spec of: "
-                f"\n{given}.\nPlease check that the inputs have the same number and type of args and kwargs as the ones you used when "
-                "tracing."
-            )
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        for each, leaf in zip(program._inputs, leaves, strict=True):
+            if isinstance(each.example, Tensor) and not isinstance(leaf, Tensor):
+                raise AttributeError(f"{type(leaf).__name__!r} object has no attribute 'size'")
         if program._sizes is None:  # read from a file
-            names = program.graph_signature.user_inputs
-            for name, each, example in zip(names, tensors, examples, strict=True):
-                for dim, (size, expected_size) in enumerate(zip(each.shape, example.shape, strict=True)):
-                    if size != expected_size:
-                        raise AssertionError(f"Guard failed: {name}.size()[{dim}] == {expected_size}")
-            return program
-        program._sizes.check(tensors)
+            for each, leaf in zip(program._inputs, leaves, strict=True):
+                for dim, size in enumerate(each.example.shape if isinstance(each.example, Tensor) else ()):
+                    if dim >= leaf.dim() or leaf.shape[dim] != size:
+                        raise AssertionError(f"Guard failed: {each.shown}.size()[{dim}] == {size}")
+        else:
+            program._sizes.check(tensors)
+        for each, leaf in zip(program._inputs, leaves, strict=True):
+            each.check(leaf)
         shapes = tuple(each.shape for each in tensors)
-        if shapes == tuple(each.shape for each in examples) or program._source is None:
+        examples = tuple(each.example.shape for each in program._inputs if isinstance(each.example, Tensor))
+        if program._source is None or shapes == examples:
             return program
         if shapes not in self._by_sizes:
-            self._by_sizes[shapes] = _recorded(program._source, args, kwargs)
+            own = _recorded(program._source, args, {name: kwargs[name] for name in program.example_inputs[1]})
+            _check_same_operators(own.graph, program.graph)
+            self._by_sizes[shapes] = own
         return self._by_sizes[shapes]
 
 
-def _place(module: Module, name: str, tensor: Any, register: Callable[..., None]) -> None:
+def _check_same_operators(graph: Graph, other: Graph) -> None:
+    """Checks that sizes alone distinguish two graphs.
+
+    Raises:
+        AssertionError: the module branches, or loops, by its sizes.
+    """
+    targets, others = ([(node.op, str(node.target)) for node in each.nodes] for each in (graph, other))
+    if targets != others:
+        raise AssertionError(
+            "Guard failed: the module calls other operators for these sizes than for those of its example"
+        )
+
+
+def _place(module: Module, name: str, tensor: Tensor, register: Callable[..., None], **options: object) -> None:
     *path, last = name.split(".")
     for part in path:
         if part not in module._modules:
             module.add_module(part, Module())
         module = module._modules[part]  # pyright: ignore[reportAssignmentType]
-    register(module, last, tensor)
+    register(module, last, tensor, **options)
 
 
 def export(
@@ -311,17 +188,19 @@ def export(
 ) -> ExportedProgram:  # fmt: skip
     """The graph of operators that a module calls for these arguments.
 
-    Operators that write in place stay in the graph, where PyTorch replaces them.
+    A copy of the module runs once, on copies of the arguments: neither they nor the random numbers change. The graph keeps ``detach``,
+    and regions in which gradients or autocast are switched. Operators that write in place stay in it.
 
     Args:
         mod: the module.
         args, kwargs: example arguments. The sizes of the graph are theirs.
         dynamic_shapes: for each argument, by name or in order, which of its sizes may vary: a dictionary from dimensions, or a list, of
             ``Dim`` s, hints (``Dim.AUTO``), numbers or None. The program then has a graph for each combination of sizes that comes.
+            What is no tensor is a constant: the program refuses other values.
         strict: taken and without a meaning, as are the two others: the module runs once.
 
     Raises:
-        UserError: the module needs a size that is said to vary to be what it is.
+        UserError: the module needs a size that is said to vary to be what it is, or ``args`` is no tuple.
         RuntimeError: what the module does depends on an element of a tensor.
 
     >>> program = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
@@ -332,9 +211,13 @@ def export(
     """
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
-    bound = inspect.signature(mod.forward).bind(*args, **(kwargs or {}))
+    if not isinstance(args, tuple):
+        raise UserError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}{ABOVE}")
+    kwargs = in_order(mod.forward, kwargs or {})
+    inputs_of(mod.forward, args, kwargs)
+    bound = inspect.signature(mod.forward).bind(*args, **kwargs)
     sizes = varying(mod, bound, dynamic_shapes)
-    program = _recorded(mod, args, kwargs or {})
+    program = _recorded(mod, args, kwargs)
     program._sizes = sizes
     if sizes.symbols:
         program._source = snapshot(mod)
@@ -343,33 +226,84 @@ def export(
 
 def _recorded(mod: Module, args: tuple[object, ...], kwargs: dict[str, object]) -> ExportedProgram:
     """The program for the sizes of these arguments."""
-    graph, signature = Graph(), ExportGraphSignature()
-    recorded = _Recording(graph)
+    recording, signature = Recording(), ExportGraphSignature()
+    around = Switches.now()
+    own, (own_args, own_kwargs), memo = copied(mod, arguments=(args, kwargs))
+    nodes: list[Node] = []
 
-    def enter(name: str, tensor: Tensor, kind: InputKind, target: str | None) -> None:
-        node = graph.placeholder(name)
-        recorded.note(tensor, node)
-        signature.input_specs.append(InputSpec(kind, ArgumentSpec(node.name), target))
+    def enter(name: str, value: object, spec: InputSpec) -> None:
+        node = recording.graph.placeholder(name)
+        if isinstance(value, Tensor):
+            recording.note(value, node)
+        spec.arg.name = node.name
+        signature.input_specs.append(spec)
+        nodes.append(node)
 
-    for name, parameter in mod.named_parameters():
-        enter(f"p_{name.replace('.', '_')}", parameter, InputKind.PARAMETER, name)
-    for name, buffer in mod.named_buffers():
-        enter(f"b_{name.replace('.', '_')}", buffer, InputKind.BUFFER, name)
-    bound = inspect.signature(mod.forward).bind(*args, **kwargs)
-    for name, value in bound.arguments.items():
-        tensors = [each for each in tree_flatten(value)[0] if isinstance(each, Tensor)]
-        for number, each in enumerate(tensors):
-            enter(name if tensors == [value] else f"{name}_{number}", each, InputKind.USER_INPUT, None)
-    with no_grad(), recorded:
-        result = mod(*args, **kwargs)
-    outputs = tree_map(recorded.node_of, result)
-    flat = [each for each in tree_flatten(outputs)[0] if isinstance(each, Node)]
-    graph.output(tuple(flat))
-    signature.output_specs = [OutputSpec(OutputKind.USER_OUTPUT, ArgumentSpec(node.name), None) for node in flat]
-    state = dict(mod.state_dict(keep_vars=True))
-    return ExportedProgram(
-        graph, signature, outputs, (args, kwargs), state, dict(mod.named_buffers()), recorded.constants
+    state = mod.state_dict(keep_vars=True)
+    for name, parameter in own.named_parameters(remove_duplicate=False):
+        enter(f"p_{name.replace('.', '_')}", parameter, InputSpec(InputKind.PARAMETER, TensorArgument(""), name))
+    buffers = dict(own.named_buffers(remove_duplicate=False))
+    for name, buffer in buffers.items():
+        spec = InputSpec(InputKind.BUFFER, TensorArgument(""), name, name in state)
+        enter(f"b_{name.replace('.', '_')}", buffer, spec)
+    inputs = inputs_of(mod.forward, args, kwargs)
+    leaves = tree_flatten((own_args, own_kwargs))[0]
+    for each, leaf in zip(inputs, leaves, strict=True):
+        argument = TensorArgument("") if isinstance(leaf, Tensor) else ConstantArgument("", leaf)
+        enter(each.name, leaf, InputSpec(InputKind.USER_INPUT, argument, None))
+    before = _attributes(mod, own, memo, recording)
+    with recording.running():
+        result = own(*own_args, **own_kwargs)
+    _note_assigned(own, before, buffers, recording)
+    results, out_spec = tree_flatten(result)
+    outputs = [recording.node_of(each) for each in results]
+    recording.graph.output(tuple(outputs))
+    for node, (name, _) in recording.constants.items():
+        spec = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), name)
+        place = len(nodes) - len(leaves)  # before the arguments
+        signature.input_specs.insert(place, spec)
+        nodes.insert(place, node)
+    signature.output_specs = [
+        OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(each.name) if isinstance(each, Node) else ConstantArgument("", each), None)
+        for each in outputs
+    ]  # fmt: skip
+    for node in reversed(list(recording.graph.nodes)):
+        if node.target is operator("detach") and not node.users:  # for a backward pass that does not come
+            recording.graph.erase_node(node)
+    graph, modules = with_regions(recording.graph, nodes, recording.switches, around)
+    own_buffers = dict(mod.named_buffers(remove_duplicate=False))
+    constants = {name: own_buffers[name] for name in signature.non_persistent_buffers} | dict(
+        recording.constants.values()
     )
+    return ExportedProgram(
+        graph, signature, modules, inputs, out_spec, (args, kwargs), dict(state), own_buffers, constants
+    )
+
+
+def _attributes(mod: Module, own: Module, memo: dict[int, object], recording: Recording) -> dict[str, Tensor]:
+    """The tensors that a copy of a module has as attributes, by name. A program that uses one has it as a constant."""
+    for name, tensor in constants_of(mod):
+        copy = memo.get(id(tensor))
+        if isinstance(copy, Tensor):
+            recording.knows(name, copy, tensor)
+    return {name: tensor for name, tensor in constants_of(own) if name is not None}
+
+
+def _note_assigned(own: Module, before: dict[str, Tensor], buffers: dict[str, Tensor], recording: Recording) -> None:
+    """Writes into the graph that the module gave itself other tensors as buffers; it cannot hold other attributes."""
+    for name, buffer in own.named_buffers(remove_duplicate=False):
+        if name in buffers and buffer is not buffers[name]:
+            nodes = recording.node_of(buffers[name]), recording.node_of(buffer)
+            recording.graph.create_node("call_function", operator("copy_"), nodes, {}, name="copy__default")
+    assigned = [name for name, tensor in constants_of(own) if name is not None and tensor is not before.get(name)]
+    if assigned:
+        names = ", ".join(f"self.{name}" for name in assigned)
+        many = "attributes {} were" if len(assigned) > 1 else "attribute {} was"
+        warnings.warn(
+            f"The tensor {many.format(names)} assigned during export. Such attributes must be registered as buffers using the "
+            "`register_buffer` API (https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer).",
+            stacklevel=4,
+        )
 
 
 draft_export = export

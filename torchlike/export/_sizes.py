@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from ..nn.modules.module import Module
 from ..ops.creation.filled import zeros
 from ..random import fork_rng
 from ..utils._pytree import tree_map
+from ._copies import constants_of, copied
 from .dynamic_shapes import ABOVE, Dim, Site, _Derived, _Hint, sites_of
 
 __all__ = ["Sizes", "snapshot", "varying"]
@@ -89,8 +89,8 @@ class Sizes:
 
 def snapshot(module: Module) -> Module:
     """A copy of a module with the same parameters and buffers: what the module becomes later does not change the program."""
-    kept = {id(tensor): tensor for tensor in (*module.parameters(), *module.buffers())}
-    return copy.deepcopy(module, kept)
+    kept = [*module.parameters(), *module.buffers(), *[tensor for _, tensor in constants_of(module)]]
+    return copied(module, {id(tensor): tensor for tensor in kept})[0]
 
 
 def _itself(size: int) -> int:
@@ -104,7 +104,7 @@ def varying(module: Module, bound: inspect.BoundArguments, said: object) -> Size
         UserError: the module needs a size that is said to vary to be what it is, or to be equal to another one.
         ConstraintViolationError: a size of the arguments is not what is said about it.
     """
-    sites = sites_of(bound.arguments, said)
+    sites = sites_of(bound, said)
     symbols: dict[object, Symbol] = {}
     for site in sites:
         _enter(site, symbols)
@@ -196,7 +196,7 @@ class _Probe:
         again = inspect.BoundArguments(self.bound.signature, arguments)  # pyright: ignore[reportArgumentType]
         with no_grad(), fork_rng(devices=[]):
             try:
-                copy.deepcopy(self.module)(*again.args, **again.kwargs)
+                copied(self.module)[0](*again.args, **again.kwargs)
             except Exception:
                 return False
         return True

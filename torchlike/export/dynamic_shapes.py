@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -124,17 +125,20 @@ class Site(NamedTuple):
     said: object
 
 
-def sites_of(bound: dict[str, object], said: object) -> list[Site]:
+def sites_of(arguments: inspect.BoundArguments, said: object) -> list[Site]:
     """All dimensions of the tensors among bound arguments, with what ``dynamic_shapes`` says about each.
 
     Raises:
         UserError: it does not have the structure of the arguments.
     """
+    bound, kinds = arguments.arguments, arguments.signature.parameters
     by_name = _by_argument(bound, said)
     sites: list[Site] = []
     for name, value in bound.items():
         where = f"[{name!r}]" if isinstance(said, dict) else f"[{list(bound).index(name)}]"
-        for number, (shown, tensor, spec, place) in enumerate(_pairs(name, value, by_name[name], where), _count(sites)):
+        for number, (shown, tensor, spec, place) in enumerate(
+            _pairs(name, value, by_name[name], where, kinds[name].kind), _count(sites)
+        ):
             for dim, each in enumerate(_per_dimension(tensor, spec, place)):
                 sites.append(Site(number, dim, tensor.shape[dim], f"{shown}.size()[{dim}]", each))
             if tensor.dim() == 0:
@@ -169,8 +173,10 @@ def _mismatch(place: str, given: int, said: int) -> UserError:
     )
 
 
-def _pairs(shown: str, value: object, said: Any, place: str) -> Iterator[tuple[str, Tensor, object, str]]:
-    """The tensors of an argument, each with what is said about it."""
+def _pairs(
+    shown: str, value: object, said: Any, place: str, kind: object = None
+) -> Iterator[tuple[str, Tensor, object, str]]:
+    """The tensors of an argument, each with what is said about it. ``kind``: that of its parameter, which may take several."""
     if isinstance(value, Tensor):
         yield shown, value, said, place
         return
@@ -185,7 +191,11 @@ def _pairs(shown: str, value: object, said: Any, place: str) -> Iterator[tuple[s
     elif len(said) != len(items):
         raise _mismatch(place, len(items), len(said))
     for key, each in items:
-        yield from _pairs(f"{shown}[{key!r}]", each, said[key], f"{place}[{key!r}]")
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            name = f"{shown}_{key}"
+        else:
+            name = str(key) if kind is inspect.Parameter.VAR_KEYWORD else f"{shown}[{key!r}]"
+        yield from _pairs(name, each, said[key], f"{place}[{key!r}]")
 
 
 def _per_dimension(tensor: Tensor, said: object, place: str) -> list[object]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._core import devices
-from ..._core.modes import DISPATCHED
+from ..._core.modes import DISPATCHED, dispatch_state
 from ..._core.tensor import Tensor
 from .table import op
 
@@ -45,8 +45,10 @@ def _from_outer_device(answer: Callable[[Any], Any]) -> Property:
 
 def _data(original: Property, tensor: Tensor) -> Tensor:
     detached = op("detach")(tensor)
-    # ``detach`` shares the version with the tensor, ``data`` does not. An object without memory has none to share.
-    return detached if type(detached) in DISPATCHED else original(detached)
+    # ``detach`` shares the version with the tensor, ``data`` does not. An object without memory has none to share, and who sees
+    # whole programs must know what it is.
+    seen = dispatch_state.stack and getattr(dispatch_state.stack[-1], "sees_whole", False)
+    return detached if seen or type(detached) in DISPATCHED else original(detached)
 
 
 # How properties are computed. Those that are not here answer by themselves.
