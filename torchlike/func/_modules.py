@@ -27,7 +27,8 @@ def functional_call(
     """Calls a module with other tensors in the places of its parameters and buffers, which it has again afterwards.
 
     Args:
-        parameter_and_buffer_dicts: from dotted names to tensors, or several such dictionaries without a common name.
+        parameter_and_buffer_dicts: from dotted names to tensors or None, or several such dictionaries without a common name. What the
+            module assigns in their places is in the dictionary afterwards.
         args: positional arguments; a single one need not be a tuple.
         tie_weights: a tensor given for one name of a shared parameter stands for its other names too.
         strict: every parameter and buffer must be given, and nothing else.
@@ -40,7 +41,7 @@ def functional_call(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.functional_call.html
     """
     if isinstance(parameter_and_buffer_dicts, dict):
-        tensors_by_name = dict(parameter_and_buffer_dicts)
+        tensors_by_name = parameter_and_buffer_dicts
     elif isinstance(parameter_and_buffer_dicts, Sequence):
         if not all(isinstance(d, dict) for d in parameter_and_buffer_dicts):
             raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
