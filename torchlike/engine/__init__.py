@@ -2,7 +2,7 @@
 
 from . import forks as forks
 from .aval import Aval as Aval, OutOfMemoryError as OutOfMemoryError, Placement as Placement, jax_devices as jax_devices
-from .kernel import Kernel as Kernel, tracing as tracing
+from .kernel import Kernel as Kernel, Pieces as Pieces, tracing as tracing
 from .recorder import (
     Recorder as Recorder,
     boundary as boundary,

@@ -109,7 +109,11 @@ class Executable:
 
     def outputs(self, arrays: Sequence[object]) -> Iterator[Any]:
         """Runs the program when the first output is asked for. No Python code runs from there to the last one."""
-        return chain.from_iterable(map(self._collect, self._execute((arrays,))))
+        return self.outputs_of((arrays,))
+
+    def outputs_of(self, runs: Sequence[Sequence[object]]) -> Iterator[Any]:
+        """The same for several runs in a row, each of other arrays."""
+        return chain.from_iterable(map(self._collect, self._execute(runs)))
 
     def ran(self, output: object) -> None:
         """Notes that a run has begun, and one of its outputs."""

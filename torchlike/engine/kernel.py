@@ -8,9 +8,9 @@ import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import jax
 import numpy as np
@@ -87,6 +87,17 @@ class Kernels:
         self._kernels.clear()
 
 
+class Pieces(NamedTuple):
+    """For an operation that does the same with each of several tensors: how to compute it for some of them alone.
+
+    ``kinds``: by tensor. What is of one kind is computed by one function. ``some(numbers)``: the function for these tensors, the numbers
+    of the operation's inputs that it reads, and of the operation's outputs that it computes (None: what is not needed of it).
+    """
+
+    kinds: Sequence[Hashable]
+    some: Callable[[range], tuple[Callable[..., Sequence[Any]], Sequence[int], Sequence[int | None]]]
+
+
 class Kernel:
     """An operation for one signature, as the recorder records it.
 
@@ -97,6 +108,7 @@ class Kernel:
     ``recorded``: what the recorder has found out of calls with it, see ``recorder.Call``. ``static``: the static arguments of these.
     ``checked_at_once``: whether what is recorded runs up to it at once, so that the call itself raises for a failed check.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
+    ``pieces``: how such an op is computed for some of its tensors.
     ``mapped``: the operations that compute it for many examples at once, see ``_core/vmapped.py``.
     ``shows``: whether its outputs show elements of its inputs, so that a program which reads some of them needs no memory for all.
     ``on_mesh``: whether it runs on several devices of this process.
@@ -113,6 +125,7 @@ class Kernel:
         "make_error",
         "checked_at_once",
         "replaces",
+        "pieces",
         "convolutions",
         "spent",
         "runs_begun",
@@ -154,6 +167,7 @@ class Kernel:
         self.make_error = make_error
         self.checked_at_once = False
         self.replaces: tuple[int, ...] = ()
+        self.pieces: Pieces | None = None
         self._executable: Any = None
         self._on_tracers: Callable[..., Sequence[Any]] | None = None
         self._plan: Plan | None = None

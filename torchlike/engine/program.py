@@ -19,14 +19,15 @@ from . import checks, disk
 from .aval import Aval, Meshed, out_of_memory
 from .background import CompilerWaits, Task, begin
 from .collective import compile_for_group
-from .executable import RECOMPUTED, NotKept, compile_ahead, for_one_trace, give_back_memory
+from .executable import RECOMPUTED, Executable, NotKept, compile_ahead, for_one_trace, give_back_memory
 from .kernel import Kernel
 from .large_programs import LARGE_BYTES, SecondProgram
 from .meshes import compile_over_mesh
 from .places import at_places
+from .regions import MIN_SAVED, Chain, Undivided
 from .report import COMPILING, observers, report, user_line, user_position
 from .threads import state
-from .tiers import AUTO, Due, choice, cost_of, due, plan_to_use
+from .tiers import AUTO, Due, choice, cost_of, due, plan_to_use, seconds_of
 from .trace import Path, PathHistory, TraceNode, what_is_new
 from .value import Value, host_memory, put
 
@@ -99,7 +100,7 @@ class Program:
 
     __slots__ = (
         "live", "donated", "donated_bytes", "used", "_executable", "_make_errors", "_clean", "_path", "_checked", "_older",
-        "_smallest", "_second", "__weakref__",
+        "_smallest", "_second", "_places", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -173,12 +174,41 @@ class Program:
 
         # Of the outputs, which of them takes the least memory: the verdicts, if there are any.
         self._smallest = -1 if checking_steps else min(range(len(live)), key=lambda n: path.avals[live[n]].nbytes)
-        self._executable: Any = self._compile(program, avals, numbers, kept)
+        self._executable: Any = self._divided(numbers, kept) or self._compile(program, avals, numbers, kept)
+        self._places = getattr(self._executable, "places", None)
 
     @property
     def entry(self) -> File | None:
         """Where it lies on disk."""
         return getattr(self._executable, "entry", None)
+
+    def _divided(self, numbers: list[int], kept: bool) -> Chain | None:
+        """The executables of a program in which layers repeat; None where it is better compiled as one."""
+        path = self._path
+        home = path.avals[path.outputs[0]].placement.home
+        if len(numbers) < MIN_SAVED or isinstance(home, Meshed) or home.platform != "cpu":
+            return None
+        if any(path.steps[n].kernel.group is not None or path.steps[n].kernel.on_mesh for n in numbers):
+            return None
+
+        def compile_part(
+            fn: Callable[..., Sequence[Any]],
+            in_avals: Sequence[Aval],
+            out_avals: Sequence[Aval],
+            donate: tuple[int, ...],
+            convolves: bool,
+        ) -> Executable:
+            return compile_ahead(fn, in_avals, out_avals, donate, convolves, kept=kept)
+
+        verdict = None
+        if self._checked:
+            verdict = Aval(self._clean.shape, np.dtype(self._clean.dtype), home)
+        try:
+            return Chain(
+                path, numbers, self.live, self.donated, self._older, verdict, compile_part, _functions, seconds_of
+            )
+        except Undivided:
+            return None
 
     def _compile(self, program: Callable[..., list[Any]], avals: list[Aval], numbers: list[int], kept: bool) -> Any:
         """The executable of a function of inputs of these avals. ``numbers``: of the steps that it runs."""
@@ -230,7 +260,7 @@ class Program:
                 del verdict.tables[0]
             arrays = [*arrays, verdict.array]
             values = [*values, verdict]
-        install(values, executable.outputs(arrays))
+        install(values if self._places is None else self._places(values), executable.outputs(arrays))
         executable.ran(values[self._smallest].array)
 
 

@@ -24,6 +24,7 @@ from .aval import Meshed
 from .interpreter import Plan
 from .interpreter.products import BLAS_SPEED
 from .kernel import Kernel
+from .regions.finding import compiled_steps
 from .trace import Path, PathHistory, TraceNode
 
 # `TORCHLIKE_COMPILE`: compile a path when that pays ("auto", or "background", since it is done there), when it is first seen at the end
@@ -106,17 +107,28 @@ class Cost(NamedTuple):
     price: float
 
 
-def cost_of(path: Path) -> Cost:
-    """About how long a path takes when each op runs by itself, and how long XLA takes to compile it."""
-    run, price = 0.0, COMPILE_SECONDS
-    for step in path.steps:
-        kernel = step.kernel
-        plan = kernel.plan()
-        run += RUN_SECONDS_PER_OP + (_executable_seconds(kernel) if plan is None else plan.cost)
-        price += COMPILE_SECONDS_PER_OTHER if plan is None else COMPILE_SECONDS_PER_CALL * plan.calls
-        if kernel.convolutions:
-            price += _seconds_per_convolution() * kernel.convolutions
-    return Cost(run, price)
+def cost_of(path: Path, divided: bool = False) -> Cost:
+    """About how long a path takes when each op runs by itself, and how long XLA takes to compile it.
+
+    Args:
+        divided: look for layers that repeat, which are compiled once.
+    """
+    run = sum([RUN_SECONDS_PER_OP + seconds_of(step.kernel) for step in path.steps])
+    compiled = compiled_steps(path, seconds_of) if divided else path.steps
+    return Cost(run, COMPILE_SECONDS + sum([_price_of(step.kernel) for step in compiled]))
+
+
+def seconds_of(kernel: Kernel) -> float:
+    """About how long an op takes by itself."""
+    plan = kernel.plan()
+    return _executable_seconds(kernel) if plan is None else plan.cost
+
+
+def _price_of(kernel: Kernel) -> float:
+    """About how long XLA takes to compile an op as a part of a program."""
+    plan = kernel.plan()
+    price = COMPILE_SECONDS_PER_OTHER if plan is None else COMPILE_SECONDS_PER_CALL * plan.calls
+    return price + (_seconds_per_convolution() * kernel.convolutions if kernel.convolutions else 0.0)
 
 
 def _seconds_per_convolution() -> float:
@@ -175,8 +187,8 @@ def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool)
     if choice.mode == NOW or node.group is not None or isinstance(node.placement, Meshed) or on_accelerator(node):
         return Due.SWITCH if history.programs or history.runs >= 2 or ends_step else Due.NOTHING
     cost = history.cost
-    if cost is None:
-        cost = history.cost = cost_of(node.path())
+    if cost is None or history.runs == 2:  # a path that never comes again is not searched
+        cost = history.cost = cost_of(node.path(), divided=history.runs >= 2)
     runs = history.spent.get(state)
     if runs is None:
         if len(history.spent) > MAX_STATES:

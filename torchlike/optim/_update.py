@@ -17,7 +17,7 @@ from .._core.tensor import Tensor, from_value
 from ..dispatch.apply import apply, internal_dispatcher
 from ..dispatch.inplace import write
 from ..dispatch.opdef import Category
-from ..engine import Aval, Kernel, Placement, Value
+from ..engine import Aval, Kernel, Pieces, Placement, Value
 from ..engine.interpreter import for_numpy
 from ..engine.recorder import Operation, recorder
 from ..ops.shape.reshape import common_shape
@@ -70,7 +70,34 @@ class Update(Operation):
         # New parameters and states lie where the old ones do, so that they can take over their memory.
         kernel = Kernel(self.name, self.function(args), avals, [avals[i].placement for i in replaces])
         kernel.replaces = replaces
+        kernel.pieces = self._pieces(args, avals)
         return kernel
+
+    def _pieces(self, args: tuple[Any, ...], avals: Sequence[Aval]) -> Pieces:
+        """The update of some of the parameters."""
+        flags, numbers, leaves, saved, first, in_step = args
+        given, count = len(numbers), len(first)
+        shared = saved.index("step") if in_step and "step" in saved else None
+
+        def some(chosen: range) -> tuple[Callable[..., tuple[Array, ...]], list[int], list[int | None]]:
+            part = (flags, numbers, leaves, saved, tuple([first[i] for i in chosen]), in_step)
+            blocks = range(given, given + (2 + len(saved)) * count, count)
+            inputs = [*range(given), *[block + i for block in blocks for i in chosen]]
+            outputs: list[int | None] = [*chosen]
+            place = count
+            for block in range(len(saved)):
+                if block == shared:
+                    outputs.append(place if 0 in chosen else None)
+                    place += 1
+                else:
+                    outputs += [place + i for i in chosen]
+                    place += count
+            return self.function(part), inputs, outputs
+
+        kinds = [
+            (tuple([avals[block + i] for block in range(given, len(avals), count)]), first[i]) for i in range(count)
+        ]
+        return Pieces(kinds, some)
 
     @staticmethod
     def _replaces(args: tuple[Any, ...]) -> tuple[int, ...]:
