@@ -1,6 +1,7 @@
 # On a fresh machine with Python 3.11 or newer, each of these makes the environment it needs and can be run again:
 #   make train    trains the FashionMNIST classifier       (ARGS="--epochs 1" hands options on)
-#   make test     runs the whole test suite, in three modes (ARGS="-k views" picks tests)
+#   make test     runs every test, in the modes that show something about it (ARGS="-k views" picks tests)
+#   make test-all  runs every test in all three modes, which takes half as long again
 #   make extensions  compiles the files that every operation passes through anew, after a change of one of them
 #   make accelerator  tests and measures on the GPU or TPU that JAX finds (DEVICE=cuda, cuda13 or tpu says which wheels of JAX)
 #   make libraries  runs 28 libraries built on PyTorch, in an environment without it (ARGS="einops timm" picks some)
@@ -12,7 +13,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help train test compare extensions accelerator libraries run-libraries quick-libraries run-quick-libraries check docs clean
+.PHONY: help train test test-all compare extensions accelerator libraries run-libraries quick-libraries run-quick-libraries check docs clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -22,10 +23,13 @@ help:
 train: $(VENV)/.ready-to-train
 	$(BIN)/python examples/fashion_mnist.py $(ARGS)
 
-# Each test in three modes, since they must mean the same: traced (steps compiled whole), eager (each op compiled) and interpreted (nothing
-# compiled). XLA's older emitters, which compile quicker, serve here; pytest by itself compiles as users do.
+# There are three modes, and they must mean the same: traced (steps compiled whole), eager (each op compiled) and interpreted (nothing
+# compiled). Each test runs in those that can show something about it, and for test-all in the others as well. XLA's older emitters, which
+# compile quicker, serve here; pytest by itself compiles as users do.
 test: $(VENV)/.ready-to-develop
 	$(BIN)/python -m pytest --every-mode --quick-compile -n auto --dist worksteal $(ARGS)
+test-all:
+	@$(MAKE) --no-print-directory test ARGS='--thorough $(ARGS)'
 
 # Against PyTorch itself, which is installed for this alone: it answers the recorded cases anew, and those of tests/compare. Nothing is
 # compiled, which is quick; that all modes give the recorded values is what `test` shows. The extension modules are left unused, so that the

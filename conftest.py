@@ -25,7 +25,12 @@ def pytest_addoption(parser):
     parser.addoption(
         "--every-mode",
         action="store_true",
-        help="run each test three times: what is recorded compiled whole, each op compiled by itself, and nothing compiled",
+        help="run each test in each mode that can show something: steps compiled whole, each op compiled by itself, nothing compiled",
+    )
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="with --every-mode: also in those modes that show little that others do not, which takes twice the time",
     )
     parser.addoption(
         "--quick-compile",
@@ -44,9 +49,13 @@ MODES = ("traced", "eager", "interpreted")
 
 def modes_of(node):
     """The modes that can show something about a test, by its markers."""
+    thorough = node.config.getoption("thorough")
     if node.get_closest_marker("recorded"):
-        return MODES[:1]
-    return [mode for mode in MODES if mode != "eager" or not node.get_closest_marker("composed")]
+        return ["traced"]
+    if node.get_closest_marker("uncompiled") and not thorough:
+        return ["interpreted"]
+    alone = node.get_closest_marker("composed") or (node.get_closest_marker("single") and not thorough)
+    return [mode for mode in MODES if mode != "eager" or not alone]
 
 
 @pytest.hookimpl(trylast=True)  # after a test's own parameters, so that its modes stand side by side
@@ -140,9 +149,9 @@ def engine_mode(request):
     """
     from torchlike.engine import compiling, recorder, set_op_by_op
 
-    own = recorder().op_by_op
-    mode = getattr(request, "param", os.environ.get("TORCHLIKE_TEST_MODE", "eager" if own else "traced"))
-    if ("interpreted" if mode == "auto" else mode) not in modes_of(request.node):
+    own, modes = recorder().op_by_op, modes_of(request.node)
+    mode = getattr(request, "param", os.environ.get("TORCHLIKE_TEST_MODE", "eager" if own else modes[0]))
+    if ("interpreted" if mode == "auto" else mode) not in modes:
         pytest.skip(f"{mode} mode can show nothing that others do not")
     choice = {"interpreted": "never", "auto": "auto"}.get(mode, "now")
     with pytest.MonkeyPatch.context() as patch, compiling(choice):

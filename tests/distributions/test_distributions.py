@@ -13,7 +13,11 @@ from tests.distributions.rows import COMPOSED, ROWS, TRANSFORMS, asked, divergen
 
 D = torch.distributions
 
-pytestmark = [pytest.mark.composed, pytest.mark.filterwarnings("ignore:Singular sample detected")]
+pytestmark = [
+    pytest.mark.composed,
+    pytest.mark.uncompiled,
+    pytest.mark.filterwarnings("ignore:Singular sample detected"),
+]
 
 
 def check(golden: Callable[[str], dict[str, Any]], name: str, found: dict[str, Any]) -> None:

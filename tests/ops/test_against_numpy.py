@@ -7,6 +7,8 @@ from hypothesis import given, strategies as st
 import torchlike as torch
 from tests.cases import cases
 
+pytestmark = pytest.mark.single
+
 SHAPE = (3, 2, 4)
 BASE = np.arange(24.0, dtype=np.float32).reshape(SHAPE)
 

@@ -19,6 +19,8 @@ from torchlike.dispatch.opdef import CATALOG, Category, Form
 from torchlike.engine.jax_settings import tracing
 from torchlike.engine.recorder import forget
 
+pytestmark = pytest.mark.single
+
 CALLS = list(every_call())
 ARRAYS, WORDS = unpack(GOLDEN / "ops.npz")
 # The results of two correct libraries differ in the last bits of float32. One tolerance serves exact operators too,
@@ -136,6 +138,7 @@ STANDARD_CALLS = [
 ]  # fmt: skip
 
 
+@pytest.mark.uncompiled
 @anywhere
 @pytest.mark.parametrize("call", STANDARD_CALLS, ids=ids(STANDARD_CALLS))
 def test_every_form_gives_the_same(call, memory):
@@ -182,6 +185,7 @@ UNRECORDED = [
 ]  # fmt: skip
 
 
+@pytest.mark.uncompiled
 @pytest.mark.parametrize("call", UNRECORDED, ids=ids(UNRECORDED))
 def test_other_ops_give_the_same_wherever_their_inputs_lie(call):
     function = FUNCTIONS[call.op.name]

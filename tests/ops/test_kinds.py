@@ -6,6 +6,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.single
+
 FALSE = torch.zeros(3, dtype=torch.bool)
 PLACES, TRUTH = torch.tensor([0, 0, 2]), torch.tensor([True, True, False])
 

@@ -6,6 +6,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.single
+
 WINDOW: Any = torch.hann_window  # the type annotations forbid these arguments
 TILE: Any = torch.tile
 LENGTH = "hann_window(): argument 'window_length' (position 1) must be int, not "

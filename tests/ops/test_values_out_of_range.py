@@ -6,6 +6,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.single
+
 F = torch.nn.functional
 NAN, INF = math.nan, math.inf
 TARGET = "all elements of target should be between 0 and 1"

@@ -9,6 +9,8 @@ import torchlike as torch
 from torchlike.engine.aval import Placement
 from torchlike.ops.creation.cast import move
 
+pytestmark = pytest.mark.single
+
 
 @pytest.mark.parametrize(
     ("call", "dtype"),

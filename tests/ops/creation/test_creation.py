@@ -7,6 +7,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.single
+
 DTYPES = [
     ([1, 2], torch.int64),
     ([1, 2.5], torch.float32),

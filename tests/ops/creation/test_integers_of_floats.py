@@ -6,6 +6,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.single
+
 NUMBERS = [
     math.inf,
     -math.inf,

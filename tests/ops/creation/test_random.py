@@ -7,6 +7,8 @@ import pytest
 import torchlike as torch
 import torchlike.nn.functional as F
 
+pytestmark = pytest.mark.single
+
 # Printed by PyTorch 2.13 on the CPU after manual_seed(0).
 STREAMS = [
     (lambda: torch.rand(3), [0.49625658988952637, 0.7682217955589294, 0.08847743272781372]),

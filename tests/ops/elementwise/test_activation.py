@@ -7,6 +7,8 @@ import pytest
 import torchlike as torch
 from torchlike.ops.elementwise import activation as act
 
+pytestmark = pytest.mark.single
+
 NAN = float("nan")
 
 

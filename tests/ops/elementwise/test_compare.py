@@ -4,6 +4,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.single
+
 INF, NAN = float("inf"), float("nan")
 
 

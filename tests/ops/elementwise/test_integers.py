@@ -4,6 +4,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.single
+
 BITS = [8, 16, 32, 64]
 
 

@@ -8,6 +8,8 @@ from tests.ops.lines import every_line
 from tests.ops.running import adopt_near, outcome
 from torchlike.engine.report import report
 
+pytestmark = pytest.mark.single
+
 
 @pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 @pytest.mark.parametrize("line", every_line("index"))

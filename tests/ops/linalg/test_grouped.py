@@ -7,6 +7,8 @@ import pytest
 import torchlike as torch
 from torchlike.nn.functional import grouped_mm
 
+pytestmark = pytest.mark.single
+
 A = torch.arange(32.0).reshape(4, 8) / 10
 B = (torch.arange(128.0).reshape(2, 8, 8) % 7) / 10
 ENDS = torch.tensor([1, 3], dtype=torch.int32)

@@ -6,6 +6,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.single
+
 SINGULAR = torch.tensor([[1.0, 2.0], [2.0, 4.0]])
 UNKNOWN = torch.tensor([[math.nan, 1.0], [1.0, 2.0]])
 FAILURES = [

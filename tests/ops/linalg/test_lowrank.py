@@ -4,6 +4,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.single
+
 
 def test_a_matrix_of_low_rank_is_found_again():
     torch.manual_seed(0)

@@ -9,6 +9,8 @@ import pytest
 import torchlike as torch
 import torchlike.nn.functional as F
 
+pytestmark = pytest.mark.single
+
 ones = torch.ones
 
 

@@ -7,6 +7,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.single
+
 NAN, INF = math.nan, math.inf
 GRADIENTS = [
     ([2.0, 3.0, 4.0], [43.0, 28.0, 18.0]),

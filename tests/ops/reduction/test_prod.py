@@ -7,6 +7,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.single
+
 NAN, INF = math.nan, math.inf
 # Elements, the gradient of their product, and that of the product along a dimension.
 CASES = [

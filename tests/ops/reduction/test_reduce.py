@@ -7,6 +7,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.single
+
 NAN = float("nan")
 
 

@@ -4,6 +4,8 @@ import pytest
 
 import torchlike as torch
 
+pytestmark = pytest.mark.single
+
 
 def test_questions_about_tensors():
     x = torch.ones(2, 3)

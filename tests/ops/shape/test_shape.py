@@ -6,6 +6,8 @@ import torchlike as torch
 from tests.ops.lines import every_line
 from tests.ops.running import adopt_near, outcome
 
+pytestmark = pytest.mark.single
+
 
 @pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 @pytest.mark.parametrize("line", every_line("shape"))
