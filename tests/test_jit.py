@@ -1,5 +1,6 @@
 """torch.compile and torch.jit: the returned functions compute the same as before, and unsupported calls raise errors."""
 
+import copy
 import io
 from typing import Any
 
@@ -66,6 +67,59 @@ def test_scripts_are_saved_and_loaded(tmp_path):
     }
 
 
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.k, self.drop, self.norm = 2, nn.Dropout(0.5), nn.BatchNorm1d(2)
+        self.register_buffer("n", torch.zeros(1))
+
+    def forward(self, x):
+        self.n = self.n + 1
+        return self.norm(self.drop(x)) * self.k
+
+
+def test_a_trace_is_the_module_as_it_was():
+    model, x = Scaled().eval(), torch.ones(3, 2)
+    trace = torch.jit.trace(model, x)
+    assert trace is not model and trace.norm.weight is model.norm.weight and not trace.training
+    model.k, expected = 3, trace(x)
+    for changed in (model, trace):
+        changed.train()
+        assert torch.equal(trace(x), expected) and torch.allclose(trace(x), x * 2, rtol=1e-4)
+    assert not model.norm.num_batches_tracked
+    loaded = torch.jit.load(io.BytesIO(trace.save_to_buffer()))
+    for each in (trace, loaded, copy.deepcopy(trace)):
+        before = each.n.item()
+        each.double()  # also what runs
+        assert each(x.double()).dtype == torch.float64 and each.n.item() == before + 1
+    trace = torch.jit.trace(nn.Dropout(0.5).train(), torch.ones(100)).eval()
+    assert not torch.equal(trace(torch.ones(100)), torch.ones(100))
+
+
+def test_a_trace_keeps_autocast():
+    model, x = nn.Linear(2, 2), torch.ones(1, 2)
+    with torch.autocast("cpu", torch.bfloat16):
+        trace, product = torch.jit.trace(model, x), torch.jit.trace(lambda a: a @ a.t(), x)
+        by_method = torch.jit.trace_module(model, {"forward": x})
+    assert (
+        trace(x).dtype == product(x).dtype == by_method(x).dtype == torch.bfloat16 and model(x).dtype == torch.float32
+    )
+    assert torch.jit.load(io.BytesIO(trace.save_to_buffer()))(x).dtype == torch.bfloat16
+    with torch.autocast("cpu", torch.float16):
+        assert trace(x).dtype == torch.bfloat16
+    trace(x).sum().backward()
+    assert model.weight.grad is not None
+
+
+def test_a_trace_runs_the_hooks_that_there_were_once():
+    calls = []
+    model = nn.ReLU()
+    model.register_forward_hook(lambda *given: calls.append(torch.jit.is_tracing()))
+    trace = torch.jit.trace(model, torch.ones(1))
+    trace(torch.ones(1))
+    assert calls == [True, True] and not torch.jit.is_tracing()
+
+
 def test_functions_are_scripts_too():
     assert not isinstance(never_a_script, torch.jit.ScriptFunction)
     file = io.BytesIO()
@@ -113,7 +167,7 @@ def test_isinstance_looks_into_containers(value, kind, answer):
 
 def test_what_scripts_say_changes_nothing():
     module = torch.nn.Linear(1, 1)
-    assert torch.jit.trace_module(module, {"forward": torch.ones(1, 1)}) is module
+    assert torch.jit.trace_module(module, {"forward": torch.ones(1, 1)}).weight is module.weight
     assert torch.jit.script_if_tracing(abs) is abs and torch.jit.interface(int) is int
     with torch.jit.strict_fusion():
         pass

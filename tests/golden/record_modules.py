@@ -34,18 +34,23 @@ FILE = Path(__file__).parents[2] / "torchlike" / "_alias" / "pytorch_modules.jso
 # Of these only the names of modules are recorded: PyTorch's own tests, its compiler, and modules that no program imports from.
 CLOSED = (
     "torch._C._dynamo", "torch._decomp", "torch._dynamo", "torch._export", "torch._functorch", "torch._higher_order_ops",
-    "torch._inductor", "torch._lazy", "torch._meta_registrations", "torch._native", "torch._numpy", "torch._prims", "torch._refs",
-    "torch._subclasses.complex_tensor", "torch._subclasses.fake_impls", "torch._vendor", "torch.ao.ns", "torch.ao.pruning",
-    "torch.ao.quantization.fx", "torch.ao.quantization.pt2e", "torch.distributed.benchmarks", "torch.distributed._local_tensor",
+    "torch._inductor", "torch._lazy", "torch._meta_registrations", "torch._native", "torch._numpy", "torch._prims",
+    "torch._prims_common", "torch._refs", "torch._strobelight", "torch._subclasses.complex_tensor", "torch._subclasses.fake_impls",
+    "torch._subclasses.meta_utils", "torch._vendor", "torch.ao.nn.sparse", "torch.ao.ns", "torch.ao.pruning",
+    "torch.ao.quantization._correct_bias", "torch.ao.quantization._equalize", "torch.ao.quantization.fx", "torch.ao.quantization.pt2e",
+    "torch.cuda._memory_viz", "torch.cuda._sanitizer", "torch.distributed._local_tensor", "torch.distributed._pycute",
     "torch.distributed._sharding_spec", "torch.distributed._symmetric_memory", "torch.distributed._tools",
+    "torch.distributed.benchmarks", "torch.distributed.checkpoint._fsspec_filesystem", "torch.distributed.checkpoint._hf_utils",
+    "torch.distributed.checkpoint._traverse", "torch.distributed.debug", "torch.distributed.flight_recorder",
     "torch.distributed.fsdp._init_utils", "torch.distributed.fsdp._optim_utils", "torch.distributed.fsdp._state_dict_utils",
-    "torch.distributed.pipelining._backward", "torch.distributed.tensor.experimental._tp_transform", "torch.fx.experimental.validator",
-    "torch.utils._sympy", "torch.distributed.flight_recorder", "torch.distributed.tensor._dispatch", "torch.distributed.tensor._ops",
-    "torch.distributed.tensor.experimental._context_parallel", "torch.export._trace", "torch.export.pt2_archive",
-    "torch.fx.experimental.sym_node", "torch.nested._internal", "torch.fx.experimental.graph_gradual_typechecker",
-    "torch.fx.experimental.migrate_gradual_types", "torch.fx.experimental.unification", "torch.jit._shape_functions",
-    "torch.onnx._internal", "torch.testing._internal", "torch.utils.hipify", "torch.utils.benchmark.examples",
-    "torch.utils.benchmark.utils.valgrind_wrapper",
+    "torch.distributed.pipelining._backward", "torch.distributed.tensor._dispatch", "torch.distributed.tensor._ops",
+    "torch.distributed.tensor.debug", "torch.distributed.tensor.experimental._context_parallel",
+    "torch.distributed.tensor.experimental._tp_transform", "torch.export._trace", "torch.export.pt2_archive",
+    "torch.fx.experimental.graph_gradual_typechecker", "torch.fx.experimental.migrate_gradual_types", "torch.fx.experimental.sym_node",
+    "torch.fx.experimental.unification", "torch.fx.experimental.validator", "torch.jit._shape_functions", "torch.nested._internal",
+    "torch.onnx._internal", "torch.profiler._memory_profiler", "torch.profiler._pattern_matcher", "torch.sparse._triton_ops",
+    "torch.testing._internal", "torch.utils._debug_mode", "torch.utils._sympy", "torch.utils.benchmark.examples",
+    "torch.utils.benchmark.utils.valgrind_wrapper", "torch.utils.hipify",
 )  # fmt: skip
 # Modules within these of which programs import something.
 OPEN = frozenset(

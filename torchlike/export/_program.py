@@ -12,8 +12,8 @@ from .._dynamo.exc import UserError
 from .._ops import operator
 from ..fx import Graph, GraphModule, Node
 from ..nn.modules.module import Module
+from ..nn.utils._copies import constants_of, copied, snapshot
 from ..utils._pytree import TreeSpec, tree_flatten, tree_unflatten
-from ._copies import constants_of, copied
 from ._inputs import Input, flat, in_order, inputs_of
 from ._recording import Recording
 from ._regions import Switches, with_regions
@@ -27,7 +27,7 @@ from ._signature import (
     OutputSpec,
     TensorArgument,
 )
-from ._sizes import Range, Sizes, snapshot, varying
+from ._sizes import Range, Sizes, varying
 from .dynamic_shapes import ABOVE
 
 __all__ = ["ExportedProgram", "draft_export", "export"]

@@ -11,13 +11,13 @@ from .._dynamo.exc import UserError
 from ..autograd.grad_mode import no_grad
 from ..fx.experimental.symbolic_shapes import ConstraintViolationError
 from ..nn.modules.module import Module
+from ..nn.utils._copies import copied
 from ..ops.creation.filled import zeros
 from ..random import fork_rng
 from ..utils._pytree import tree_map
-from ._copies import constants_of, copied
 from .dynamic_shapes import ABOVE, Dim, Site, _Derived, _Hint, sites_of
 
-__all__ = ["Sizes", "snapshot", "varying"]
+__all__ = ["Sizes", "varying"]
 
 
 @dataclass
@@ -85,12 +85,6 @@ class Sizes:
                 raise AssertionError(f"Guard failed: {site.shown} >= {compute(int(symbol.low))}")
             if symbol.high != float("inf") and size > compute(int(symbol.high)):
                 raise AssertionError(f"Guard failed: {site.shown} <= {compute(int(symbol.high))}")
-
-
-def snapshot(module: Module) -> Module:
-    """A copy of a module with the same parameters and buffers: what the module becomes later does not change the program."""
-    kept = [*module.parameters(), *module.buffers(), *[tensor for _, tensor in constants_of(module)]]
-    return copied(module, {id(tensor): tensor for tensor in kept})[0]
 
 
 def _itself(size: int) -> int:

@@ -26,6 +26,7 @@ from ._archive import (
     load as load,
     save as save,
 )
+from ._traced import _Fixed as _Fixed, is_tracing as is_tracing, traced, traced_module, while_tracing
 
 __all__ = [
     "Attribute",
@@ -83,7 +84,10 @@ def script(
 def trace(
     func: Any, example_inputs: object = None, *args: object, example_kwarg_inputs: Any = None, **options: object
 ) -> Any:
-    """A function or module, unchanged after a run on the examples. Unlike a trace it still takes all its branches.
+    """A function or module as it is now, after a run on the examples.
+
+    A module is copied with the same parameters and buffers. It stays in training or evaluation, keeps the attributes that it has, and runs
+    with the autocast under which it was traced. Unlike a trace it still takes all its branches, and ``no_grad`` in it is kept.
 
     Raises:
         RuntimeError: no examples.
@@ -99,8 +103,10 @@ def trace(
         if example_inputs is None
         else (example_inputs,)
     )
-    func(*inputs, **(example_kwarg_inputs or {}))
-    return as_script(func)
+    result = traced_module(func, ["forward"]) if builtins.isinstance(func, Module) else traced(func)
+    with while_tracing({}):
+        func(*inputs, **(example_kwarg_inputs or {}))
+    return as_script(result)
 
 
 def annotate(the_type: object, the_value: _T) -> _T:
@@ -146,22 +152,20 @@ def is_scripting() -> bool:
     return False
 
 
-def is_tracing() -> bool:
-    """Whether this runs under a trace: never."""
-    return False
-
-
-def trace_module(mod: _T, inputs: dict[str, object], *args: object, **options: object) -> _T:
-    """A module, unchanged after a run of each method on its examples.
+def trace_module(mod: Any, inputs: dict[str, object], *args: object, **options: object) -> Any:
+    """A module as it is now, after a run of each method on its examples; see ``trace``.
 
     Args:
         inputs: the examples by the name of the method.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.jit.trace_module.html
     """
-    for method, examples in inputs.items():
-        getattr(mod, method)(*(examples if builtins.isinstance(examples, tuple) else (examples,)))
-    return as_script(mod)
+    result = traced_module(mod, list(inputs))
+    with while_tracing({}):
+        for method, examples in inputs.items():
+            function = mod if method == "forward" else getattr(mod, method)
+            function(*(examples if builtins.isinstance(examples, tuple) else (examples,)))
+    return as_script(result)
 
 
 def script_if_tracing(fn: _T) -> _T:
@@ -271,7 +275,7 @@ class Error(RuntimeError):
 
 
 class TracerWarning(Warning):
-    """PyTorch's warning about traces that are wrong for other inputs. torchlike never issues it: nothing is traced."""
+    """PyTorch's warning about traces that are wrong for other inputs. torchlike never issues it: a trace takes all branches."""
 
 
 class Attribute(NamedTuple):
@@ -298,5 +302,5 @@ def _overload_method(func: _T) -> _T:
 
 annotations = SimpleNamespace(List=List)  # noqa: UP006  # torch.jit.annotations, of which programs take this
 
-for _public in (ScriptFunction, ScriptModule, load, save):
+for _public in (ScriptFunction, ScriptModule, is_tracing, load, save):
     _public.__module__ = __name__  # users find them here

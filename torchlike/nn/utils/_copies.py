@@ -1,4 +1,4 @@
-"""Copies of modules and arguments for an export to run: they share the elements, since a copy is made when one is written to."""
+"""Copies of modules and arguments for exports and traces: they share the elements, since a copy is made when one is written to."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from .._core.fields import set_requires_grad
-from .._core.modes import undispatched
-from .._core.tensor import Tensor
-from ..autograd.grad_mode import enable_grad
-from ..nn.modules.module import Module
-from ..utils._pytree import tree_leaves
+from ..._core.fields import set_requires_grad
+from ..._core.modes import undispatched
+from ..._core.tensor import Tensor
+from ...autograd.grad_mode import enable_grad
+from ...utils._pytree import tree_leaves
+from ..modules.module import Module
 
-__all__ = ["constants_of", "copied"]
+__all__ = ["constants_of", "copied", "snapshot"]
 
 
 def constants_of(module: Module) -> Iterator[tuple[str | None, Tensor]]:
@@ -52,6 +52,12 @@ def copied(
         memo = dict(kept)
         copies = copy.deepcopy((module, arguments), memo)
     return (*copies, memo)
+
+
+def snapshot(module: Module) -> Module:
+    """A copy of a module with the same tensors: what the module becomes later does not change it."""
+    kept = [*module.parameters(), *module.buffers(), *[tensor for _, tensor in constants_of(module)]]
+    return copied(module, {id(tensor): tensor for tensor in kept})[0]
 
 
 def _copy_within_graph(tensor: Tensor) -> Tensor:
