@@ -40,17 +40,32 @@ CLOSED = (
     "torch.ao.quantization._correct_bias", "torch.ao.quantization._equalize", "torch.ao.quantization.fx", "torch.ao.quantization.pt2e",
     "torch.cuda._memory_viz", "torch.cuda._sanitizer", "torch.distributed._local_tensor", "torch.distributed._pycute",
     "torch.distributed._sharding_spec", "torch.distributed._symmetric_memory", "torch.distributed._tools",
-    "torch.distributed.benchmarks", "torch.distributed.checkpoint._fsspec_filesystem", "torch.distributed.checkpoint._hf_utils",
-    "torch.distributed.checkpoint._traverse", "torch.distributed.debug", "torch.distributed.flight_recorder",
-    "torch.distributed.fsdp._init_utils", "torch.distributed.fsdp._optim_utils", "torch.distributed.fsdp._state_dict_utils",
-    "torch.distributed.pipelining._backward", "torch.distributed.tensor._dispatch", "torch.distributed.tensor._ops",
-    "torch.distributed.tensor.debug", "torch.distributed.tensor.experimental._context_parallel",
-    "torch.distributed.tensor.experimental._tp_transform", "torch.export._trace", "torch.export.pt2_archive",
-    "torch.fx.experimental.graph_gradual_typechecker", "torch.fx.experimental.migrate_gradual_types", "torch.fx.experimental.sym_node",
-    "torch.fx.experimental.unification", "torch.fx.experimental.validator", "torch.jit._shape_functions", "torch.nested._internal",
-    "torch.onnx._internal", "torch.profiler._memory_profiler", "torch.profiler._pattern_matcher", "torch.sparse._triton_ops",
-    "torch.testing._internal", "torch.utils._debug_mode", "torch.utils._sympy", "torch.utils.benchmark.examples",
-    "torch.utils.benchmark.utils.valgrind_wrapper", "torch.utils.hipify",
+    "torch.distributed.benchmarks", "torch.distributed.checkpoint._async_executor",
+    "torch.distributed.checkpoint._async_process_executor", "torch.distributed.checkpoint._async_thread_executor",
+    "torch.distributed.checkpoint._checkpointer", "torch.distributed.checkpoint._consolidate_hf_safetensors",
+    "torch.distributed.checkpoint._dedup_save_plans", "torch.distributed.checkpoint._dedup_tensors",
+    "torch.distributed.checkpoint._experimental", "torch.distributed.checkpoint._extension",
+    "torch.distributed.checkpoint._fsspec_filesystem", "torch.distributed.checkpoint._hf_utils",
+    "torch.distributed.checkpoint._nested_dict", "torch.distributed.checkpoint._pg_transport",
+    "torch.distributed.checkpoint._sharded_tensor_utils", "torch.distributed.checkpoint._state_dict_stager",
+    "torch.distributed.checkpoint._storage_utils", "torch.distributed.checkpoint._traverse", "torch.distributed.checkpoint._version",
+    "torch.distributed.debug", "torch.distributed.elastic.timer",
+    "torch.distributed.flight_recorder", "torch.distributed.fsdp._init_utils", "torch.distributed.fsdp._optim_utils",
+    "torch.distributed.fsdp._state_dict_utils", "torch.distributed.pipelining", "torch.distributed.pipelining._backward",
+    "torch.distributed.rpc", "torch.distributed.tensor._dispatch", "torch.distributed.tensor._ops", "torch.distributed.tensor.debug",
+    "torch.distributed.tensor.experimental._context_parallel", "torch.distributed.tensor.experimental._tp_transform",
+    "torch.export._remove_auto_functionalized_pass", "torch.export._remove_effect_tokens_pass", "torch.export._safeguard",
+    "torch.export._swap", "torch.export._trace", "torch.export._tree_utils", "torch.export._unlift", "torch.export._wrapper",
+    "torch.export.pt2_archive", "torch.fx.experimental.graph_gradual_typechecker", "torch.fx.experimental.migrate_gradual_types",
+    "torch.fx.experimental.sym_node", "torch.fx.experimental.unification", "torch.fx.experimental.validator",
+    "torch.jit._monkeytype_config", "torch.jit._recursive", "torch.jit._shape_functions", "torch.jit.frontend",
+    "torch.nested._internal", "torch.onnx._internal", "torch.onnx.symbolic_opset10", "torch.onnx.symbolic_opset12",
+    "torch.onnx.symbolic_opset13", "torch.onnx.symbolic_opset14", "torch.onnx.symbolic_opset15", "torch.onnx.symbolic_opset16",
+    "torch.onnx.symbolic_opset17", "torch.onnx.symbolic_opset18", "torch.onnx.symbolic_opset19", "torch.onnx.symbolic_opset20",
+    "torch.onnx.symbolic_opset7", "torch.onnx.symbolic_opset8", "torch.package", "torch.profiler._memory_profiler",
+    "torch.profiler._pattern_matcher", "torch.sparse._triton_ops", "torch.testing._internal", "torch.utils._config_module",
+    "torch.utils._debug_mode", "torch.utils._sympy", "torch.utils.benchmark.examples", "torch.utils.benchmark.utils.valgrind_wrapper",
+    "torch.utils.hipify",
 )  # fmt: skip
 # Modules within these of which programs import something.
 OPEN = frozenset(
@@ -65,6 +80,9 @@ OPEN = frozenset(
          "triton_kernel_wrap utils while_loop wrap"),
         ("_inductor", "compile_fx config utils"),
         ("_lazy", ""),
+        ("distributed.pipelining", "schedules stage microbatch"),
+        ("distributed.rpc", "api backend_registry functions options constants"),
+        ("package", "package_exporter package_importer importer"),
         ("nested._internal", ""),
     )
     for name in ("", *names.split())
@@ -130,22 +148,24 @@ def enum_members(value: type) -> list[str]:
     return list(value.__members__) if members is not None else []  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def is_inner(module: str, name: str) -> bool:
+def is_inner(module: Any, name: str) -> bool:
     """Whether a name is private to a private module, so deep inside that no program uses it."""
-    package, *inner = module.split(".")[1:] or [""]
-    return name.startswith("_") and package.startswith("_") and package != "_C" and bool(inner)
+    package, *inner = module.__name__.split(".")[1:] or [""]
+    deep = package.startswith("_") and package != "_C" and bool(inner)
+    return name.startswith("_") and (deep or (package != "distributed" and is_inner_file(module)))
+
+
+def is_inner_file(module: Any) -> bool:
+    """Whether a module is a private file in a package, or a file in a private package: nobody imports from it what others define."""
+    _, *inner = module.__name__.split(".")[1:] or [""]
+    return not hasattr(module, "__path__") and any(part.startswith("_") for part in inner)
 
 
 def listed(module: Any) -> dict[str, tuple[str, Any]]:
     """Returns the names of a module with their kinds. A name from another module of PyTorch has the kind ("from", its address)."""
     found = {}
     for name, value in list(vars(module).items()):
-        if (
-            name.startswith("__")
-            or name == "TYPE_CHECKING"
-            or not name.isidentifier()
-            or is_inner(module.__name__, name)
-        ):
+        if name.startswith("__") or name == "TYPE_CHECKING" or not name.isidentifier() or is_inner(module, name):
             continue
         kind = kind_of(value)
         if kind is None or (name.startswith("_") and kind[0] in ("value", "type", "thing")):
@@ -155,6 +175,8 @@ def listed(module: Any) -> dict[str, tuple[str, Any]]:
         if home not in (None, module.__name__):
             there = sys.modules.get(home) if home.startswith("torch") else None
             if there is not None and vars(there).get(own) is value and not is_closed(home):
+                if is_inner_file(module):
+                    continue
                 kind = "from", f"{home}.{own}"
             elif name.startswith("_") and home == "builtins":
                 continue

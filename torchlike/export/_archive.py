@@ -144,7 +144,7 @@ def _written_argument(argument: TensorArgument | ConstantArgument) -> tuple[str,
     return argument.name, constant, _written(argument.value) if constant else None
 
 
-def _read_argument(name: str, constant: bool, value: Any) -> TensorArgument | ConstantArgument:
+def _read_argument(name: str, constant: bool, value: object) -> TensorArgument | ConstantArgument:
     return ConstantArgument(name, _read(value, {})) if constant else TensorArgument(name)
 
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+import numpy as np
+
 from .._core.layouts import strided
 from .._core.modes import dispatch_state, undispatched
 from .._core.tensor import Tensor
@@ -55,7 +57,7 @@ class Recording(TorchDispatchMode):
         self.constants: dict[Node, tuple[str, Tensor]] = {}
         self._nodes: dict[int, tuple[weakref.ref[Tensor], Node]] = {}
         self._known: dict[int, tuple[str | None, Tensor, Tensor]] = {}  # by the copy: name, copy, original
-        self._generators: list[tuple[Generator, Any]] = []
+        self._generators: list[tuple[Generator, np.ndarray]] = []
         self._earlier: set[int] = set()  # the tensors that there were before the module ran
         self._fake = FakeTensorMode()
 
@@ -84,7 +86,7 @@ class Recording(TorchDispatchMode):
                 node.meta["val"] = self._fake.from_tensor(tensor)
         node.meta["shape"] = tuple(tensor.shape)
 
-    def node_of(self, value: Any) -> Any:
+    def node_of(self, value: object) -> Any:
         """The node of a tensor, which may be one that the module made by itself; what is no tensor is itself."""
         if not isinstance(value, Tensor):
             return value
@@ -162,7 +164,7 @@ class Recording(TorchDispatchMode):
         node = self._found(tensor)
         return node is not None and node not in self.constants and id(tensor) not in self._known
 
-    def _check_written(self, args: Any, kwargs: Any) -> None:
+    def _check_written(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         written = [args[0] if args else None, *[kwargs.get(name) for name in ("out", "self")]]
         for tensor in tree_leaves(written):
             if isinstance(tensor, Tensor) and self._found(tensor) is None and id(tensor) not in self._known:
