@@ -6,6 +6,7 @@
 #   make accelerator  tests and measures on the GPU or TPU that JAX finds (DEVICE=cuda, cuda13 or tpu says which wheels of JAX)
 #   make libraries  runs 28 libraries built on PyTorch, in an environment without it (ARGS="einops timm" picks some)
 #   make quick-libraries  runs the eight of them that install and run soonest, as CI does
+#   make onnx    exports models as ONNX and runs them, with the libraries that this needs
 # PYTHON=python3.12 chooses the interpreter, VENV=.venv-3.12 the folder of the environment.
 PYTHON ?= python3
 VENV ?= .venv
@@ -13,7 +14,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help train test test-all compare extensions accelerator libraries run-libraries quick-libraries run-quick-libraries check docs clean
+.PHONY: help train test test-all compare extensions accelerator onnx run-onnx libraries run-libraries quick-libraries run-quick-libraries check docs clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -51,6 +52,12 @@ accelerator: $(VENV)/.ready-for-$(DEVICE)
 	JAX_PLATFORMS=$(if $(filter made-up,$(DEVICE)),cpu) TORCHLIKE_ACCELERATOR=all \
 		$(BIN)/python -m pytest -W default -rx tests/accelerator tests/_core/test_devices.py $(ARGS)
 	$(BIN)/python -m benchmarks.accelerator $(if $(filter made-up,$(DEVICE)),--made-up --rounds 1)
+
+# torch.onnx.export needs jax2onnx, which brings many libraries along: .venv-onnx.
+onnx:
+	@$(MAKE) --no-print-directory run-onnx VENV=$(VENV)-onnx
+run-onnx: $(VENV)/.ready-for-onnx
+	$(BIN)/python -m pytest tests/onnx tests/export --quick-compile $(ARGS)
 
 # The libraries have an environment of their own, in which there is no PyTorch: .venv-libraries.
 libraries:
@@ -105,6 +112,11 @@ $(VENV)/.ready-for-made-up: $(VENV)/.ready-to-develop
 $(VENV)/.ready-for-libraries: pyproject.toml tests/libraries/requirements.txt | $(BIN)/python
 	@echo "Installing 28 libraries and torchlike (once; about 3 GB on disk) ..."
 	$(PIP) install ./tests/libraries/placeholder --editable '.[datasets,tensorboard]' -r tests/libraries/requirements.txt
+	@touch $@
+
+$(VENV)/.ready-for-onnx: pyproject.toml | $(BIN)/python
+	@echo "Installing torchlike with what exports ONNX (once; about 1.5 GB on disk) ..."
+	$(PIP) install --editable '.[onnx,stablehlo]' pytest hypothesis
 	@touch $@
 
 $(VENV)/.ready-for-quick-libraries: pyproject.toml tests/libraries/requirements.txt tests/libraries/quick.txt | $(BIN)/python

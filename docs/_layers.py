@@ -14,6 +14,7 @@ PURPOSE = {
     "__main__": "python -m torchlike",
     "_runner": "runs a program as Python does; puts the namespace `torch` and Tensor's methods together",
     "_alias": "`import torch` means torchlike: finder, stand-ins for what is missing, pickles, processes",
+    "onnx": "torch.onnx, over jax2onnx",
     "vision": "torchvision: datasets, transforms, models, ops, drawing",
     "hub": "what stands on nn: downloaded weights, function transforms, distributions, assert_close",
     "serialization": "torch.save and torch.load, in PyTorch's format",

@@ -187,6 +187,7 @@ if _typing.TYPE_CHECKING:  # those of ``LATER`` and ``DEFINED_IN``
         set_autocast_enabled as set_autocast_enabled,
         set_autocast_gpu_dtype as set_autocast_gpu_dtype,
     )
+    from .export import export_jax as export_jax
     from .jit import fork as fork, wait as wait
     from .storage import *
 

@@ -82,6 +82,7 @@ _BY_MODULE = {
     "amp.autocast_mode": """
         autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache is_autocast_cache_enabled set_autocast_cache_enabled
         set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype""",
+    "export": "export_jax",
     "jit": "fork wait",
     "ops.creation.sampled": "_standard_gamma",
     "storage": " ".join(f"{name}Storage" for name in ("", *_STORAGES)),

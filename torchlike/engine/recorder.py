@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from . import checks, threads
@@ -19,6 +20,7 @@ from .aval import META, Aval, MappedAval, Meshed, Placement
 from .collective import Group
 from .jax_settings import tracing
 from .kernel import Kernel
+from .portable import aval_for
 from .segment import MIN_KNOWN_OPS, Segment
 from .tiers import choice
 from .trace import (
@@ -517,12 +519,13 @@ class Recorder:
 
     def _run_now(self, op: Any, static: tuple[Any, ...], values: Sequence[Value], args: tuple[Any, ...]):
         """Within a JAX trace of the user's: applies the function to the tracers at once."""
-        kernel = op.kernel(static, args, tuple(v.aval.plain() for v in values))
+        kernel = op.kernel(static, args, tuple(aval_for(v.aval) for v in values))
         arrays = [v.finish() for v in values]
         # int64 stays int64, and ``long()`` and ``argmax`` give it, although the surrounding trace may have no 64-bit types.
         has_64_bits = any(aval.dtype.itemsize == 8 for aval in (*kernel.in_avals, *kernel.out_avals))
         run = kernel.on_tracers()
-        outs = tracing(run)(*arrays) if has_64_bits else run(*arrays)
+        with jax.named_scope(kernel.name):  # so that errors and profiles name the operation
+            outs = tracing(run)(*arrays) if has_64_bits else run(*arrays)
         return kernel, [Value.of(out) for out, _ in zip(outs, kernel.out_avals, strict=False)]
 
     def _cursor(self) -> TraceNode:

@@ -16,6 +16,7 @@ from ._signature import (
     OutputSpec as OutputSpec,
     TensorArgument as TensorArgument,
 )
+from ._to_jax import export_jax as export_jax
 from .dynamic_shapes import Dim as Dim, dims as dims
 
 __all__ = [
@@ -55,6 +56,7 @@ for _public in (
     OutputKind,
     OutputSpec,
     export,
+    export_jax,
     load,
     save,
 ):

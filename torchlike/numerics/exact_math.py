@@ -17,6 +17,8 @@ from ..engine.interpreter import for_numpy
 from . import complex_c99 as _c99
 from .derivatives import custom_jvp
 
+PORTABLE = "portable"  # what is traced is written to a file, for any machine: see ``engine/portable.py``
+
 
 class _Traced(threading.local):
     platform = "cpu"

@@ -302,6 +302,8 @@ class TransformerEncoder(Module):
             return False
         if modes.grad_enabled and (src.requires_grad or any(p.requires_grad for p in self.layers.parameters())):
             return False
+        if padding._value().traced:  # PyTorch's traces and exports skip nothing either
+            return False
         lengths = padding._array() == 0
         return not self.mask_check or bool((lengths[:, :-1] >= lengths[:, 1:]).all())
 

@@ -18,6 +18,7 @@ from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sam
 from ...engine.aval import Placement
 from ...engine.value import Value
 from ...numerics import philox
+from ...numerics.exact_math import traced_platform
 from ...random_streams.by_device import default_of, is_drawn_there
 from ..creation.drawing import from_state, keep
 from ..linalg.matmul import _check_bmm, contract
@@ -133,7 +134,7 @@ def attention(
     length, features = query.shape[-2:]
     _check_bmm((math.prod(batch), length, features), (math.prod(batch), key.shape[-1], key.shape[-2]))
     plain = causal and mask is None and noise is None and key.shape[-2] == value.shape[-2]
-    if plain and platform == "cpu" and length >= HALVED_FROM:
+    if plain and platform == "cpu" == traced_platform() and length >= HALVED_FROM:
         return _in_halves(query, key, value, scale)
     return _attended(query, key, value, mask, noise, causal, scale)
 

@@ -19,6 +19,7 @@ from ...dispatch.type_names import type_name
 from ...engine import onednn
 from ...engine.geometry import Geometry
 from ...numerics.convolution import convolve
+from ...numerics.exact_math import PORTABLE, traced_platform
 from ...numerics.half_precision import plus_bias, widened
 from ..linalg.matmul import contract
 
@@ -114,13 +115,14 @@ def convolution(
     shape = (input.shape[0], weight.shape[0], *sizes)
     geometry = Geometry("y", input.shape, weight.shape, shape, stride, before, dilation, groups)
     dtype, rounded = np.dtype(input.dtype), bias is None
+    processor = platform == "cpu" == traced_platform()
     if not input.size or not weight.size:
         out = jnp.zeros(shape, dtype)
-    elif platform == "cpu" and onednn.record_of(onednn.Convolution(geometry, dtype, dtype)) is not None:
+    elif processor and onednn.record_of(onednn.Convolution(geometry, dtype, dtype)) is not None:
         out = convolve(input, weight, geometry, rounded)
-    elif groups == 1 and pointwise:
+    elif groups == 1 and pointwise and traced_platform() != PORTABLE:
         out = _as_column_product(input, weight, stride, padding, dilation, rounded)
-    elif groups == 1 and platform == "cpu" and _worth_a_column(input, weight, stride, padding, dilation):
+    elif groups == 1 and processor and _worth_a_column(input, weight, stride, padding, dilation):
         # The gradient of the input is a sum of one piece for each place in the kernel: in float32, not rounded after each.
         out = _as_column_product(widened(input), widened(weight), stride, padding, dilation)
     else:

@@ -18,7 +18,7 @@ from ..._core.tensor import Tensor
 from ...dispatch.arguments import check_value
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
-from ...numerics.exact_math import exact_quotient
+from ...numerics.exact_math import PORTABLE, exact_quotient, traced_platform
 from ..linalg.matmul import contract
 
 Steps = tuple[int, ...]
@@ -37,15 +37,22 @@ def _low(dtype: np.dtype) -> Array:
     return jnp.asarray(-np.inf if dtype.kind not in "iub" else np.iinfo(dtype).min, dtype)
 
 
+def _room_behind(
+    sizes: Steps, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, lengths: Steps
+) -> list[int]:
+    """How far the last window reaches beyond the input in each dimension."""
+    return [
+        max(0, (n - 1) * s + d * (k - 1) + 1 - p - length)
+        for n, k, s, p, d, length in zip(sizes, kernel, stride, padding, dilation, lengths, strict=True)
+    ]
+
+
 def _windows(
     x: Array, sizes: Steps, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps, fill: Array
 ) -> list[Array]:
     """For each offset in the window, the elements there: arrays of the shape of the result."""
     lead = x.ndim - len(kernel)
-    ends = [
-        max(0, (n - 1) * s + d * (k - 1) + 1 - p - length)
-        for n, k, s, p, d, length in zip(sizes, kernel, stride, padding, dilation, x.shape[lead:], strict=True)
-    ]
+    ends = _room_behind(sizes, kernel, stride, padding, dilation, x.shape[lead:])
     if any(padding) or any(ends):
         x = jnp.pad(x, ((0, 0),) * lead + tuple(zip(padding, ends, strict=True)), constant_values=fill)
     parts = []
@@ -89,6 +96,23 @@ def _largest(x: Array, windows: Callable[[Array, Any], list[Array]]) -> tuple[Ar
     return pool(x)
 
 
+def _largest_by_window(x: Array, sizes: Steps, kernel: Steps, stride: Steps, padding: Steps, dilation: Steps) -> Array:
+    """The largest elements alone, in the form that other programs know."""
+    lead = (1,) * (x.ndim - len(kernel))
+    lengths = x.shape[len(lead) :]
+    ends = _room_behind(sizes, kernel, stride, padding, dilation, lengths)
+    # As much behind as in front, where that gives as many windows: what just fits depends on the size.
+    windows = zip(lengths, kernel, stride, padding, dilation, strict=True)
+    same = [_output_size(*window, False) == size for window, size in zip(windows, sizes, strict=True)]
+    ends = [before if each else end for before, each, end in zip(padding, same, ends, strict=True)]
+    pads = ((0, 0),) * len(lead) + tuple(zip(padding, ends, strict=True))
+    largest: Any = lax.max
+    low = -np.inf if x.dtype.kind not in "iub" else np.iinfo(x.dtype).min
+    return lax.reduce_window(
+        x, np.asarray(low, x.dtype), largest, lead + kernel, lead + stride, pads, None, lead + dilation
+    )
+
+
 def _output_size(length: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
     room = length + 2 * p - d * (k - 1) - 1
     size = (-(-room // s) if ceil_mode else room // s) + 1
@@ -124,6 +148,10 @@ def max_pool(
     sizes = tuple(
         _output_size(*window, ceil_mode) for window in zip(lengths, kernel, stride, padding, dilation, strict=True)
     )
+    if traced_platform() == PORTABLE:
+        values = _largest_by_window(input, sizes, kernel, stride, padding, dilation)
+        places = _largest(input, lambda x, fill: _windows(x, sizes, kernel, stride, padding, dilation, fill))[1]
+        return values, _flat_positions(places, sizes, kernel, stride, padding, dilation, lengths)
     values, places = _largest(input, lambda x, fill: _windows(x, sizes, kernel, stride, padding, dilation, fill))
     return values, _flat_positions(places, sizes, kernel, stride, padding, dilation, lengths)
 
@@ -233,6 +261,8 @@ def adaptive_avg_pool(input: Array, output_size: Sequence[int], node_name: str) 
     half = input.dtype.kind not in "iubc" and input.dtype.itemsize < 4
     x = input.astype(jnp.float32) if half else input
     first = input.ndim - len(output_size)
+    if traced_platform() == PORTABLE and all(size == 1 for size in output_size):
+        return jnp.mean(x, tuple(range(first, input.ndim)), keepdims=True).astype(input.dtype)
     sizes = []  # of the windows, one array for each dimension
     for axis, size in enumerate(output_size, first):
         length = x.shape[axis]
