@@ -130,6 +130,14 @@ def test_a_module_that_computes_something_else_for_other_sizes_is_refused():
         torch.export_jax(Of(lambda x: x * len(str(x.shape[0]))), (torch.ones(3),), dynamic_shapes={"args": ({0: "n"},)})
 
 
+def test_an_exported_program():
+    model = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
+    exported = torch.export.export(model, (X,), dynamic_shapes={"input": {0: torch.export.Dim("n", max=9)}})
+    x = torch.randn(7, 3)
+    for program in (exported, torch.export.export(model, (x,))):
+        np.testing.assert_allclose(program.to_stablehlo().call(x.numpy()), model(x).detach().numpy(), atol=1e-6)
+
+
 def test_a_module_is_left_as_it_was():
     model = nn.BatchNorm1d(3)
     before = {name: each.clone() for name, each in model.state_dict().items()}

@@ -170,6 +170,15 @@ def test_a_function_and_an_exported_program():
     torch.testing.assert_close(program(X)[0], exported.module()(X).detach())
 
 
+def test_an_exported_program_keeps_its_names_and_the_sizes_that_vary():
+    exported = torch.export.export(nn.Linear(3, 2), (X,), dynamic_shapes=({0: torch.export.Dim("n")},))
+    program = export(exported)
+    (given,) = program.model_proto.graph.input
+    assert ((given.name,), sizes(given)) == (exported.graph_signature.user_inputs, ["n", 3])
+    x = torch.randn(7, 3)
+    torch.testing.assert_close(program(x)[0], exported.module()(x).detach())
+
+
 def test_weights_by_name_can_be_replaced():
     model = nn.Linear(3, 2)
     program = export(model, (X,))

@@ -13,7 +13,7 @@ __all__ = ["device"]
 # PyTorch's device types and the JAX platforms behind them.
 PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu", "mps": "METAL"}
 _TYPES = {platform: type for type, platform in PLATFORMS.items()} | {"cuda": "cuda", "rocm": "cuda", "mps": "mps"}
-_TYPES["portable"] = "cpu"  # what is traced for a file: see ``engine/portable.py``
+_TYPES["portable"] = "cpu"  # what is traced for a file: see ``engine/aval.py``
 _KNOWN = "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone"
 
 

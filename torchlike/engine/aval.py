@@ -6,7 +6,9 @@ What no memory can hold is refused here, in PyTorch's words and at the line that
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -297,3 +299,34 @@ class MappedAval(TracedAval):
             self = known[plain, levels] = cls(plain.shape, plain.dtype, plain.placement)
             self.levels = levels
         return self
+
+
+# ---- tracing for a file: operations are then traced for no machine, and use nothing that only this process has
+
+# No device of JAX: what would be written so for a processor's sake is not written so for this one. Kernels are kept by placement, so
+# those of a file are others than those that run.
+PORTABLE = Placement("portable", 0)
+
+
+class _Tracing(threading.local):
+    portable = False
+
+
+_tracing = _Tracing()
+
+
+@contextmanager
+def portable() -> Iterator[None]:
+    """Within it, what this thread traces by JAX is traced for a file."""
+    before, _tracing.portable = _tracing.portable, True
+    try:
+        yield
+    finally:
+        _tracing.portable = before
+
+
+def aval_for(aval: Aval | TracedAval) -> Aval:
+    """The aval under which an operation on tracers finds its kernel."""
+    if _tracing.portable:
+        return Aval(aval.shape, aval.dtype, PORTABLE)
+    return aval.plain()

@@ -16,11 +16,10 @@ import jax
 import numpy as np
 
 from . import checks, threads
-from .aval import META, Aval, MappedAval, Meshed, Placement
+from .aval import META, Aval, MappedAval, Meshed, Placement, aval_for
 from .collective import Group
 from .jax_settings import tracing
 from .kernel import Kernel
-from .portable import aval_for
 from .segment import MIN_KNOWN_OPS, Segment
 from .tiers import choice
 from .trace import (

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from jax.export import Exported
+
 from .._core.tensor import Tensor
 from .._dynamo.exc import UserError
 from .._ops import operator
@@ -28,6 +30,8 @@ from ._signature import (
     TensorArgument,
 )
 from ._sizes import Range, Sizes, varying
+from ._to_jax import artifact_of
+from ._varying_program import symbols_of_sizes
 from .dynamic_shapes import ABOVE
 
 __all__ = ["ExportedProgram", "draft_export", "export"]
@@ -86,6 +90,16 @@ class ExportedProgram:
     def module(self, check_guards: bool = True) -> Module:
         """A module that runs the graph with the parameters, and takes and returns what the exported one does."""
         return _Exported(self)
+
+    def to_stablehlo(self) -> Exported:
+        """The program as StableHLO with its weights and its sizes that vary, which JAX runs without torchlike: see ``export_jax``.
+
+        >>> program = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),), dynamic_shapes=({0: torch.export.Dim("n")},))
+        >>> program.to_stablehlo().out_avals
+        (ShapedArray(float32[n,1]),)
+        """
+        args, kwargs = self.example_inputs
+        return artifact_of(self._source or self.module(), args, kwargs, symbols_of_sizes(self._sizes))
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
         raise RuntimeError(

@@ -16,8 +16,8 @@ from jax.extend.core import ClosedJaxpr
 from .._core.signatures import Function
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
+from ..engine.aval import portable
 from ..engine.jax_settings import tracing
-from ..engine.portable import portable
 from ..interop import from_jax
 from ..nn.modules.module import Module
 from ..nn.utils.stateless import call_with

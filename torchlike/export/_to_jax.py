@@ -12,10 +12,11 @@ from jax.extend.core import jaxpr_as_fun
 from ..engine.jax_settings import tracing
 from ..nn.modules.module import Module
 from ._staged import numbered
-from ._varying_program import symbols_of, traced_program
+from ._varying_program import Symbol, symbols_of, traced_program
 
-__all__ = ["export_jax"]
+__all__ = ["artifact_of", "export_jax"]
 
+PLATFORMS = ("cpu", "cuda", "tpu")
 _NARROW = {np.dtype(np.int64): np.dtype(np.int32), np.dtype(np.uint64): np.dtype(np.uint32)}
 
 
@@ -25,7 +26,7 @@ def export_jax(
     kwargs: dict[str, object] | None = None,
     *,
     dynamic_shapes: object = None,
-    platforms: Sequence[str] = ("cpu", "cuda", "tpu"),
+    platforms: Sequence[str] = PLATFORMS,
 ) -> jax_export.Exported:
     """A module as StableHLO with its weights, which any process with JAX runs, and none of it needs torchlike.
 
@@ -49,7 +50,20 @@ def export_jax(
     >>> artifact.in_avals, artifact.out_avals
     ((ShapedArray(float32[batch,3]),), (ShapedArray(float32[batch,2]),))
     """
-    return _exported(module, tuple(args), dict(kwargs or {}), dynamic_shapes, platforms, jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
+    args, kwargs = tuple(args), dict(kwargs or {})
+    symbols = [] if dynamic_shapes is None else symbols_of(module, args, kwargs, dynamic_shapes)
+    return artifact_of(module, args, kwargs, symbols, platforms)
+
+
+def artifact_of(
+    module: Module,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+    symbols: list[Symbol],
+    platforms: Sequence[str] = PLATFORMS,
+) -> jax_export.Exported:
+    """As ``export_jax``, for sizes that are known."""
+    return _exported(module, args, kwargs, symbols, platforms, jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @tracing
@@ -57,11 +71,10 @@ def _exported(
     module: Module,
     args: tuple[object, ...],
     kwargs: dict[str, object],
-    dynamic_shapes: object,
+    symbols: list[Symbol],
     platforms: Sequence[str],
     wide: bool,
 ) -> jax_export.Exported:
-    symbols = [] if dynamic_shapes is None else symbols_of(module, args, kwargs, dynamic_shapes)
     program, jaxpr, _ = traced_program(module, args, kwargs, symbols)
     weights = [each.detach().jax for each in program.weights.values()]
     compute, avals = jaxpr_as_fun(jaxpr), jaxpr.in_avals[len(weights) :]

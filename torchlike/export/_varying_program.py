@@ -18,10 +18,11 @@ from .._dynamo.exc import UserError
 from ..engine.jax_settings import tracing
 from ..nn.modules.module import Module
 from ._generalized import Atom, Bound, NotGeneral, evaluate_general
+from ._sizes import Sizes
 from ._staged import Program, stage, tensors_of
 from .dynamic_shapes import Dim, sites_of
 
-__all__ = ["Symbol", "symbols_of", "traced_program"]
+__all__ = ["Symbol", "symbols_of", "symbols_of_sizes", "traced_program"]
 
 # For so many sizes a module is traced. Two points give a line, and the others show that it is one.
 TRACES = 6
@@ -52,7 +53,7 @@ def symbols_of(module: Module, args: tuple[object, ...], kwargs: Mapping[str, ob
     """What ``dynamic_shapes`` says, with ``Dim`` s, hints, and names."""
     bound = inspect.signature(module.forward).bind(*args, **kwargs)
     symbols: dict[object, Symbol] = {}
-    for site in sites_of(bound.arguments, _named(said)):
+    for site in sites_of(bound, _named(said)):
         each: Any = site.said
         if site.dim < 0 or each is None or isinstance(each, int) or getattr(each, "kind", "") == "STATIC":
             continue
@@ -66,6 +67,16 @@ def symbols_of(module: Module, args: tuple[object, ...], kwargs: Mapping[str, ob
         symbol = symbols.setdefault(key, Symbol(name, example, max(int(low), 1), high, hinted))
         symbol.sites.append((site.tensor, site.dim, compute))
     return list(symbols.values())
+
+
+def symbols_of_sizes(sizes: Sizes | None) -> list[Symbol]:
+    """The sizes that vary in an exported program."""
+    found = []
+    for number, each in enumerate([] if sizes is None else sizes.symbols):
+        name = each.name if each.name.isidentifier() else f"s{number}"
+        sites = [(site.tensor, site.dim, compute) for site, compute in each.sites]
+        found.append(Symbol(name, each.example, max(int(each.low), 1), each.high, not each.certain, sites))
+    return found
 
 
 def _named(said: Any) -> Any:

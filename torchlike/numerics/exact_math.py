@@ -17,7 +17,7 @@ from ..engine.interpreter import for_numpy
 from . import complex_c99 as _c99
 from .derivatives import custom_jvp
 
-PORTABLE = "portable"  # what is traced is written to a file, for any machine: see ``engine/portable.py``
+PORTABLE = "portable"  # what is traced is written to a file, for any machine: see ``engine/aval.py``
 
 
 class _Traced(threading.local):

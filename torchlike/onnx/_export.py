@@ -14,7 +14,7 @@ from typing import Any
 from .._core.tensor import Tensor
 from ..export import ExportedProgram
 from ..export._staged import RandomNumbers, tensors_of
-from ..export._varying_program import Symbol, symbols_of, traced_program
+from ..export._varying_program import Symbol, symbols_of, symbols_of_sizes, traced_program
 from ..nn.modules.module import Module
 from ..testing import assert_close
 from . import _jax2onnx as door
@@ -54,35 +54,16 @@ def is_in_onnx_export() -> bool:
 
 
 def export(
-    model: object,
-    args: Any = (),
-    f: Any = None,
-    *,
-    kwargs: dict[str, object] | None = None,
-    verbose: bool | None = None,
-    input_names: Sequence[str] | None = None,
-    output_names: Sequence[str] | None = None,
-    opset_version: int | None = None,
-    dynamo: bool = True,
-    external_data: bool = True,
-    dynamic_shapes: object = None,
-    custom_translation_table: Mapping[object, object] | None = None,
-    report: bool = False,
-    optimize: bool = True,
-    verify: bool = False,
-    profile: bool = False,
-    dump_exported_program: bool = False,
-    artifacts_dir: str | os.PathLike[str] = ".",
-    export_params: bool = True,
-    keep_initializers_as_inputs: bool = False,
-    dynamic_axes: Mapping[str, Mapping[int, str] | Sequence[int]] | None = None,
-    training: TrainingMode = TrainingMode.EVAL,
-    operator_export_type: OperatorExportTypes = OperatorExportTypes.ONNX,
-    do_constant_folding: bool = True,
-    custom_opsets: Mapping[str, int] | None = None,
-    export_modules_as_functions: bool | Collection[type[Module]] = False,
-    autograd_inlining: bool = True,
-) -> ONNXProgram | None:
+    model: object, args: Any = (), f: Any = None, *, kwargs: dict[str, object] | None = None, verbose: bool | None = None,
+    input_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None, opset_version: int | None = None,
+    dynamo: bool = True, external_data: bool = True, dynamic_shapes: object = None,
+    custom_translation_table: Mapping[object, object] | None = None, report: bool = False, optimize: bool = True, verify: bool = False,
+    profile: bool = False, dump_exported_program: bool = False, artifacts_dir: str | os.PathLike[str] = ".", export_params: bool = True,
+    keep_initializers_as_inputs: bool = False, dynamic_axes: Mapping[str, Mapping[int, str] | Sequence[int]] | None = None,
+    training: TrainingMode = TrainingMode.EVAL, operator_export_type: OperatorExportTypes = OperatorExportTypes.ONNX,
+    do_constant_folding: bool = True, custom_opsets: Mapping[str, int] | None = None,
+    export_modules_as_functions: bool | Collection[type[Module]] = False, autograd_inlining: bool = True,
+) -> ONNXProgram | None:  # fmt: skip
     """Exports a module as an ONNX model, by jax2onnx (``pip install 'torchlike[onnx]'``). The model is checked by ``onnx.checker``.
 
     Args:
@@ -128,9 +109,14 @@ def export(
         )
     door.library("jax2onnx")  # before the module is traced
     module, args, kwargs = _called(model, args, kwargs)
-    names = _input_names(module, args, kwargs, input_names)
+    program_given = isinstance(model, ExportedProgram)
+    inputs = model.graph_signature.user_inputs if program_given else _argument_names(module, args, kwargs)
+    names = _input_names([*map(str, inputs)], tensors_of((args, kwargs)), input_names)
     symbols, labels = _sizes_that_vary(module, args, kwargs, names, dynamic_shapes, dynamic_axes)
-    with _exporting(), _in_mode(module, PRESERVING if dynamo else training):
+    if program_given and not symbols:
+        symbols = symbols_of_sizes(model._sizes)
+        labels = {each.name: each.name for each in symbols}
+    with _exporting(), _in_mode(module, PRESERVING if dynamo or program_given else training):
         proto = _model(module, args, kwargs, symbols, labels, names, output_names, opset)
         program = ONNXProgram(proto, model if isinstance(model, ExportedProgram) else None)
         if verify:
@@ -171,7 +157,7 @@ def _called(
     if isinstance(model, ExportedProgram):
         if not args and not kwargs:
             args, kwargs = model.example_inputs
-        model = model.module()
+        model = model._source or model.module()
     elif not isinstance(model, Module):
         if not callable(model):
             raise TypeError(
@@ -181,9 +167,7 @@ def _called(
     return model, tuple(args), dict(kwargs or {})
 
 
-def _input_names(
-    module: Module, args: tuple[object, ...], kwargs: dict[str, object], given: Sequence[str] | None
-) -> list[str]:
+def _argument_names(module: Module, args: tuple[object, ...], kwargs: dict[str, object]) -> list[str]:
     signature = inspect.signature(module.forward)
     bound = signature.bind(*args, **kwargs)
     names: list[str] = []
@@ -193,7 +177,13 @@ def _input_names(
             names += [each for key, part in value.items() for each in tensor_names(key, part)]
         else:
             names += tensor_names(name, value)
+    return names
+
+
+def _input_names(names: list[str], tensors: list[Tensor], given: Sequence[str] | None) -> list[str]:
     given = list(given or ())
+    if len(names) != len(tensors):  # numbers are inputs of a program, too
+        names = [f"input_{number}" for number in range(len(tensors))]
     if len(given) > len(names):
         raise OnnxExporterError(
             f"input_names has {len(given)} names, and the module takes {len(names)} tensors: {names}"

@@ -167,7 +167,7 @@ class FashionMNIST(MNIST):
 
     @staticmethod
     def sample_root() -> str:
-        """The root of the sample that comes with this package: 2,000 training and 300 test images, balanced."""
+        """The root of the sample that comes with this package: 1,500 training and 300 test images, balanced."""
         return str(SAMPLE)
 
 
