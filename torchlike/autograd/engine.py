@@ -33,6 +33,7 @@ from ..engine.value import Value
 from ..ops.elementwise.pointwise import add
 from ..ops.shape.joining import stack
 from .crossings import same_for_all
+from .edges import GradientEdge, as_tensors, has_edges
 from .leaves import Leaf, in_order, read_often
 from .replayed_backward import added, replay_backward
 from .running_hooks import post_accumulate_hooks, post_hooks, pre_hooks, tensor_hooks
@@ -40,10 +41,6 @@ from .running_hooks import post_accumulate_hooks, post_hooks, pre_hooks, tensor_
 __all__ = ["backward", "grad"]
 
 _new = object.__new__
-
-
-def _as_tuple(x: Any) -> tuple[Any, ...]:
-    return (x,) if isinstance(x, Tensor) else tuple(x)
 
 
 def backward(
@@ -101,9 +98,10 @@ def _add_gradients(tensors: Any, grad_tensors: Any, retain_graph: bool | None, c
         # The usual call. A pass like an earlier one is replayed as a whole.
         if _backward_from_scalar(tensors, bool(retain_graph)):
             return
-    roots = _as_tuple(tensors)
+    roots = as_tensors(tensors)
+    kept = () if inputs is None else (inputs,) if isinstance(inputs, (Tensor, GradientEdge)) else inputs
     if inputs is not None:
-        inputs = _as_tuple(inputs)
+        inputs = as_tensors(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
@@ -114,8 +112,9 @@ def _add_gradients(tensors: Any, grad_tensors: Any, retain_graph: bool | None, c
             "the leak."
         )
     seeds = _seeds(roots, grad_tensors)
-    for tensor in inputs or ():
-        tensor.retain_grad()
+    for each in kept:
+        if isinstance(each, Tensor):
+            each.retain_grad()
     _run(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, inputs, accumulate=True)
 
 
@@ -181,7 +180,7 @@ def grad(
     """
     if is_grads_batched:
         # PyTorch makes one pass under ``vmap``. Here the passes of all rows are recorded one after the other, and compiled together.
-        rows = zip(*(grads.unbind() for grads in _as_tuple(grad_outputs)), strict=True)
+        rows = zip(*(grads.unbind() for grads in as_tensors(grad_outputs)), strict=True)
         gradients = [
             grad(outputs, inputs, row, True, create_graph, only_inputs, allow_unused, False, materialize_grads)
             for row in rows
@@ -192,9 +191,11 @@ def grad(
             raise ValueError(
                 "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
             )
+        if has_edges(inputs):
+            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         allow_unused = True
     # Checked in PyTorch's order (outputs, then inputs), so that of two wrong arguments the same one is named.
-    roots, targets = _as_tuple(outputs), _as_tuple(inputs)
+    roots, targets = as_tensors(outputs), as_tensors(inputs)
     seeds = _seeds(roots, grad_outputs)
     if not targets:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
@@ -230,7 +231,7 @@ def _zeros_like(tensor: Tensor) -> Tensor:
 
 def _seeds(roots: tuple[Tensor, ...], grad_tensors: Sequence[Tensor] | None) -> list[Tensor]:
     """The cotangent that the pass begins with at each root."""
-    grads = (None,) * len(roots) if grad_tensors is None else _as_tuple(grad_tensors)
+    grads = (None,) * len(roots) if grad_tensors is None else as_tensors(grad_tensors)
     if len(grads) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
     seeds: list[Tensor] = []

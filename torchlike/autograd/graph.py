@@ -5,24 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._core.fields import count_write
 from .._core.modes import modes
 from .._core.node import Node as Node, RemovableHandle as RemovableHandle
 from .._core.tensor import Tensor
+from .edges import GradientEdge as GradientEdge
 
 __all__ = [
     "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version", "register_multi_grad_hook",
     "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip
-
-
-class GradientEdge(NamedTuple):
-    """The target of a gradient: a node, and the number of its output in the forward pass."""
-
-    node: Node
-    output_nr: int
 
 
 class _Disabled:
@@ -185,3 +179,6 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(*tensor._edge())
+
+
+GradientEdge.__module__ = __name__  # users find it here
