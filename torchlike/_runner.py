@@ -15,10 +15,11 @@ from ._alias import alias
 
 __all__ = ["main"]
 
-USAGE = """usage: torchlike [-h] [-V] [-m MODULE | -c CODE | SCRIPT | -] [ARGUMENT ...]
+USAGE = """usage: torchlike [-h] [-V] [doctor | -m MODULE | -c CODE | SCRIPT | -] [ARGUMENT ...]
 
 Runs a program that imports PyTorch, with torchlike in PyTorch's place: `import torch` means torchlike, also where PyTorch is installed.
 
+  doctor       says what is installed and compiled here, and what is missing for speed; a file of that name is a script
   SCRIPT       a file, a folder or a zip file with a __main__.py
   -m MODULE    a module, as `python -m` does
   -c CODE      the code of this argument
@@ -45,6 +46,10 @@ def main() -> None:
         (_run_module if first == "-m" else _run_text)(*others)
     elif first == "-":
         _run_input(others, first if len(sys.argv) > 1 else "")
+    elif first == "doctor" and not others and not os.path.exists(first):
+        from .utils._doctor import report
+
+        sys.stdout.write(report())
     elif first.startswith("-"):
         _exit_with_usage(f"Unknown option: {first}")
     else:

@@ -78,6 +78,7 @@ def test_the_picture_shows_every_module_of_the_contract():
 def test_the_version_is_the_same_wherever_it_stands():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert version.torchlike == project["version"]
+    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
     assert version.__version__ == f"{pytorch_names()['version']}+torchlike.{project['version']}"
     headings = re.findall(r"^## (\S+)", (DOCS / "changelog.md").read_text("utf-8"), re.MULTILINE)
     assert headings[:2] == ["Unreleased", project["version"]]
