@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
+import threading
 import time
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import Context
 from pathlib import Path as File
 from typing import Any
 
@@ -20,6 +22,7 @@ from .aval import Aval, Meshed, out_of_memory
 from .background import CompilerWaits, Task, begin
 from .collective import compile_for_group
 from .executable import RECOMPUTED, Executable, NotKept, compile_ahead, for_one_trace, give_back_memory
+from .interpreter import JoinedPlan, Plan
 from .kernel import Kernel
 from .large_programs import LARGE_BYTES, SecondProgram
 from .meshes import compile_over_mesh
@@ -27,8 +30,8 @@ from .places import at_places
 from .regions import MIN_SAVED, Chain, Undivided
 from .report import COMPILING, observers, report, user_line, user_position
 from .threads import state
-from .tiers import AUTO, Due, choice, cost_of, due, plan_to_use, seconds_of
-from .trace import Path, PathHistory, TraceNode, what_is_new
+from .tiers import AUTO, Due, choice, cost_of, due, light_plan, plan_to_use, seconds_of
+from .trace import Path, PathHistory, ScheduledStep, TraceNode, what_is_new
 from .value import Value, host_memory, put
 
 # Uses of a program with more outputs than needed, before a program for just these outputs is compiled.
@@ -40,6 +43,8 @@ MAX_PROGRAMS_KEPT = 256
 
 # Programs of one path that are compiled in the background at most.
 MAX_TASKS = 2
+# Of the runs of one small op so many are timed, and then one in so many.
+EACH_TIMED = 16
 # Runs of a program with unread verdicts whose values are remembered at most.
 MAX_TABLES = 64
 
@@ -294,13 +299,15 @@ class Decision:
 class OneOp:
     """The decision for a path of one op, of which no program is made: the op runs by itself each time."""
 
-    __slots__ = ("live", "outputs", "_kernel", "_inputs", "_wanted")
+    __slots__ = ("live", "outputs", "runs", "_kernel", "_plan", "_inputs", "_wanted")
 
     def __init__(self, path: Path, live: tuple[int, ...]) -> None:
         (step,) = path.steps
         self.live = live
         self.outputs = at_places(live)  # from the table
+        self.runs = 0
         self._kernel = step.kernel
+        self._plan = light_plan(step.kernel) if step.kernel.make_error is None else None
         self._inputs = at_places([path.leaves.index(i) for i in step.inputs])
         self._wanted = at_places([step.outputs.index(i) for i in live])
 
@@ -310,10 +317,46 @@ class OneOp:
         Raises:
             OpFailed: an index is wrong.
         """
+        inputs = self._inputs(arrays)
+        plan = self._plan
+        if plan is not None and not observers:
+            for array in inputs:
+                if array.__class__ is not np.ndarray:
+                    break
+            else:
+                return map(owned, self._wanted(quiet.run(plan, inputs)))
         with np.errstate(all="ignore"):
-            outs = run_alone(self._kernel, self._inputs(arrays))
+            outs = run_alone(self._kernel, inputs)
         check_outputs(self._kernel, outs, 0)
         return map(owned, self._wanted(outs))
+
+    def seconds_counted(self) -> int:
+        """For how many runs the time of this one counts, 0 if it is not taken: of short ones every sixteenth is, after a while."""
+        self.runs += 1
+        if self._plan is None or self.runs <= EACH_TIMED:
+            return 1
+        return 0 if self.runs % EACH_TIMED else EACH_TIMED
+
+
+class _Quiet(threading.local):
+    """Runs plans without NumPy's warnings. To enter ``np.errstate`` takes as long as a small operation; a context has its state."""
+
+    def __init__(self) -> None:
+        self._context: Context | None = None
+
+    def run(self, plan: Plan, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        # Taken out meanwhile, since a finalizer of the user's may run another plan within this one.
+        context, self._context = self._context, None
+        if context is None:
+            context = Context()
+            context.run(np.seterr, all="ignore")
+        try:
+            return context.run(plan, *arrays)
+        finally:
+            self._context = context
+
+
+quiet = _Quiet()
 
 
 def choose(
@@ -528,14 +571,44 @@ def check_outputs(kernel: Kernel, outs: Sequence[Any], number: int) -> None:
             raise OpFailed(number, failed[1])
 
 
+def _joined(path: Path, schedule: list[ScheduledStep]) -> Sequence[ScheduledStep | JoinedPlan]:
+    """The schedule with a ``JoinedPlan`` in the place of steps in a row that NumPy computes in any case, if the path comes again."""
+    if not path.keeps_schedule:
+        return schedule
+    if path.joined is None:
+        parts: list[ScheduledStep | JoinedPlan] = []
+        for light, group in itertools.groupby(schedule, key=_is_light):
+            scheduled = list(group)
+            if not light or len(scheduled) == 1:
+                parts += scheduled
+                continue
+            steps = [(step, step.kernel.plan()) for _, step, _ in scheduled]
+            parts.append(JoinedPlan(steps, [position for *_, unread in scheduled for position in unread]))  # pyright: ignore[reportArgumentType]
+        path.joined = parts
+    return path.joined
+
+
+def _is_light(scheduled: ScheduledStep) -> bool:
+    kernel = scheduled[1].kernel
+    return kernel.make_error is None and kernel.group is None and light_plan(kernel) is not None
+
+
 def run_cold(path: Path, live: tuple[int, ...], arrays: Sequence[object]) -> list[Any]:
     """Runs a path op by op, each op by its own executable, dropping each value after its last use.
 
     Index checks are read here, before anything that comes after them runs.
     """
     table: dict[int, object] = dict(zip(path.leaves, arrays, strict=True))
+    schedule = path.schedule(live)
     with np.errstate(all="ignore"):
-        for number, step, unread in path.schedule(live):
+        for part in schedule if observers else _joined(path, schedule):
+            if isinstance(part, JoinedPlan):
+                outs = part([a if a.__class__ is np.ndarray else _on_host(a) for a in map(table.get, part.inputs)])
+                table.update(zip(part.outputs, outs, strict=True))
+                for position in part.unread:
+                    del table[position]
+                continue
+            number, step, unread = part
             kernel = step.kernel
             outs = run_alone(kernel, [table[i] for i in step.inputs])
             check_outputs(kernel, outs, number)

@@ -257,7 +257,8 @@ class Segment:
     def _run_one(self, node: TraceNode, history: PathHistory, decision: OneOp, alive: list[Value | None]) -> bool:
         """Runs the one op of the path by itself."""
         values = decision.outputs(alive)
-        start = time.perf_counter()
+        times = decision.seconds_counted()
+        start = time.perf_counter() if times else 0.0
         try:
             if self._is_void(node, None):
                 return False
@@ -267,7 +268,8 @@ class Segment:
             install(values, decision.run(self.leaf_arrays))
         except Exception as error:
             self._recover(node, node.path(), decision.live, values, error)
-        report.spend(OP_BY_OP, time.perf_counter() - start)
+        if times:
+            report.spend(OP_BY_OP, (time.perf_counter() - start) * times)
         return True
 
     def _run_anew(self, node: TraceNode, alive: list[Value | None], state: Any, reason: str, hot: bool) -> None:

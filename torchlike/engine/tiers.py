@@ -100,6 +100,12 @@ def plan_to_use(kernel: Kernel) -> Plan | None:
     return plan
 
 
+def light_plan(kernel: Kernel) -> Plan | None:
+    """The NumPy plan for an op that NumPy always computes when it runs by itself in the present mode; else None."""
+    plan = None if choice.mode == NOW else kernel.plan()
+    return None if plan is None or plan.cost > HEAVY_SECONDS else plan
+
+
 class Cost(NamedTuple):
     """Estimates for a path, in seconds: of a run op by op, and of compiling the path."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .aval import Aval, Placement
 from .collective import Group
+from .interpreter import JoinedPlan
 from .kernel import Kernel, Kernels
 
 # A trace longer than this is cut: XLA's compile time grows faster than the program.
@@ -82,11 +83,13 @@ ScheduledStep: TypeAlias = tuple[int, Step, tuple[int, ...]]
 class Path:
     """All steps from the root of the trace tree to a node, and the table of values they refer to."""
 
-    __slots__ = ("steps", "leaves", "outputs", "avals", "_replaced", "_step_of", "_live", "_schedule")
+    __slots__ = ("steps", "leaves", "outputs", "avals", "_replaced", "_step_of", "_live", "_schedule", "joined")
 
     def __init__(self, steps: tuple[Step, ...], leaves: tuple[int, ...], avals: tuple[Aval, ...]) -> None:
         self._live: tuple[int, ...] | None = None  # what ``schedule`` was asked for last
         self._schedule: list[ScheduledStep] | None = None
+        # What ``program.py`` has made of the schedule that is kept.
+        self.joined: Sequence[ScheduledStep | JoinedPlan] | None = None
         self.steps = steps
         self.leaves = leaves  # positions of the inputs, in order of first use
         self.avals = avals  # by position
@@ -134,8 +137,13 @@ class Path:
             )
             for number, step in steps
         ]  # fmt: skip
-        self._live, self._schedule = live, scheduled if again else None
+        self._live, self._schedule, self.joined = live, scheduled if again else None, None
         return scheduled
+
+    @property
+    def keeps_schedule(self) -> bool:
+        """Whether what ``schedule`` returned last is kept."""
+        return self._schedule is not None
 
     def needed(self, live: set[int]) -> list[int]:
         """The numbers of the steps that the live outputs depend on, and of those that run in any case: checks, and collectives, to

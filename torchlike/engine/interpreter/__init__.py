@@ -16,6 +16,7 @@ from . import (
 )
 from .differentiation import vjp as vjp
 from .generic import Make as Make, Shaped as Shaped, as_constant as as_constant
+from .joined import JoinedPlan as JoinedPlan
 from .loops import scan as scan
 from .plan import Plan as Plan
 from .rules import ShapedDtype as ShapedDtype, Unsupported as Unsupported

@@ -10,7 +10,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
 
 from ..jax_settings import tracing
-from ..places import at_places
+from ..places import at_places, places_of
 from .rules import RULES, Compute, Parameters, Reference, ShapedDtype, Unsupported
 
 # Primitives that only call the jaxpr in one of their parameters. The jaxpr is inlined.
@@ -64,6 +64,26 @@ class Plan:
     def in_library(self) -> float:
         """The part of ``cost`` that products and convolutions take, which no compilation makes faster."""
         return sum([getattr(function, "in_library", 0.0) for function, *_ in self._calls])
+
+    # ---- for ``JoinedPlan``: what a plan consists of, in the slots of a longer one
+
+    def slots_around(self, inputs: int) -> tuple[Sequence[object], Sequence[object]]:
+        """What stands in the slots before those of the inputs, of which there are so many, and in those after them."""
+        first = self._first_input
+        return self._slots[:first], self._slots[first + inputs :]
+
+    def calls_in(self, slots: Sequence[int]) -> Iterator[_Call]:
+        """The calls with these slots in the place of the plan's own."""
+        for function, inputs, output in self._calls:
+            yield (
+                function,
+                slots[inputs] if inputs.__class__ is int else at_places([slots[i] for i in places_of(inputs)]),
+                slots[output] if output.__class__ is int else tuple([slots[i] for i in output]),
+            )
+
+    def outputs_in(self, slots: Sequence[int]) -> list[int]:
+        """Which of these slots hold the results."""
+        return [slots[i] for i in self._outputs]
 
     @property
     def outputs(self) -> int:

@@ -1,0 +1,83 @@
+"""One list of NumPy calls for several operations in a row, whose plans it joins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from ..places import at_places, places_of
+from .plan import Plan
+
+
+class Step(Protocol):
+    """The part of a step of a path that is used here: where its inputs and outputs stand in the table of the path."""
+
+    @property
+    def inputs(self) -> Sequence[int]: ...
+    @property
+    def outputs(self) -> Sequence[int]: ...
+
+
+class JoinedPlan:
+    """The plans of operations that run one after the other, as one.
+
+    An operation by itself takes a dozen calls of Python functions before and after its calls of NumPy: its inputs are picked from a table,
+    its constants are copied, its results are entered. Joined plans share one list of slots, so nothing of this is left.
+
+    ``inputs``, ``outputs``: positions in the table of the path, of what is read from there, and of what later operations read or somebody
+    holds. ``unread``: of the inputs that no later operation reads.
+    """
+
+    __slots__ = ("inputs", "outputs", "unread", "_slots", "_first_input", "_calls", "_picked")
+
+    def __init__(self, steps: Sequence[tuple[Step, Plan]], unread: Iterable[int]) -> None:
+        """``unread``: the positions, of inputs or of results of the steps, that nobody reads after these steps."""
+        made = [position for step, _ in steps for position in step.outputs]
+        self.inputs = tuple(dict.fromkeys([p for step, _ in steps for p in step.inputs if p not in set(made)]))
+        gone = set(unread)
+        self.outputs = tuple([position for position in made if position not in gone])
+        self.unread = tuple(gone.difference(made))
+        parts = [plan.slots_around(len(step.inputs)) for step, plan in steps]
+        constants = [constant for before, _ in parts for constant in before]
+        self._first_input = first = len(constants)
+        slot_of = {position: first + number for number, position in enumerate(self.inputs)}
+        others: list[object] = [None] * len(slot_of)
+        calls, start = [], 0
+        for (step, plan), (before, after) in zip(steps, parts, strict=True):
+            used = first + len(others)
+            slots = [
+                *range(start, start + len(before)),
+                *[slot_of[position] for position in step.inputs],
+                *range(used, used + len(after)),
+            ]
+            start += len(before)
+            others += after
+            calls += plan.calls_in(slots)
+            slot_of.update(zip(step.outputs, plan.outputs_in(slots), strict=True))
+        self._slots = (*constants, *others)
+        picked = [slot_of[position] for position in self.outputs]
+        self._picked = at_places(picked)
+        # With each call the slots that no later one uses: they are emptied.
+        used_later, with_ends = {*range(first), *picked}, []
+        for function, inputs, output in reversed(calls):
+            places = [inputs] if inputs.__class__ is int else places_of(inputs)
+            done = {*places, *([output] if output.__class__ is int else output)} - used_later
+            used_later |= done
+            with_ends.append((function, inputs, output, tuple(done)))
+        self._calls = tuple(reversed(with_ends))
+
+    def __call__(self, arrays: Sequence[object]) -> Sequence[object]:
+        """The results at ``outputs``, of the arrays at ``inputs``."""
+        slots = [*self._slots]
+        first = self._first_input
+        slots[first : first + len(arrays)] = arrays
+        for function, inputs, output, done in self._calls:
+            results = function(slots[inputs]) if inputs.__class__ is int else function(*inputs(slots))
+            if output.__class__ is int:
+                slots[output] = results
+            else:
+                for slot, result in zip(output, results, strict=True):
+                    slots[slot] = result
+            for slot in done:
+                slots[slot] = None
+        return self._picked(slots)
