@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine.aval import META, Aval, MappedAval, Meshed, TracedAval
+from ..engine.checks import raise_failed
 from ..engine.value import Unreadable, Value
 from . import devices, dtypes
 from .attributes import FIELDS, Fields, Instance, UsersAttributes, new
@@ -526,7 +527,13 @@ class Tensor(TensorMethods, Fields):
         >>> torch.tensor([2.5]).item()
         2.5
         """
-        value = self._value()
+        view, storage = self._view, self._storage
+        # As ``_value`` does, without the call: a loop may read many elements.
+        value = storage.value if view is None and storage.host is None else self._value()
+        array = value.array
+        if array.__class__ is np.ndarray and array.size == 1 and array.dtype.kind != "V":
+            raise_failed()
+            return array.item()
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
         refuse_item(self)

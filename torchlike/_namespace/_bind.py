@@ -74,6 +74,7 @@ COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge":
 UNARY = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}
 
 _NUMBERS = (float, int, complex, np.generic)
+_PLAIN = frozenset((float, int))  # most numbers that stand beside a tensor
 
 
 def _operand(other: object) -> Any:
@@ -97,7 +98,7 @@ def _operator(function: Callable[..., object], promotes: bool = True) -> Callabl
     """``tensor . other``; Python then says itself which operand types do not go together."""
 
     def call(self: Tensor, other: object) -> Any:
-        if not isinstance(other, Tensor):
+        if not isinstance(other, Tensor) and other.__class__ not in _PLAIN:
             if isinstance(other, np.ndarray) and promotes:
                 self = _as_numpy_promotes(self, other)
             operand = _operand(other)

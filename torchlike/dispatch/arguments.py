@@ -49,6 +49,11 @@ class Parameters:
         self.open = any(p.kind is p.VAR_KEYWORD for p in parameters)
         self._tails = [self.defaults[n:] for n in range(self.total + 1)]
 
+    @property
+    def tails(self) -> dict[int, tuple[object, ...]]:
+        """By the number of arguments given by position, if these are enough: the defaults of the others."""
+        return {count: self._tails[count] for count in range(self.required, self.positional + 1)}
+
     def complete(self, name: str, args: tuple[object, ...]) -> tuple[Any, ...]:
         """Positional arguments, filled up with defaults. ``name``: of the function, for messages."""
         at = self.variadic

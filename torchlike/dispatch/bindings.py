@@ -50,6 +50,8 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     name = name or op.name
     parameters = op.parameters
     bind, complete, total, variadic = parameters.bind, parameters.complete, parameters.total, parameters.variadic
+    # For calls that give the first arguments by position, by their number: the defaults of the others.
+    tails = {} if variadic else parameters.tails
     takes_out = Form.OUT in op.forms
     casts, reads = bool(op.autocast), reading(op)
 
@@ -70,7 +72,8 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
                 args = bind(name, args, kwargs)
             # The usual call gives all arguments by position, and needs nothing filled in.
             elif len(args) != total or variadic:
-                args = complete(name, args)
+                tail = tails.get(len(args))
+                args = complete(name, args) if tail is None else args + tail
             if casts and modes.any_slow_mode and modes.autocast:
                 args = cast_arguments(op.autocast, args, {})[0]
             return apply(dispatcher, args)

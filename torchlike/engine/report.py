@@ -126,7 +126,7 @@ def explain(reset: bool = False) -> Report:
 
 def user_position() -> tuple[str, int]:
     """File and number of the innermost line outside this package on the stack."""
-    frame = sys._getframe(1)
+    frame = sys._getframe()
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if name not in _own_modules:
