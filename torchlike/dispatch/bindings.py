@@ -29,6 +29,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
 DISPATCHER_OF: dict[str, Dispatcher] = {}
 FUNCTIONAL = "torchlike.nn.functional"
 FUNCTIONAL_OF_PYTORCH = "torch.nn.functional"
+NOTHING: Mapping[str, object] = {}
 NAMESPACES = ("fft", "linalg", "special")  # the name of an op in one of them begins with the namespace
 _POSITION = re.compile(r" \(position (\d+)\)")
 _ALONE = re.compile(
@@ -153,14 +154,24 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
         Form.FUNCTIONAL in composite.forms and Form.FUNCTION not in composite.forms
     )
 
-    def otherwise(
-        args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> tuple[tuple[object, ...], dict[str, object]] | None:
-        """The arguments of a call that failed as PyTorch's functions in C++ read them besides; None: there is no other way."""
-        if in_python:
-            return None
-        renamed, gathered = parameters.renamed(kwargs), parameters.gathered(args) if method else None
-        return None if renamed is gathered is None else (gathered or args, renamed or kwargs)
+    def after(
+        error: Exception, args: tuple[object, ...], kwargs: dict[str, object], more: Mapping[str, object] = NOTHING
+    ) -> object:
+        """Makes a call that has failed again as PyTorch's functions in C++ read it besides, or raises its error in PyTorch's words.
+
+        Args:
+            more: the argument ``out``.
+        """
+        if first_to_override((*args, *more.values()), kwargs):
+            return call(*args, **kwargs, **more)  # pyright: ignore[reportArgumentType]
+        renamed = None if in_python else parameters.renamed(kwargs)
+        gathered = parameters.gathered(args) if method and not in_python else None
+        if renamed is not None or gathered is not None:
+            with parameters.named_as_given(kwargs):
+                return call(*(gathered or args), **(renamed or kwargs), **more)  # pyright: ignore[reportArgumentType]
+        check_call(name, function, args, kwargs, method)
+        numbers.reword(error, args, kwargs)
+        raise error
 
     def plain(*args: object, **kwargs: Any) -> Any:
         if numbered:
@@ -172,15 +183,7 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
                 return cast_call(rules, function, args, kwargs)
             return function(*args, **kwargs)
         except (TypeError, AttributeError) as error:
-            if first_to_override(args, kwargs):
-                return call(*args, **kwargs)
-            read = otherwise(args, kwargs)
-            if read is not None:
-                with parameters.named_as_given(kwargs):
-                    return call(*read[0], **read[1])  # pyright: ignore[reportArgumentType]
-            check_call(name, function, args, kwargs, method)
-            numbers.reword(error, args, kwargs)
-            raise
+            return after(error, args, kwargs)
 
     def with_out(*args: object, out: Tensor | None = None, **kwargs: object) -> Any:
         if reads is not Reading.ANYWHERE and out is not None:
@@ -198,23 +201,42 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
             else:
                 result = function(*args, **kwargs)
         except (TypeError, AttributeError) as error:
-            if first_to_override((*args, out), kwargs):
-                return call(*args, out=out, **kwargs)
-            read = otherwise(args, kwargs)
-            if read is not None:
-                with parameters.named_as_given(kwargs):
-                    return call(*read[0], out=out, **read[1])  # pyright: ignore[reportArgumentType]
-            check_call(name, function, args, kwargs, method)
-            numbers.reword(error, args, kwargs)
-            raise
+            return after(error, args, kwargs, {"out": out})
         return result if out is None else _with_out(composite, out, result)
 
-    call = with_out if Form.OUT in composite.forms else plain
+    call = with_out if Form.OUT in composite.forms else _OF_ITEMS[name](function, after) if name in _OF_ITEMS else plain
     _dress(call, function, name, composite.forms)
     call.declared = composite  # pyright: ignore[reportFunctionMemberAccess]
     if not method:
         FUNCTIONS[name] = call
     return call
+
+
+def _reading_item(function: Callable[..., object], after: Callable[..., object]) -> Callable[..., object]:
+    """``x[index]``. Python gives the arguments by position; programs with many small tensors call nothing more often."""
+
+    def call(self: object, index: object) -> object:
+        try:
+            return function(self, index)
+        except (TypeError, AttributeError) as error:
+            return after(error, (self, index), {})
+
+    return call
+
+
+def _writing_item(function: Callable[..., object], after: Callable[..., object]) -> Callable[..., object]:
+    """``x[index] = value``."""
+
+    def call(self: object, index: object, value: object) -> object:
+        try:
+            return function(self, index, value)
+        except (TypeError, AttributeError) as error:
+            return after(error, (self, index, value), {})
+
+    return call
+
+
+_OF_ITEMS = {"__getitem__": _reading_item, "__setitem__": _writing_item}
 
 
 def _asking_for_pinned(function: Callable[..., object], name: str) -> Callable[..., Any]:

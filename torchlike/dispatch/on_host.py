@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .._core.storage import Storage
 from .._core.tensor import Tensor
 from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, HostView, ViewStep, with_dots
 from ..engine import checks
-from ..engine.aval import Aval
+from ..engine.aval import Aval, known_aval
 from ..engine.recorder import recorder
 from ..engine.value import Value
 from ..numerics.numbers import number_for
@@ -32,19 +32,12 @@ MANY_ROWS = 64
 MakeStep = Callable[[Any, tuple[int, ...]], ViewStep]
 
 
-class _Readable(NamedTuple):
-    """A tensor whose elements lie on the host, and what all views of it have in common. ``copied``: NumPy may write to the memory."""
+def _readable(tensor: Tensor, several: bool) -> tuple[np.ndarray, Value, Storage, object, int, bool] | None:
+    """Of a tensor whose elements lie on the host: what all views of it have in common.
 
-    memory: np.ndarray
-    value: Value
-    storage: Storage
-    base: object
-    origin: int
-    copied: bool
-
-
-def _readable(tensor: Tensor, several: bool) -> _Readable | None:
-    """None where there is a history to record, or the elements lie on a device; also for a view of memory that NumPy shares."""
+    That is the memory, the value, the storage, the base, its ``origin``, and whether NumPy may write to the memory. None where there is a
+    history to record, or the elements lie on a device; also for a view of memory that NumPy shares.
+    """
     storage, parent = storage_of(tensor), view_record(tensor)
     host = storage.host
     shared = host is not None and host.shared
@@ -65,7 +58,7 @@ def _readable(tensor: Tensor, several: bool) -> _Readable | None:
         origin = ONE_OF_SEVERAL
     if not modes.grad_enabled:
         origin = IN_INFERENCE if modes.inference else IN_NO_GRAD
-    return _Readable(memory, value, storage, base, origin, shared)
+    return memory, value, storage, base, origin, shared
 
 
 def read_on_host(tensor: Tensor, place: object, make_step: MakeStep) -> Tensor | None:
@@ -74,16 +67,26 @@ def read_on_host(tensor: Tensor, place: object, make_step: MakeStep) -> Tensor |
     Args:
         make_step: makes the step of the view for a place and the shape of the tensor.
     """
-    found = _readable(tensor, several=False)
-    if found is None or not is_basic(place):
+    found = _readable(tensor, False)
+    # The usual index first, without a call.
+    dotted = (place, ...) if place.__class__ is int else with_dots(place) if is_basic(place) else None
+    if found is None or dotted is None:
         return None
     memory, value, storage, base, origin, copied = found
     try:
-        piece = memory[with_dots(place)]
+        piece = memory[dotted]  # pyright: ignore[reportArgumentType, reportCallIssue]
     except IndexError:  # reported in PyTorch's words where it is recorded
         return None
-    window = Value.on_host(piece.copy() if copied else piece, value.aval.placement)
-    view = HostView.of(view_record(tensor), (make_step, place, value.aval.shape), window, storage, base, origin)
+    shape, placement = value.aval.shape, value.aval.placement
+    aval = known_aval((piece.shape, piece.dtype, placement))
+    if aval is None:
+        aval = Aval(piece.shape, piece.dtype, placement.decided)
+    parent, step = view_record(tensor), (make_step, place, shape)
+    window = Value.over(aval, piece.copy() if copied else piece)
+    if parent is None:
+        view = HostView((), (step,), window, storage, base, origin)
+    else:
+        view = HostView.of(parent, step, window, storage, base, origin)
     return tensor_at(storage, view, inference_flag(tensor))
 
 

@@ -262,6 +262,10 @@ class Aval:
         return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
 
+# The aval of a shape, a dtype and a placement, None where there is none yet.
+known_aval = Aval._interned.get
+
+
 class TracedAval:
     """The aval of a JAX tracer. A fresh object each time, so that no recorded trace can match it."""
 
