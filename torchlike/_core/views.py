@@ -148,6 +148,10 @@ class View:
         self.known = (shape, geometry)
         return geometry
 
+    def overlaps(self, storage: Storage) -> bool:
+        """Whether two of its elements lie in one place of the storage."""
+        return self.geometry(storage).overlaps
+
     def _geometry_from(self, shape: tuple[int, ...]) -> Strided:
         key = (shape, *(s.place for s in self.steps))
         geometry = _geometries.get(key)
@@ -216,10 +220,9 @@ class HostView(View):
     def steps(self, steps: tuple[ViewStep, ...]) -> None:
         self._steps = steps
 
-    @property
-    def of_elements(self) -> bool:
-        """Whether basic indices alone lead here from the storage, so that no two elements share a place."""
-        return not self._before
+    def overlaps(self, storage: Storage) -> bool:
+        # Where basic indices alone lead here from the storage, no two elements share a place.
+        return bool(self._before) and View.overlaps(self, storage)
 
     @property
     def computes(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .._core import dtypes, overridable
 from .._core.devices import accelerator
+from .._core.fields import storage_of
 from .._core.modes import modes
 from .._core.python_functions import FORWARDED_TO_METHOD, PYTHON
 from .._core.tensor import Tensor
@@ -275,7 +276,7 @@ def inplace_form(name: str) -> Callable[..., Any]:
         view = check_writable(self)
         if reads is not Reading.ANYWHERE and (args or kwargs):
             refuse_overlap(reads, self, (*args, *kwargs.values()))
-        if view is not None and self._geometry.overlaps:
+        if view is not None and view.overlaps(storage_of(self)):
             return write_in_turn(self, lambda shown: function(shown, *args, **kwargs), inner, keeps_history)
         if casts and modes.any_slow_mode and modes.autocast:
             with without_autocast():

@@ -150,8 +150,10 @@ def write_on_host(tensor: Tensor, index: object, value: object) -> bool:
         return False
     number = None
     if isinstance(value, Tensor):
+        if storage_of(value) is storage:
+            return False
         source = _computed_array(value)
-        if source is None or storage_of(value) is storage or value.dtype is not tensor.dtype:
+        if source is None or value.dtype is not tensor.dtype:
             return False
     else:
         source = number = number_for(value, tensor.dtype, alone=True)
@@ -193,7 +195,7 @@ def write_window_on_host(tensor: Tensor, result: Tensor) -> bool:
         or view.value.aval.dtype is not storage.value.aval.dtype
         or result._aval is not view.value.aval
         or view.computes
-        or (not (isinstance(view, HostView) and view.of_elements) and tensor._geometry.overlaps)
+        or view.overlaps(storage)
     ):
         return False
     if storage.writes_by_index < RECORDED_WRITES:
@@ -205,7 +207,7 @@ def write_window_on_host(tensor: Tensor, result: Tensor) -> bool:
         cursor.depth > MAX_PENDING
         or cursor.checked
         or cursor.group is not None
-        or not all(array.__class__ is np.ndarray for array in segment.leaf_arrays)
+        or not _are_on_host(map(type, segment.leaf_arrays))
     ):
         return False
     value = result._value()
@@ -237,6 +239,7 @@ def is_basic(index: Any) -> bool:
 
 
 _ENDS = (int, type(None))
+_are_on_host = frozenset({np.ndarray}).issuperset
 _NOTHING: set[object] = set()
 
 

@@ -22,7 +22,7 @@ from .aval import Aval, Meshed, out_of_memory
 from .background import CompilerWaits, Task, begin
 from .collective import compile_for_group
 from .executable import RECOMPUTED, Executable, NotKept, compile_ahead, for_one_trace, give_back_memory
-from .interpreter import JoinedPlan, Plan
+from .interpreter import JoinedPlan
 from .kernel import Kernel
 from .large_programs import LARGE_BYTES, SecondProgram
 from .meshes import compile_over_mesh
@@ -299,7 +299,7 @@ class Decision:
 class OneOp:
     """The decision for a path of one op, of which no program is made: the op runs by itself each time."""
 
-    __slots__ = ("live", "outputs", "runs", "_kernel", "_plan", "_inputs", "_wanted")
+    __slots__ = ("live", "outputs", "runs", "_kernel", "_plan", "_leaves", "_inputs", "_wanted")
 
     def __init__(self, path: Path, live: tuple[int, ...]) -> None:
         (step,) = path.steps
@@ -307,7 +307,12 @@ class OneOp:
         self.outputs = at_places(live)  # from the table
         self.runs = 0
         self._kernel = step.kernel
-        self._plan = light_plan(step.kernel) if step.kernel.make_error is None else None
+        # Joined, though it is one, since it then picks the live outputs itself.
+        self._plan: Callable[[Sequence[object]], Sequence[object]] | None = None
+        if _is_light((0, step, ())):
+            unread = [position for position in step.outputs if position not in live]
+            self._plan = JoinedPlan([(step, step.kernel.plan())], unread).__call__  # pyright: ignore[reportArgumentType]
+        self._leaves = at_places(range(len(path.leaves)))  # there may be more arrays, of a record that was not finished
         self._inputs = at_places([path.leaves.index(i) for i in step.inputs])
         self._wanted = at_places([step.outputs.index(i) for i in live])
 
@@ -317,16 +322,16 @@ class OneOp:
         Raises:
             OpFailed: an index is wrong.
         """
-        inputs = self._inputs(arrays)
         plan = self._plan
         if plan is not None and not observers:
-            for array in inputs:
+            leaves = self._leaves(arrays)
+            for array in leaves:
                 if array.__class__ is not np.ndarray:
                     break
             else:
-                return map(owned, self._wanted(quiet.run(plan, inputs)))
+                return map(owned, quiet.run(plan, leaves))
         with np.errstate(all="ignore"):
-            outs = run_alone(self._kernel, inputs)
+            outs = run_alone(self._kernel, self._inputs(arrays))
         check_outputs(self._kernel, outs, 0)
         return map(owned, self._wanted(outs))
 
@@ -344,14 +349,16 @@ class _Quiet(threading.local):
     def __init__(self) -> None:
         self._context: Context | None = None
 
-    def run(self, plan: Plan, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def run(
+        self, plan: Callable[[Sequence[object]], Sequence[object]], arrays: Sequence[np.ndarray]
+    ) -> Sequence[object]:
         # Taken out meanwhile, since a finalizer of the user's may run another plan within this one.
         context, self._context = self._context, None
         if context is None:
             context = Context()
             context.run(np.seterr, all="ignore")
         try:
-            return context.run(plan, *arrays)
+            return context.run(plan, arrays)
         finally:
             self._context = context
 
