@@ -174,7 +174,7 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
         numbers.reword(error, args, kwargs)
         raise error
 
-    def plain(*args: object, **kwargs: Any) -> Any:
+    def plain(*args: object, **kwargs: Any) -> object:
         if numbered:
             kinds = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
             if plans.get(kinds) != ():
@@ -186,7 +186,7 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
         except (TypeError, AttributeError) as error:
             return after(error, args, kwargs)
 
-    def with_out(*args: object, out: Tensor | None = None, **kwargs: object) -> Any:
+    def with_out(*args: object, out: Tensor | None = None, **kwargs: object) -> object:
         if reads is not Reading.ANYWHERE and out is not None:
             refuse_overlap_with_out(reads, out, (*args, *kwargs.values()))
         if numbered:
@@ -243,7 +243,7 @@ _OF_ITEMS = {"__getitem__": _reading_item, "__setitem__": _writing_item}
 def _asking_for_pinned(function: Callable[..., object], name: str) -> Callable[..., Any]:
     """A function that makes tensors, with a check of ``pin_memory``, which needs an accelerator."""
 
-    def call(*args: object, **kwargs: object) -> Any:
+    def call(*args: object, **kwargs: object) -> object:
         pinned = kwargs.get("pin_memory")
         if pinned is not None and pinned is not False:
             if pinned is not True:
