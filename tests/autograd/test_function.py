@@ -667,3 +667,31 @@ def test_a_gradient_for_an_input_that_needs_none_may_have_any_shape():
     x = torch.ones(2, requires_grad=True)
     Scaled.apply(x, torch.ones(4)).sum().backward()
     assert x.grad.tolist() == [2, 2]
+
+
+class ByVjp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def vjp(ctx, gradient):
+        return gradient * ctx.saved_tensors[0] * 7
+
+
+class ByBoth(ByVjp):
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+def test_a_function_has_backward_or_vjp():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    ByVjp.apply(x).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [7.0, 14.0]
+    result = ByBoth.apply(x).sum()
+    with pytest.raises(
+        RuntimeError, match="Implementing both 'backward' and 'vjp' for a custom Function is not allowed"
+    ):
+        result.backward()

@@ -100,7 +100,7 @@ class _FunctionRule:
             else:
                 grad_outputs.append(None)
         with recording(create):
-            result = self.function.backward(node, *grad_outputs)
+            result = _backward_of(self.function)(node, *grad_outputs)
         results = result if isinstance(result, (tuple, list)) else (result,)
         count = len(node.is_tensor)
         # PyTorch ignores a surplus of None, so that a ``backward`` may return one for each argument with a default.
@@ -245,6 +245,21 @@ class FunctionNode(Node, FunctionCtx):
         if self.rule.function._node_name is not None:
             return super().__repr__()
         return f"<torch.autograd.function.{self.name()} object at 0x{id(self):x}>"
+
+
+def _backward_of(function: type[Function]) -> Callable[..., object]:
+    """The user's ``backward``, which may be called ``vjp``.
+
+    Raises:
+        RuntimeError: there are both.
+    """
+    if function.vjp is Function.vjp:
+        return function.backward
+    if function.backward is not Function.backward:
+        raise RuntimeError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+        )
+    return function.vjp
 
 
 _signature = functools.lru_cache(maxsize=1024)(inspect.signature)  # of ``forward``
