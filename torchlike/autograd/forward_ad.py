@@ -145,12 +145,12 @@ def _tangent_seen_before(tensor: Tensor) -> Tensor | None:
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """A tensor without its tangent, and the tangent.
+    """A tensor without its tangent, and the tangent. Where there is no level, no tensor has one.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.forward_ad.unpack_dual.html
     """
     if _seeds is None:
-        raise RuntimeError("Dual level must be a positive number.")
+        return UnpackedDualTensor(tensor, None)
     tangent, others = _tangent_seen_before(tensor), _reaches_others(tensor)
     if tangent is None:
         tangent = _tangent(tensor)
