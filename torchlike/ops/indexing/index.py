@@ -287,9 +287,10 @@ def check_mask(mask: Sequence[int], shape: Sequence[int], dim: int) -> None:
 
 def _number_of(index: Any) -> object:
     """The number in an integer without dimensions, which stands for it in an index (`_selection`); any other index as it is."""
-    if index._aval.shape or index.dtype.category != dtypes.INTEGER or index.dtype is dtypes.uint8 or on_meta(index):
+    if index._aval.shape:
         return index
-    return index.item()
+    dtype = index.dtype
+    return index if dtype.category != dtypes.INTEGER or dtype is dtypes.uint8 or on_meta(index) else index.item()
 
 
 @composite(forms=Form.METHOD, name="__getitem__")
