@@ -2,6 +2,10 @@
 
 import copy
 import io
+import json
+import pickle
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,6 +143,38 @@ def test_files_that_are_no_scripts_are_refused(tmp_path):
     torch.save([1], tmp_path / "list.pt")
     with pytest.raises(NotImplementedError, match="did not write"):
         torch.jit.load(tmp_path / "list.pt")
+
+
+SCRIPTS = Path(__file__).parent / "golden" / "scripts"
+
+
+@pytest.mark.parametrize(("name", "told"), json.loads((SCRIPTS / "scripts.json").read_text("utf-8")).items())
+def test_archives_of_pytorchs_have_their_weights(name, told):
+    loaded = torch.jit.load(SCRIPTS / name)
+    state = loaded.state_dict()
+    assert {key: [str(each.dtype), each.tolist()] for key, each in state.items()} == told["state"]
+    assert list(state) == list(told["state"])
+    assert [key for key, _ in loaded.named_parameters()] == told["parameters"]
+    assert [key for key, _ in loaded.named_buffers()] == told["buffers"]
+    assert [key for key, _ in loaded.named_modules()] == told["modules"]
+    assert (loaded.training, loaded.original_name) == (told["training"], told["name"])
+    assert isinstance(loaded, torch.jit.ScriptModule)
+    with pytest.raises(NotImplementedError, match=r"does not run TorchScript.*load_state_dict"):
+        loaded(torch.ones(1, 2))
+    with open(SCRIPTS / name, "rb") as file:
+        assert list(torch.jit.load(file, map_location="meta").state_dict()) == list(state)
+
+
+def test_an_archive_of_pytorchs_runs_no_code(tmp_path):
+    """A pickle in it may name the classes of its own program and what tensors are made of, and nothing else."""
+    with zipfile.ZipFile(SCRIPTS / "scripted.pt") as archive, zipfile.ZipFile(tmp_path / "bad.pt", "w") as bad:
+        for each in archive.infolist():
+            data = archive.read(each)
+            bad.writestr(
+                each.filename, b"cos\nsystem\n(X\x04\x00\x00\x00truetR." if each.filename.endswith("data.pkl") else data
+            )
+    with pytest.raises(pickle.UnpicklingError, match=r"os\.system"):
+        torch.jit.load(tmp_path / "bad.pt")
 
 
 def test_annotations_say_nothing():

@@ -12,6 +12,8 @@ from weakref import WeakSet
 from ..nn import Module
 from ..nn.modules import _scripted
 from ..serialization import load as load_objects, save as save_objects
+from ..serialization._load import is_script
+from ._weights import load_weights
 
 __all__ = ["ScriptFunction", "ScriptModule", "as_script", "load", "save"]
 
@@ -88,7 +90,10 @@ def save(m: object, f: Any, _extra_files: dict[str, str | bytes] | None = None) 
 def load(
     f: Any, map_location: Any = None, _extra_files: dict[str, str | bytes] | None = None, _restore_shapes: bool = False
 ) -> Any:
-    """Reads what ``torch.jit.save`` of torchlike has written. As with any pickle, load only files that you trust.
+    """Reads what ``torch.jit.save`` has written. As with any pickle, load only files that you trust.
+
+    Of PyTorch's own archives it reads the modules with their weights and attributes (``torch.jit.load(f).state_dict()``), and none of
+    their code. Such a module cannot be called, since it is a program in TorchScript.
 
     Args:
         f: a path, or a binary file.
@@ -97,7 +102,7 @@ def load(
 
     Raises:
         ValueError: there is no such file.
-        NotImplementedError: the file is PyTorch's, and holds a program in TorchScript.
+        NotImplementedError: the file holds something else; or a module of PyTorch's archive is called.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.jit.load.html
     """
@@ -106,6 +111,8 @@ def load(
             raise ValueError(f"The provided filename {f} does not exist")
         if os.path.isdir(f):
             raise ValueError(f"The provided filename {f} is a directory")
+    if is_script(f):
+        return as_script(load_weights(f, map_location))
     content = load_objects(f, map_location=map_location, weights_only=False)
     if not isinstance(content, dict) or _MARK not in content:
         raise NotImplementedError(

@@ -8,6 +8,7 @@ import os
 import pickle
 import sys
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -168,8 +169,59 @@ def _from_archive(reader: Reader, unpickle: Unpickle, restore: Restore, safe: bo
         raise RuntimeError(
             "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``."
             if safe
-            else "the file is a TorchScript archive (torch.jit.save): torchlike does not support TorchScript"
+            else "the file is a TorchScript archive (torch.jit.save): torchlike does not support TorchScript; "
+            "torch.jit.load reads its weights"
         )
+    return _objects(reader, unpickle, restore)
+
+
+def load_script(f: Any, map_location: Any, find_class: Callable[[str, str], Any]) -> tuple[Any, dict[str, str]]:
+    """The object in a TorchScript archive, and the texts of its code. ``find_class`` gives all classes but those of tensors."""
+
+    class Unpickler(pickle.Unpickler):
+        def __init__(self, file: Any, persistent: Callable[[tuple[Any, ...]], Any]) -> None:
+            super().__init__(file, encoding="utf-8")
+            self._persistent = persistent
+
+        def persistent_load(self, pid: Any) -> Any:
+            return self._persistent(pid)
+
+        def find_class(
+            self, module_name: str, name: str
+        ) -> Any:  # nothing else is found, so no code of the file's choice runs
+            return (
+                as_storage_class(module_name, name) or KNOWN.get((module_name, name)) or find_class(module_name, name)
+            )
+
+    with _opened(f) as file:
+        reader: Any = Reader(file, None)
+        root = _objects(reader, lambda text, persistent: Unpickler(text, persistent).load(), restorer(map_location))
+        return root, _code_of(file)
+
+
+MOST_CODE = 2**26  # bytes of all texts: archives compress them, so a short file could hold any number
+
+
+def _code_of(file: Any) -> dict[str, str]:
+    with zipfile.ZipFile(file) as archive:
+        found = [each for each in archive.infolist() if each.filename.endswith(".py") and "/code/" in each.filename]
+        if sum(each.file_size for each in found) > MOST_CODE:
+            raise RuntimeError(f"the code of the TorchScript archive has more than {MOST_CODE:,} bytes")
+        return {each.filename.partition("/")[2]: archive.read(each).decode("utf-8", "replace") for each in found}
+
+
+def is_script(f: Any) -> bool:
+    """Whether a file is an archive in TorchScript. It is put back to where it stands."""
+    with _opened(f) as file:
+        if not _is_zipfile(file):
+            return False
+        start = file.tell()  # pyright: ignore[reportAttributeAccessIssue]
+        found = "constants.pkl" in Reader(file, None)
+        file.seek(start)  # pyright: ignore[reportAttributeAccessIssue]
+        return found
+
+
+def _objects(reader: Reader, unpickle: Unpickle, restore: Restore) -> Any:
     if "byteorder" in reader:
         order = reader.read("byteorder")
     else:  # PyTorch before 2.1 wrote no byte order
