@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from .handlers import hold, let_go
 from .threads import state
 
 # How long the end of the process waits for a compilation that XLA has begun: it cannot be stopped, and must not outlive XLA.
@@ -40,7 +41,7 @@ making = _Making()
 
 
 class CompilerWaits(Exception):
-    """The thread that compiles waits for a lock that the caller may hold: the caller cannot wait for the program now."""
+    """The thread that compiles waits for a lock that the caller may hold, or is the caller's: it cannot wait for the program now."""
 
 
 @contextmanager
@@ -65,14 +66,15 @@ def waiting_for(lock: AbstractContextManager[Any]) -> Iterator[None]:
 class Task:
     """A compilation that runs once: on the compiler's thread, or on the first thread that needs its result. ``reason`` says why.
 
-    ``waits``: whether the thread that makes it may be waiting for a lock.
+    ``waits``: whether the thread that makes it may be waiting for a lock. ``maker``: that thread.
     """
 
-    __slots__ = ("reason", "waits", "_make", "_lock", "_done", "_result", "_error")
+    __slots__ = ("reason", "waits", "maker", "_make", "_lock", "_done", "_result", "_error")
 
     def __init__(self, make: Callable[[], Any], reason: str) -> None:
         self.reason = reason
         self.waits = False
+        self.maker: int | None = None
         self._make = make
         self._lock = threading.Lock()  # held while it is made
         self._done = False
@@ -83,23 +85,35 @@ class Task:
         """Compiles the program unless that has been done; waits if another thread is compiling it.
 
         Raises:
-            CompilerWaits: that thread waits for a lock meanwhile.
+            CompilerWaits: that thread waits for a lock meanwhile, or is this one, in a finalizer.
         """
         while self._lock.locked():
-            if self.waits:
+            if self.waits or self.maker == threading.get_ident():
                 raise CompilerWaits
             time.sleep(SECONDS_BETWEEN_LOOKS)
-        with self._lock:
-            if self._done:
-                return
-            outer, making.task = making.task, self
-            try:
-                self._result = self._make()
-            except Exception as error:
-                self._error = error
-            finally:
-                making.task = outer
-            self._done = True
+        holds = hold(
+            sys._getframe()
+        )  # a handler that needs the program would wait for the code that it has interrupted
+        try:
+            with self._lock:
+                self._make_once()
+        finally:
+            if holds:
+                let_go()
+
+    def _make_once(self) -> None:
+        if self._done:
+            return
+        self.maker = threading.get_ident()
+        outer, making.task = making.task, self
+        try:
+            self._result = self._make()
+        except Exception as error:
+            self._error = error
+        finally:
+            making.task = outer
+            self.maker = None
+        self._done = True
 
     def result(self) -> Any:
         """The compiled program; raises the error of the compilation.
@@ -136,7 +150,7 @@ class _Worker:
         self._made: deque[Task] = deque()
         self._thread: threading.Thread | None = None
         self._stopped = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may add a task while one is added
 
     def add(self, task: Task) -> None:
         with self._lock:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -14,6 +15,8 @@ MAX_PENDING = 1000
 # Reading a verdict from an accelerator takes as long as a small training step, also where its program has ended. So many programs, or runs
 # of one, may wait for the next time that the program reads something anyway.
 UNREAD_ON_ACCELERATORS = 32
+# Runs of a program with unread verdicts whose values are remembered at most.
+MAX_TABLES = 64
 
 
 class Verdict(Protocol):
@@ -27,10 +30,13 @@ class Verdict(Protocol):
         ...
 
 
+_Entry: TypeAlias = tuple[Verdict, Sequence[MakeError]]
+
+
 class _Pending(threading.local):
     def __init__(self) -> None:
         # The key is the program that made the checks, or a fresh object for one op. A program's verdict stays bad once it is.
-        self.verdicts: dict[Any, tuple[Verdict, Sequence[MakeError]]] = {}
+        self.verdicts: dict[Any, _Entry] = {}
 
 
 _pending = _Pending()
@@ -42,17 +48,34 @@ def verdict_of(program: object) -> Verdict | None:
     return None if entry is None else entry[0]
 
 
-def expect(program: object, verdict: Verdict, make_errors: Sequence[MakeError]) -> None:
-    """Registers the verdict of a program, before the first run that writes to it."""
-    if len(_pending.verdicts) >= MAX_PENDING:
-        _drop_clean(_pending.verdicts)
-    _pending.verdicts[program] = verdict, make_errors
+def expected(program: object, verdict: Verdict, make_errors: Sequence[MakeError], table: object) -> Iterator[None]:
+    """An iterator that registers the verdict of a program and the table of its run, in calls of C.
+
+    It is part of the call in which the program runs. A signal handler that has read all verdicts before has forgotten this one.
+    """
+    verdicts = _pending.verdicts
+    if len(verdicts) >= MAX_PENDING:
+        for known, entry in list(verdicts.items()):
+            array = entry[0].array
+            if not np.asarray(array).any():
+                _drop(known, entry, array)
+    if len(verdict.tables) >= MAX_TABLES:  # where nothing is read for long
+        del verdict.tables[0]
+    return chain(
+        map(verdicts.__setitem__, (program,), ((verdict, make_errors),)),
+        map(verdict.tables.append, (table,)),
+    )
 
 
-def _drop_clean(verdicts: dict[object, tuple[Verdict, Sequence[MakeError]]]) -> None:
-    for program, (verdict, _) in list(verdicts.items()):
-        if not np.asarray(verdict.array).any():
-            del verdicts[program]
+def _drop(program: Any, entry: _Entry, array: object) -> None:
+    """Forgets a verdict that was read in this array, unless the program has run again since, from a signal handler.
+
+    There is no call between the comparisons and the deletion, so no handler runs there.
+    """
+    verdicts = _pending.verdicts
+    if program in verdicts and verdicts[program] is entry and entry[0].array is array:
+        del verdicts[program]
+        entry[0].tables.clear()
 
 
 def first_failed(flags: object, make_errors: Sequence[MakeError]) -> tuple[int, Exception] | None:
@@ -82,7 +105,7 @@ class Failed(NamedTuple):
         """Drops all verdicts. Call this last: if an interrupt came after it, the failure would be lost."""
         entry = _pending.verdicts.get(self.program)
         if entry is not None and entry[0] is self.verdict:
-            _pending.verdicts = {}
+            _pending.verdicts.clear()
 
 
 def find_failed(about_to_run: object = None, wait: bool = True) -> Failed | None:
@@ -97,26 +120,24 @@ def find_failed(about_to_run: object = None, wait: bool = True) -> Failed | None
     verdicts = _pending.verdicts
     if not verdicts or not (wait or _are_many(verdicts)):
         return None
-    remaining = {}
-    for program, entry in verdicts.items():
+    for program, entry in list(verdicts.items()):
+        array = entry[0].array
         # Reading it would wait until the device has finished, and cost the overlap of host and device.
-        if (program is about_to_run or not wait) and not entry[0].array.is_ready():
-            remaining[program] = entry
+        if (program is about_to_run or not wait) and not array.is_ready():
             continue
-        failed = first_failed(entry[0].array, entry[1])
+        failed = first_failed(array, entry[1])
         if failed is not None:
             return Failed(failed[1], program, entry[0], failed[0])
-        if program is about_to_run:
+        if program is not about_to_run:
+            _drop(program, entry, array)
+        elif entry[0].array is array:
             entry[0].tables.clear()
-            remaining[program] = entry
-    if len(remaining) != len(verdicts):
-        _pending.verdicts = remaining
     return None
 
 
-def _are_many(verdicts: dict[Any, tuple[Verdict, Sequence[MakeError]]]) -> bool:
+def _are_many(verdicts: dict[Any, _Entry]) -> bool:
     return len(verdicts) > UNREAD_ON_ACCELERATORS or any(
-        len(verdict.tables) >= UNREAD_ON_ACCELERATORS for verdict, _ in verdicts.values()
+        len(verdict.tables) >= UNREAD_ON_ACCELERATORS for verdict, _ in list(verdicts.values())
     )
 
 
@@ -127,7 +148,7 @@ def raise_failed(there: Any = None) -> None:
         there: an array on an accelerator that is read next. Its copy and those of the verdicts travel at the same time.
     """
     if there is not None:
-        for array in (there, *[verdict.array for verdict, _ in _pending.verdicts.values()]):
+        for array in (there, *[verdict.array for verdict, _ in list(_pending.verdicts.values())]):
             if not isinstance(array, np.ndarray):
                 array.copy_to_host_async()
     failed = find_failed()

@@ -87,7 +87,17 @@ class Executable:
     below it is called directly, which is C++ from end to end, and faster.
     """
 
-    __slots__ = ("_compiled", "_execute", "_collect", "_device", "bytes_needed", "parts", "divided", "entry")
+    __slots__ = (
+        "_compiled",
+        "_execute",
+        "_collect",
+        "_device",
+        "bytes_needed",
+        "parts",
+        "calls_python",
+        "divided",
+        "entry",
+    )
 
     def __init__(self, compiled: Any, device: Any, bytes_needed: int | None = None) -> None:
         """``compiled``: of JAX, or the parts of one that was read from disk, with the ``bytes_needed`` that are known then."""
@@ -105,6 +115,7 @@ class Executable:
             self._execute = functools.partial(starmap, call)
             self._collect = iter
         self.parts = parts  # None where Python code runs in a call
+        self.calls_python = parts is None
         self.bytes_needed = _bytes_needed(compiled) if bytes_needed is None else bytes_needed
 
     def outputs(self, arrays: Sequence[object]) -> Iterator[Any]:

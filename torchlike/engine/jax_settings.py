@@ -3,12 +3,13 @@
 JAX keeps for each thread what it is doing: the trace that is current, the axes that have names, flags. Its contexts put these back at their
 end, which is a Python function: there a signal may strike before anything is put back. After Ctrl-C the thread would be within a trace that
 is no more, or the user's arrays would be of 64 bits. So one call of C, between which and the interrupted call Python does not look for
-signals, puts back all of them.
+signals, puts back all of them. Other handlers of the program's wait until then: see ``handlers.py``.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import _GeneratorContextManager, suppress  # pyright: ignore[reportPrivateUsage]
@@ -18,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 
+from .handlers import hold, let_go
 from .threads import state, wait_while_closed
 
 try:
@@ -40,6 +42,8 @@ T = TypeVar("T")
 
 def _settings_restored() -> Iterable[None]:
     """A generator that restores the settings of this moment when it is exhausted."""
+    if _x64 is None:
+        return ()
     return chain(map(_set, _all, [*map(_get, _all)]), starmap(setattr, [(_names, "context", _names.context)]))
 
 
@@ -78,11 +82,12 @@ def tracing(fn: Callable[P, T]) -> Callable[P, T]:
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         if state.closed:
             wait_while_closed()
-        if _x64 is None:
-            with jax.enable_x64(True):
-                return fn(*args, **kwargs)
+        holds = hold(sys._getframe())
         restored = _settings_restored()
         try:
+            if _x64 is None:
+                with jax.enable_x64(True):
+                    return fn(*args, **kwargs)
             _x64.set_local(True)
             return fn(*args, **kwargs)
         except BaseException as error:
@@ -93,6 +98,8 @@ def tracing(fn: Callable[P, T]) -> Callable[P, T]:
             raise
         finally:
             deque(restored, 0)
+            if holds:
+                let_go()
 
     return call
 

@@ -10,8 +10,9 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context
+from itertools import chain
 from pathlib import Path as File
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +23,7 @@ from .aval import Aval, Meshed, out_of_memory
 from .background import CompilerWaits, Task, begin
 from .collective import compile_for_group
 from .executable import RECOMPUTED, Executable, NotKept, compile_ahead, for_one_trace, give_back_memory
+from .handlers import without_handlers
 from .interpreter import JoinedPlan
 from .kernel import Kernel
 from .large_programs import LARGE_BYTES, SecondProgram
@@ -45,21 +47,29 @@ MAX_PROGRAMS_KEPT = 256
 MAX_TASKS = 2
 # Of the runs of one small op so many are timed, and then one in so many.
 EACH_TIMED = 16
-# Runs of a program with unread verdicts whose values are remembered at most.
-MAX_TABLES = 64
 
 _set_array: Any = Value.array.__set__  # pyright: ignore[reportAttributeAccessIssue]  (the descriptor of a slot)
 _next_use = itertools.count().__next__
 
 
-def install(values: Sequence[Value], arrays: Any) -> None:
-    """Gives each value its array. ``arrays`` may be an iterator that computes them.
+class Run(Protocol):
+    """A segment, as the storing of its outputs knows it. ``stored``: they are. ``table``: its values."""
 
-    All of it happens in one call that runs no Python code. So no signal handler, and no other thread, sees some of the values
-    with an array and others without. And where the arrays come from a program that takes over the memory of its inputs, nothing
-    can interrupt between the run and the storing of its outputs.
+    stored: bool
+    table: list[weakref.ref[Value]]
+
+
+def install(values: Sequence[Value], arrays: Any, run: Run, more: Iterable[None] = ()) -> None:
+    """Gives each value of a run its array, unless they have been stored. ``arrays`` may be an iterator that computes them.
+
+    All of it happens in one call that runs no Python code, and so does what ``more`` does as it is iterated over. So no signal handler,
+    and no other thread, sees some of the values with an array and others without. And where the arrays come from a program that takes over
+    the memory of its inputs, nothing can interrupt between the run and the storing of its outputs. Nor between the look at ``stored`` and
+    the run: a handler that has read one of the values has done all of this, and given the memory of the inputs away.
     """
-    deque(map(_set_array, values, arrays), maxlen=0)
+    stores = chain(map(_set_array, values, arrays), more, map(setattr, (run,), ("stored",), (True,)))
+    if not run.stored:
+        deque(stores, maxlen=0)
 
 
 class Failed:
@@ -240,8 +250,8 @@ class Program:
         step = self._checked[number]
         return [p for p in self.live if self._path.step_of[p] >= step and p not in self._older]
 
-    def run(self, arrays: list[object], values: Sequence[Value], table: list[weakref.ref[Value]]) -> None:
-        """Computes the values at the live positions, in order. ``table``: all values of the segment, by position.
+    def run(self, arrays: list[object], values: Sequence[Value], run: Run) -> None:
+        """Computes the values at the live positions, in order.
 
         Raises:
             RuntimeError: there is no memory for it. Nothing has run, and no input was given away.
@@ -253,19 +263,21 @@ class Program:
             self._executable, self._second = better, None
         executable = self._executable
         executable.reserve()
+        more: Iterable[None] = ()
         if self._make_errors:
             # The verdicts of earlier runs are inputs, and bad ones stay, so the host reads one array after any number of runs.
             verdict: Any = checks.verdict_of(self)
             if verdict is None:
                 verdict = Verdict.over(None, self._clean)
                 verdict.program, verdict.tables = self, []
-                checks.expect(self, verdict, self._make_errors)
-            verdict.tables.append(table)
-            if len(verdict.tables) > MAX_TABLES:  # where nothing is read for long
-                del verdict.tables[0]
+            more = checks.expected(self, verdict, self._make_errors, run.table)
             arrays = [*arrays, verdict.array]
             values = [*values, verdict]
-        install(values if self._places is None else self._places(values), executable.outputs(arrays))
+        targets = values if self._places is None else self._places(values)
+        if not executable.calls_python:
+            install(targets, executable.outputs(arrays), run, more)
+        else:  # a call of Python, which must not be interrupted once it has the inputs
+            without_handlers(install, targets, executable.outputs(arrays), run, more)
         executable.ran(values[self._smallest].array)
 
 
@@ -395,7 +407,7 @@ def choose(
         # A program with more outputs serves for a while, so that values that are alive by chance cost no compilation.
         misses = history.misses[key] = history.misses.get(key, 0) + 1
         if misses < SUPERSET_USES:
-            for (_, _, others), candidate in history.programs.items():
+            for (_, _, others), candidate in list(history.programs.items()):
                 if set(live) <= set(candidate.live) and set(candidate.donated) <= set(dead) and others == replaced:
                     return candidate
         # The values that are alive differ each time, so every new program would run only once.

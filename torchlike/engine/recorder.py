@@ -549,7 +549,7 @@ class Recorder:
         with self.lock:
             # A copy of the list, because each run removes its segment from it.
             for waiting in [*self.waiting, segment]:
-                if not waiting.running and waiting.cursor.depth:
+                if waiting.cursor.depth:
                     waiting.finish(reason)
 
     def end_step(self) -> None:

@@ -10,6 +10,17 @@ Two rules keep that true whatever comes in between (a signal, an exception, a fa
 
 Python handles signals between calls and at the end of loops, never between two assignments; the order of statements below
 relies on that.
+
+A signal handler, a finalizer or a hook may read a value whose segment is being run further down the stack. What it does then depends on
+how far that run is:
+
+1. *Until the inputs are read*, it runs the segment from the beginning, to its end. The run below has changed nothing that counts. When it
+   goes on, it finds that the outputs are stored (``stored``), at the latest in ``program.install``, and stores nothing.
+2. *While the inputs are read* op by op (``reading``), it computes the same from them and stores it. The segment stays in line until the
+   run below has ended, so that no other one takes over the memory of its inputs (``_pinned``).
+
+A program reads its inputs and stores its outputs in one call, in which no handler runs. Nor does one while JAX traces, while a program is
+compiled, or in a run together with other processes: see ``handlers.py``.
 """
 
 from __future__ import annotations
@@ -29,7 +40,7 @@ from . import checks, threads
 from .aval import Aval, Meshed, out_of_memory
 from .background import making, waiting_for
 from .collective import Disagreement
-from .collector import catch_up, collector
+from .handlers import catch_up, collector, without_handlers
 from .kernel import Kernel
 from .meshes import arrange, settle
 from .program import Decision, OneOp, OpFailed, Program, choose, install, run_cold
@@ -78,8 +89,8 @@ class Segment:
         "unseen",
         "known_run",
         "closed",
-        "running",
-        "started",
+        "reading",
+        "stored",
         "void",
         "error",
         "kept",
@@ -100,8 +111,8 @@ class Segment:
         # The first op that is known again after it, and how many ops were before.
         self.known_run: tuple[Kernel, int] | None = None
         self.closed = False  # it is about to run, or has run: a record committed now may not be part of the run
-        self.running = False
-        self.started = False
+        self.reading = False  # its ops are being run one by one
+        self.stored = False  # its outputs have their arrays
         # A check of an earlier program that was found to have failed before this one ran: nothing in it has happened.
         self.void: checks.Failed | None = None
         self.error: Exception | None = None  # why some of its values will never have an array
@@ -168,26 +179,37 @@ class Segment:
             waiting = recorder.waiting
             if self not in waiting:  # it was closed before an op was recorded into it
                 recorder.put_in_line(self)
-            if waiting[0] is not self:
-                # In the order in which they were begun, so that no segment donates what an older one has still to read.
-                for segment in waiting[: waiting.index(self)]:
-                    if not segment.running:
-                        segment.run(reason, hot)
-            if self.running:
-                raise RuntimeError("a value was read while the program that computes it was being made")
+            # In the order in which they were begun, so that no segment donates what an older one has still to read.
+            for segment in [*waiting]:
+                if segment is self:
+                    break
+                segment.run(reason, hot)
+                if segment.recorder is None and segment in waiting:  # a handler had run it before it was put in line
+                    waiting.remove(segment)
             self.run(reason, hot)
 
     def run(self, reason: str, hot: bool) -> None:
         catch_up()
-        if self.recorder is None:  # a finalizer has run it
+        if self.recorder is None:  # a finalizer or signal handler has run it
             return
+        if self.reading:
+            self._read_again()
+        elif self.cursor.group is not None:
+            without_handlers(self._run, reason, hot)
+        else:
+            self._run(reason, hot)
+        if self.error is not None:
+            raise self.error
+
+    def _run(self, reason: str, hot: bool) -> None:
         # No automatic collection during the run: it might call a finalizer of the user's that reads a value of this segment.
         collects = gc.isenabled()
-        self.running = True
         try:
             gc.disable()
             node = self.ran = self.cursor
             alive = list(map(call, self.table))
+            if self.recorder is None:
+                return
             replaced = self._replaced_within(node) if self.replaced and node.checked else ()
             state = (tuple(map(type, alive)), replaced)
             history = node.history or node.begin_history()
@@ -198,16 +220,29 @@ class Segment:
                 self._run_anew(node, alive, state, reason, hot or self.ends_step)
             self._drop_references()
         finally:
-            self.running = False
+            self.reading = False
             if collects:
                 gc.enable()
-        if self.error is not None:
-            raise self.error
+
+    def _read_again(self) -> None:
+        """Computes the outputs for a handler or finalizer that has interrupted their computation, and leaves the rest to that."""
+        node = self.ran
+        alive = list(map(call, self.table))
+        if collector.at_work:
+            self._run_whole(node, node.history or node.begin_history(), alive)
+            return
+        path = node.path()
+        values = [value for p in path.outputs if (value := alive[p]) is not None and value.array is None]
+        live = tuple([value.position for value in values])
+        try:
+            install(values, run_cold(path, live, self.leaf_arrays), self)
+        except Exception as error:
+            self._recover(node, path, live, values, error)
 
     def _run_whole(self, node: TraceNode, history: PathHistory, alive: list[Value | None]) -> None:
         """Runs the segment for a finalizer: computes all outputs, and keeps the arrays of those that are not known to be alive.
 
-        The collector has cleared the weak references to values that other finalizers may still read: see ``collector.py``.
+        The collector has cleared the weak references to values that other finalizers may still read: see ``handlers.py``.
         """
         path, unknown = node.path(), dict[int, Value]()
         values: list[Value] = []
@@ -223,33 +258,36 @@ class Segment:
         try:
             del self.leaf_arrays[node.leaves :]
             if not self._is_void(node, None):
-                self.started = True
                 report.cold += 1
-                install(values, run_cold(path, live, self.leaf_arrays))
+                if self.stored:
+                    return
+                self.reading = True
+                install(values, run_cold(path, live, self.leaf_arrays), self)
         except Exception as error:
             self._recover(node, path, live, values, error)
         if self.void is not None:
             self._skip(path, live, values, self.void)
-        self.kept = {position: value.array for position, value in unknown.items()}
+        kept = {position: value.array for position, value in unknown.items() if value.array is not None}
+        if kept:  # otherwise a handler has stored the outputs
+            self.kept = kept
 
     def _run_as_before(
         self, node: TraceNode, history: PathHistory, decision: Decision | OneOp, alive: list[Value | None]
     ) -> bool:
         """Runs the program that ran here before when the same values were alive; False where ``_run_anew`` has to decide."""
-        if self.started:  # after an interrupt some values may have their arrays already
+        if self.stored:  # before an interrupt
             return False
         if isinstance(decision, OneOp):
             return self._run_one(node, history, decision, alive)
         program, values = decision.program, decision.outputs(alive)
         try:
             arrays = self._on_device(node)
-            pinned = self.pinned if threads.alone() else self._arrays_of_other_threads()
+            pinned = self._pinned()
             # The program writes its results over these inputs. In this run somebody outside the engine holds one of them.
             if not pinned.isdisjoint(map(id, decision.taken(arrays))) or self._is_void(node, program):
                 return False
             self._count(node, history)
-            self.started = True
-            program.run(arrays, values, self.table)
+            program.run(arrays, values, self)
         except Exception as error:
             self._recover(node, node.path(), program.live, values, error)
         return True
@@ -263,9 +301,11 @@ class Segment:
             if self._is_void(node, None):
                 return False
             self._count(node, history)
-            self.started = True
             report.cold += 1
-            install(values, decision.run(self.leaf_arrays))
+            if self.stored:
+                return True
+            self.reading = True
+            install(values, decision.run(self.leaf_arrays), self)
         except Exception as error:
             self._recover(node, node.path(), decision.live, values, error)
         if times:
@@ -276,8 +316,8 @@ class Segment:
         path = node.path()
         values = [value for p in path.outputs if (value := alive[p]) is not None and value.array is None]
         live = tuple([value.position for value in values])
-        # Where values lack their arrays, nothing was installed yet. Checks run even if nobody reads a result.
-        if self.void is None and (live or ((node.checked or node.group is not None) and not self.started)):
+        # Checks run even if nobody reads a result.
+        if self.void is None and not self.stored and (live or node.checked or node.group is not None):
             dead = [i for i, p in enumerate(path.leaves) if alive[p] is None]
             alive.clear()
             self._compute(node, path, live, values, dead, state, reason, hot)
@@ -295,14 +335,15 @@ class Segment:
         reason: str,
         hot: bool,
     ) -> None:
-        recorder, first_time = self.recorder, not self.started
-        assert recorder is not None
+        recorder = self.recorder
+        if recorder is None:  # a signal handler has run the segment meanwhile
+            return
         history = node.history or node.begin_history()
         self._count(node, history)
         try:
             arrays = self.leaf_arrays
             del arrays[node.leaves :]
-            pinned = self.pinned if threads.alone() else self._arrays_of_other_threads()
+            pinned = self._pinned()
             free = tuple([i for i in dead if id(arrays[i]) not in pinned])
             program = None
             if not (history.cold_only or recorder.op_by_op):
@@ -311,13 +352,15 @@ class Segment:
                 arrays = self._on_device(node)
             if self._is_void(node, program):
                 return
-            self.started = True
             if program is None:
                 report.cold += 1
                 start = time.perf_counter()
-                install(values, run_cold(path, live, arrays))
+                if self.stored:
+                    return
+                self.reading = True
+                install(values, run_cold(path, live, arrays), self)
                 report.spend(OP_BY_OP, time.perf_counter() - start)
-                if node.depth == 1 and first_time and runs_by_itself(node):
+                if node.depth == 1 and runs_by_itself(node):
                     history.remember(state, OneOp(path, live))
                 if history.runs == 1:
                     node.forget_path()
@@ -326,9 +369,9 @@ class Segment:
             if program.live != live:  # it has more outputs than somebody holds now
                 by_position = dict(zip(live, values, strict=True))
                 targets = [by_position.get(p) or Value() for p in program.live]
-            elif first_time and len(free) == len(dead):
+            elif len(free) == len(dead):
                 history.remember(state, Decision(program))
-            program.run(arrays, targets, self.table)
+            program.run(arrays, targets, self)
         except Exception as error:
             self._recover(node, path, live, values, error)
 
@@ -349,8 +392,15 @@ class Segment:
         history.runs += 1
         history.used = report.segments
 
-    def _arrays_of_other_threads(self) -> set[int]:
-        """``id`` of arrays that must not be donated, where other threads have recorded something.
+    def _pinned(self) -> set[int]:
+        """``id`` of arrays that must not be donated. Only another thread, or a segment that was begun before, may also have to read one."""
+        recorder = self.recorder
+        if recorder is not None and len(recorder.waiting) == 1 and threads.alone():
+            return self.pinned
+        return self._arrays_of_others()
+
+    def _arrays_of_others(self) -> set[int]:
+        """``id`` of arrays that must not be donated, where other segments are recorded or being run.
 
         A thread that records a value holds it until its array is among the segment's inputs. So of a value that is dead by now, the
         array is either found there, or no other thread has it.
@@ -399,7 +449,8 @@ class Segment:
     def _drop_references(self) -> None:
         """Drops all references: a value that has been computed holds nothing but its array."""
         recorder = self.recorder
-        assert recorder is not None
+        if recorder is None:  # a signal handler has run the segment meanwhile
+            return
         if isinstance(self.ran.placement, Meshed):
             settle(self.table, self.ran.path().outputs)
         if self in recorder.waiting:  # otherwise an interrupted earlier call has removed it already
@@ -426,6 +477,9 @@ class Segment:
         What depends on the first op that fails gets no array, and writes into tensors that come after it have not happened: the
         tensors keep what they held. If no op fails by itself, the path is run op by op from now on.
         """
+        if self.stored:  # by a signal handler, after which this run has failed for want of its inputs
+            return
+        self.reading = True
         failed: set[int] = set()
         first: OpFailed | None = None
         table: dict[int, Any] = dict(zip(path.leaves, self.leaf_arrays, strict=False))
@@ -491,7 +545,7 @@ class Segment:
                     position = previous
                     array = None if position in failed else table.get(position)
             arrays.append(array)
-        install(values, arrays)
+        install(values, arrays, self)
         self.error = None if first is None else first.error
 
 

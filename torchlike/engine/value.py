@@ -131,7 +131,7 @@ class Value:
             if self.position < len(table) and table[self.position]() is not self:
                 table[self.position] = weakref.ref(
                     self
-                )  # a finalizer of a reference cycle reads it: see ``collector.py``
+                )  # a finalizer of a reference cycle reads it: see ``handlers.py``
             segment.finish("a value was read")
             if self.array is None and segment.kept:
                 self.array = segment.kept.get(self.position)

@@ -4,10 +4,10 @@ import numpy as np
 
 from .._core.dtypes import from_numpy_dtype
 from .rng import Generator
-from .sampling import FLOATS, HALVES, drawing, exponential, unit64
+from .sampling import FLOATS, HALVES, drawing_in_parts, exponential, unit64
 
 
-@drawing
+@drawing_in_parts
 def multinomial(
     generator: Generator, weights: np.ndarray, num_samples: int, replacement: bool = False, turned: bool = False
 ) -> np.ndarray:

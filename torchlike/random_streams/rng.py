@@ -13,6 +13,7 @@ from typing import Self
 
 import numpy as np
 
+from ..engine.handlers import HeldBack
 from ..engine.threads import held_by_forks
 from .mt19937 import MT19937, WORDS
 
@@ -63,7 +64,7 @@ class Generator:
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")
-        with self.lock:
+        with self.lock, HeldBack():
             self._seed = seed % 2**64
             self._begin()
         return self
@@ -101,7 +102,7 @@ class Generator:
     def raw_state(self) -> np.ndarray:
         """The state as an array."""
         state = np.zeros((), _STATE)
-        with self.lock:
+        with self.lock, HeldBack():
             words, position = self.stream.save()
             state["seed"] = self._seed
             state["words"] = words
@@ -125,7 +126,7 @@ class Generator:
         position = int(fields["next"])
         if fields["seeded"] != 1 or position > WORDS or fields["left"] != _words_left(position):
             raise RuntimeError("Invalid mt19937 state")
-        with self.lock:
+        with self.lock, HeldBack():
             self._seed = int(fields["seed"])
             self.stream.load(fields["words"], position)
             self.next_normal = float(fields["normal_y"]) if fields["normal_is_valid"] else None
@@ -191,7 +192,7 @@ class CounterGenerator(Generator):
 
     def next(self) -> tuple[int, int]:
         """Seed and offset of one sample. The next sample has another offset."""
-        with self.lock:
+        with self.lock, HeldBack():
             found = self._seed, self._offset
             self._offset = (self._offset + 4) % 2**64
         return found

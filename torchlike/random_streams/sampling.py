@@ -14,7 +14,7 @@ Sources: https://docs.pytorch.org/docs/stable/torch.html#random-sampling for wha
 
 import math
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec
 
 import ml_dtypes
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .._core.dtypes import C_NAMES, from_numpy_dtype
+from ..engine.handlers import without_handlers
 from .box_muller import BLOCK, box_muller
 from .fma import fma
 from .rng import Generator
@@ -44,6 +45,11 @@ def drawing(sample: Callable[P, np.ndarray]) -> Callable[P, np.ndarray]:
             return sample(*args, **kwargs)
 
     return locked
+
+
+def drawing_in_parts(sample: Callable[P, np.ndarray]) -> Callable[P, np.ndarray]:
+    """``drawing`` for a sample that takes words from the stream more than once: signal handlers find a state before it or after it."""
+    return drawing(wraps(sample)(partial(without_handlers, sample)))
 
 
 @drawing
@@ -72,7 +78,7 @@ def uniform(generator: Generator, shape: Shape, dtype: DTypeLike, low: float = 0
     return out.reshape(shape)
 
 
-@drawing
+@drawing_in_parts
 def normal(generator: Generator, shape: Shape, dtype: DTypeLike, mean: float = 0.0, std: float = 1.0) -> np.ndarray:
     """Normal numbers of that mean and standard deviation. Complex: both parts have variance std²/2.
 
@@ -99,7 +105,7 @@ def normal(generator: Generator, shape: Shape, dtype: DTypeLike, mean: float = 0
     return as_dtype(out, dtype).reshape(shape)
 
 
-@drawing
+@drawing_in_parts
 def scattered_normal(
     generator: Generator, shape: Shape, dtype: DTypeLike, mean: float = 0.0, std: float = 1.0
 ) -> np.ndarray:
@@ -114,7 +120,7 @@ def scattered_normal(
     return as_dtype(_pairs_of_normals(generator, count, mean, std), dtype).reshape(shape)
 
 
-@drawing
+@drawing_in_parts
 def log_normal(generator: Generator, shape: Shape, dtype: DTypeLike, mean: float = 1.0, std: float = 2.0) -> np.ndarray:
     """exp of normal numbers of that mean and standard deviation.
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from .rng import Generator
-from .sampling import as_dtype, drawing, require_kernel, unit64
+from .sampling import as_dtype, drawing_in_parts, require_kernel, unit64
 
 __all__ = ["binomial", "dirichlet", "gamma", "poisson"]
 
@@ -54,7 +54,7 @@ class _Stream:
         self.generator.stream.words64(self.taken)
 
 
-@drawing
+@drawing_in_parts
 def gamma(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, alpha: np.ndarray) -> np.ndarray:
     """Gamma numbers of these shape parameters and rate 1, none below the dtype's smallest normal number."""
     require_kernel(dtype.kind == "f" or dtype.name == "bfloat16", "gamma_cpu", dtype)
@@ -62,7 +62,7 @@ def gamma(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, alpha: 
     return as_dtype(np.maximum(samples, _tiny(dtype)), dtype)
 
 
-@drawing
+@drawing_in_parts
 def dirichlet(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, alpha: np.ndarray) -> np.ndarray:
     """Gamma numbers divided by their sum along the last dimension."""
     require_kernel(dtype.kind == "f" or dtype.name == "bfloat16", "dirichlet", dtype)
@@ -73,7 +73,7 @@ def dirichlet(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, alp
     return np.clip(parts, np.asarray(_tiny(dtype), dtype), np.nextafter(one, np.zeros((), dtype)))
 
 
-@drawing
+@drawing_in_parts
 def poisson(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, rate: np.ndarray) -> np.ndarray:
     """Poisson counts of these rates.
 
@@ -86,7 +86,7 @@ def poisson(generator: Generator, shape: tuple[int, ...], dtype: np.dtype, rate:
     return as_dtype(_draw_elementwise(_poisson, generator, shape, rate), dtype)
 
 
-@drawing
+@drawing_in_parts
 def binomial(
     generator: Generator, shape: tuple[int, ...], dtype: np.dtype, count: np.ndarray, prob: np.ndarray
 ) -> np.ndarray:

@@ -112,6 +112,7 @@ class Chain:
         entries = [executable.entry for executable in executables]
         self.entry: File | None = entries[0] if all(entries) else None
         self.bytes_needed = max(executable.bytes_needed for executable in executables)
+        self.calls_python = any(executable.calls_python for executable in executables)
 
     def _refuse(self, first_stage: Sequence[int], updates: Sequence[int]) -> None:
         path = self._path

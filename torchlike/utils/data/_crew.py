@@ -20,9 +20,9 @@ from ..._core.sparse import is_sparse
 from ..._core.tensor import Tensor, from_host, from_value
 from ..._core.torch_function import PLAIN
 from ...engine.forks import settle
+from ...engine.handlers import HeldBack
 from ._channel import CHECK_SECONDS, connect
 from ._host import host_array
-from ._signals import held_back
 from ._worker import Maker, Plan, Restart, Task, run_worker
 from .collate import collates_by_default
 from .dataset import Dataset, Subset, TensorDataset
@@ -70,7 +70,7 @@ class Processes:
                     target=run_worker, args=(plan, there, forked), daemon=True
                 )
                 self._members.append(member)
-                with held_back(), warnings.catch_warnings():
+                with HeldBack(interrupts=True), warnings.catch_warnings():
                     warnings.filterwarnings("ignore", JAX_WARNS)
                     member.start()
                 there.close()

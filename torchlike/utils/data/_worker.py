@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ...engine.forks import compute_by_numpy
+from ...engine.handlers import in_child
 from ...ops.settings.switches import set_num_threads
 from ...random_streams import rng
 from . import worker_info
 from ._channel import Alive
 from ._fetch import IterableFetcher, MapFetcher
-from ._signals import in_child
 from .datapipes.datapipe import IterDataPipe, MapDataPipe
 from .graph_settings import apply_random_seed, apply_sharding
 
