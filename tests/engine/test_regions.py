@@ -10,7 +10,6 @@ import torchlike as torch
 from tests.fuzz.interrupts import Interrupts
 from torchlike.engine import compiling, program, recorder
 from torchlike.engine.regions import finding
-from torchlike.engine.regions.finding import runs
 from torchlike.engine.report import report
 
 nn = torch.nn
@@ -150,6 +149,22 @@ def test_gradients_and_what_else_is_held_are_computed(executables):
     assert same(list(map(torch.tensor, got)), list(map(torch.tensor, expected)))
 
 
+def test_layers_that_are_connected_otherwise_are_other_layers(executables):
+    def values():
+        x, y = torch.tensor([0.3, -0.2]).double(), torch.tensor([0.1, 0.5]).double()
+        for n in range(200):
+            inner = torch.tanh(x)
+            outer = torch.tanh(x if n % 61 == 33 else inner)
+            x, y = (inner - outer, x + y) if n % 67 == 35 else (y - outer, x + inner)
+        return (x + y).tolist()
+
+    recorder().forget()
+    with compiling("never"):
+        expected = values()
+    assert [values() for _ in range(3)] == [pytest.approx(expected, rel=1e-9)] * 3
+    assert executables() > 1
+
+
 def test_new_parameters_take_over_the_memory_of_the_old_ones():
     loop = Loop()
     for _ in range(3):
@@ -206,13 +221,10 @@ def test_layers_that_take_little_time_are_one_program(executables, monkeypatch):
 
 
 @given(st.lists(st.integers(0, 2), max_size=60), st.lists(st.integers(0, 3), max_size=20), st.integers(1, 5))
-def test_runs_repeat_and_leave_nothing_out(before, repeated, count):
+def test_what_repeats_is_equal_and_nothing_is_left_out(before, repeated, count):
     entries = [*before, *repeated * count, 7]
-    found = runs(entries)
-    assert sum(run.length * run.count for run in found) == len(entries)
-    place = 0
-    for run in found:
-        assert run.start == place
-        rounds = [entries[run.start + n * run.length :][: run.length] for n in range(run.count)]
+    found = finding.repeats(entries)
+    assert sorted(place for ranges in found for each in ranges for place in each) == list(range(len(entries)))
+    for ranges in found:
+        rounds = [[entries[place] for place in each] for each in ranges]
         assert all(each == rounds[0] for each in rounds)
-        place += run.length * run.count

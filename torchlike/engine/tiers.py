@@ -24,7 +24,7 @@ from .aval import Meshed
 from .interpreter import Plan
 from .interpreter.products import BLAS_SPEED
 from .kernel import Kernel
-from .regions.finding import compiled_steps
+from .regions.finding import compiled_ops
 from .trace import Path, PathHistory, TraceNode
 
 # `TORCHLIKE_COMPILE`: compile a path when that pays ("auto", or "background", since it is done there), when it is first seen at the end
@@ -40,6 +40,7 @@ COMPILE_SECONDS_PER_CALL = 0.0011
 COMPILE_SECONDS_PER_CONVOLUTION = 0.1
 COMPILE_SECONDS_PER_CALL_OF_ONEDNN = 0.03
 COMPILE_SECONDS_PER_OTHER = 0.05
+COMPILE_SECONDS_PER_PART = 0.2  # of a program that is divided, beyond the first
 # Overhead of running an op by itself, in seconds.
 RUN_SECONDS_PER_OP = 10e-6
 # The same for an op that has an executable; and what that takes for each byte that it reads or writes.
@@ -120,8 +121,9 @@ def cost_of(path: Path, divided: bool = False) -> Cost:
         divided: look for layers that repeat, which are compiled once.
     """
     run = sum([RUN_SECONDS_PER_OP + seconds_of(step.kernel) for step in path.steps])
-    compiled = compiled_steps(path, seconds_of) if divided else path.steps
-    return Cost(run, COMPILE_SECONDS + sum([_price_of(step.kernel) for step in compiled]))
+    ops, executables = compiled_ops(path, seconds_of) if divided else ([(step.kernel, 1.0) for step in path.steps], 1)
+    price = COMPILE_SECONDS + COMPILE_SECONDS_PER_PART * (executables - 1)
+    return Cost(run, price + sum([share * _price_of(kernel) for kernel, share in ops]))
 
 
 def seconds_of(kernel: Kernel) -> float:

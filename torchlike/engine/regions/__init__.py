@@ -1,6 +1,6 @@
 """Compiles what repeats in a path once: the layers of a model."""
 
 from .chain import Chain as Chain, Undivided as Undivided
-from .finding import MIN_SAVED as MIN_SAVED, compiled_steps as compiled_steps
+from .finding import MIN_SAVED as MIN_SAVED, compiled_ops as compiled_ops
 
-__all__ = ["MIN_SAVED", "Chain", "Undivided", "compiled_steps"]
+__all__ = ["MIN_SAVED", "Chain", "Undivided", "compiled_ops"]

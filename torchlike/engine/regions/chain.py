@@ -24,7 +24,7 @@ from ..kernel import Kernel
 from ..places import at_places
 from ..trace import Path
 from ..value import Value
-from .finding import Part, outputs_of, parts, pays, runs
+from .finding import Part, outputs_of, parts, pays, repeats
 
 Function = Callable[..., Sequence[Any]]
 # (function, avals of its inputs and outputs, numbers of the inputs that it may write over, whether it has convolutions)
@@ -135,32 +135,24 @@ class Chain:
     def _first_stage(self, found: Sequence[Part]) -> list[_Call]:
         path = self._path
         last_read: dict[int, int] = {}
-        reads = [arguments for part in found for arguments in part.arguments]
-        for n, arguments in enumerate(reads):
-            last_read.update(dict.fromkeys(arguments, n))
+        for place, arguments in enumerate([arguments for part in found for arguments in part.arguments]):
+            last_read.update(dict.fromkeys(arguments, place))
         lasting = {*self._live, *self._read_later, *self._flags.values()}
         calls: list[_Call] = []
         for part in found:
             first = outputs_of(path, part.rounds[0])
-            every = [outputs_of(path, numbers) for numbers in part.rounds]
-            begun = len(calls)
+            every = list(enumerate([outputs_of(path, numbers) for numbers in part.rounds], len(calls)))
             wanted = [
                 n
                 for n in range(len(first))
-                if any(
-                    outputs[n] in lasting or last_read.get(outputs[n], -1) > begun + k
-                    for k, outputs in enumerate(every)
-                )
+                if any(o[n] in lasting or last_read.get(o[n], -1) > place for place, o in every)
             ]
             executable = self._compiled(part, [first[n] for n in wanted])
-            for numbers, arguments, outputs in zip(part.rounds, part.arguments, every, strict=True):
-                place = len(calls)
+            for numbers, arguments, (place, outputs) in zip(part.rounds, part.arguments, every, strict=True):
                 kept = [outputs[n] for n in wanted] + [self._flags[n] for n in numbers if n in self._flags]
                 unread = [p for p in (*arguments, *kept) if p not in lasting and last_read.get(p, -1) <= place]
                 calls.append(_Call(executable, at_places(arguments), tuple(kept), tuple(dict.fromkeys(unread))))
-        if self._verdict is not None:
-            calls.append(self._judge())
-        return calls
+        return calls + ([] if self._verdict is None else [self._judge()])
 
     def _compiled(self, part: Part, outputs: Sequence[int]) -> Executable:
         """The executable of a part: from its arguments to these outputs of its first round, and the verdicts of its checks."""
@@ -211,9 +203,8 @@ class Chain:
             inputs, outputs = range(len(step.inputs)), range(len(step.outputs))
             yield self._update(kernel.fn, [(step.inputs, tuple(step.outputs))], inputs, outputs, kernel)
             return
-        for run in runs(pieces.kinds):
-            begins = range(run.start, run.start + run.length * run.count, run.length)
-            rounds = [pieces.some(range(begin, begin + run.length)) for begin in begins]
+        for equal in repeats(pieces.kinds):
+            rounds = [pieces.some(each) for each in equal]
             calls = [
                 (
                     tuple([step.inputs[i] for i in inputs]),

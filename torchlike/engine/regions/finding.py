@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernel import Kernel
-from ..trace import Path, Step
+from ..trace import Path
 
 # A program is divided where this many steps need not be compiled again. Below it, an executable costs as much as it saves.
 MIN_SAVED = 100
@@ -24,7 +24,7 @@ MIN_SAVED_BY_RUN = 10
 
 
 class Run(NamedTuple):
-    """``count`` rounds of ``length`` entries each, from an entry on. A part that does not repeat is one round."""
+    """``count`` rounds of ``length`` equal entries each, from an entry on."""
 
     start: int
     length: int
@@ -35,29 +35,34 @@ class Run(NamedTuple):
         """Entries that equal earlier ones."""
         return self.length * (self.count - 1)
 
+    def rounds(self) -> list[range]:
+        """The entries of each round."""
+        begins = range(self.start, self.start + self.length * self.count, self.length)
+        return [range(begin, begin + self.length) for begin in begins]
 
-def runs(entries: Sequence[Hashable]) -> list[Run]:
-    """Divides a sequence into parts that repeat and parts between them.
 
-    >>> from torchlike.engine.regions.finding import runs
-    >>> [tuple(run) for run in runs("x" + "abcdefghijkl" * 3 + "yz")]
-    [(0, 1, 1), (1, 12, 3), (37, 2, 1)]
+def repeats(entries: Sequence[Hashable]) -> list[list[range]]:
+    """Divides a sequence into parts, each a list of ranges of equal entries: one range, or several where a part repeats.
+
+    >>> from torchlike.engine.regions.finding import repeats
+    >>> repeats("x" + "abcdefghijkl" * 3 + "yz")
+    [[range(0, 1)], [range(1, 13), range(13, 25), range(25, 37)], [range(37, 39)]]
     """
     numbers: dict[Hashable, int] = {}
     kinds = np.array([numbers.setdefault(entry, len(numbers)) for entry in entries], np.int64)
     return list(_divided(kinds, 0, len(kinds)))
 
 
-def _divided(kinds: np.ndarray, start: int, end: int) -> Iterator[Run]:
+def _divided(kinds: np.ndarray, start: int, end: int) -> Iterator[list[range]]:
     best = _most_saving(kinds[start:end])
     if best.saved < MIN_SAVED_BY_RUN:
         if end > start:
-            yield Run(start, end - start, 1)
+            yield [range(start, end)]
         return
-    begin = start + best.start
-    yield from _divided(kinds, start, begin)
-    yield Run(begin, best.length, best.count)
-    yield from _divided(kinds, begin + best.length * best.count, end)
+    rounds = best._replace(start=start + best.start).rounds()
+    yield from _divided(kinds, start, rounds[0].start)
+    yield rounds
+    yield from _divided(kinds, rounds[-1].stop, end)
 
 
 def _most_saving(kinds: np.ndarray) -> Run:
@@ -83,30 +88,39 @@ class Part(NamedTuple):
 def parts(path: Path, numbers: Sequence[int]) -> list[Part]:
     """These steps of a path, in their order, as parts of which each is compiled once."""
     found: list[Part] = []
-    for run in runs([path.steps[number].kernel for number in numbers]):
-        rounds = [
-            tuple(numbers[run.start + n * run.length : run.start + (n + 1) * run.length]) for n in range(run.count)
-        ]
+    for equal in repeats([path.steps[number].kernel for number in numbers]):
+        rounds = [tuple(numbers[each.start : each.stop]) for each in equal]
         wired = [_wiring(path, each) for each in rounds]
+        if any(wiring != wired[0][1] for _, wiring in wired):
+            # One layer reads a value twice where another one reads two values: the value is given to it twice.
+            wired = [_wiring(path, each, once=False) for each in rounds]
         begin = 0
-        for n in range(1, run.count + 1):
-            if n == run.count or wired[n][1] != wired[begin][1]:
+        for n in range(1, len(rounds) + 1):
+            if n == len(rounds) or wired[n][1] != wired[begin][1]:
                 found.append(Part(tuple(rounds[begin:n]), tuple([arguments for arguments, _ in wired[begin:n]])))
                 begin = n
     return found
 
 
-def _wiring(path: Path, numbers: Sequence[int]) -> tuple[tuple[int, ...], list[int]]:
+def _wiring(path: Path, numbers: Sequence[int], once: bool = True) -> tuple[tuple[int, ...], list[int]]:
     """The positions that some steps read from outside, and what each of their inputs is: an argument (from 0 on), or what the steps
     compute themselves (the outputs in order, from -1 down).
+
+    Args:
+        once: what is read several times is one argument.
     """
     own = {position: -1 - n for n, position in enumerate(outputs_of(path, numbers))}
-    arguments: dict[int, int] = {}
-    wiring = [
-        own[position] if position in own else arguments.setdefault(position, len(arguments))
-        for number in numbers
-        for position in path.steps[number].inputs
-    ]
+    arguments: list[int] = []
+    places: dict[int, int] = {}
+    wiring: list[int] = []
+    for position in [position for number in numbers for position in path.steps[number].inputs]:
+        place = own.get(position)
+        if place is None:
+            place = places.get(position) if once else None
+        if place is None:
+            place = places[position] = len(arguments)
+            arguments.append(position)
+        wiring.append(place)
     return tuple(arguments), wiring
 
 
@@ -128,11 +142,18 @@ def pays(path: Path, found: Sequence[Part], seconds_of: Callable[[Kernel], float
     return seconds >= MIN_SECONDS_PER_ROUND * len(rounds)
 
 
-def compiled_steps(path: Path, seconds_of: Callable[[Kernel], float]) -> Sequence[Step]:
-    """The steps of a path that are compiled: all, or of a part that repeats one round."""
-    if len(path.steps) < MIN_SAVED:
-        return path.steps
-    found = parts(path, range(len(path.steps)))
-    if not pays(path, found, seconds_of):
-        return path.steps
-    return [path.steps[number] for part in found for number in part.rounds[0]]
+def compiled_ops(path: Path, seconds_of: Callable[[Kernel], float]) -> tuple[list[tuple[Kernel, float]], int]:
+    """The ops of a path that are compiled, which share of each, and as how many executables: of what repeats one round."""
+    if len(path.steps) >= MIN_SAVED:
+        found = parts(path, range(len(path.steps)))
+        if pays(path, found, seconds_of):
+            ops, executables = [], len(found)
+            for kernel in [path.steps[number].kernel for part in found for number in part.rounds[0]]:
+                share, kinds = 1.0, None if kernel.pieces is None else kernel.pieces.kinds
+                if kinds:
+                    equal = repeats(kinds)
+                    executables += len(equal)
+                    share = sum(len(ranges[0]) for ranges in equal) / len(kinds)
+                ops.append((kernel, share))
+            return ops, executables
+    return [(step.kernel, 1.0) for step in path.steps], 1
