@@ -209,7 +209,7 @@ def test_a_step_that_is_interrupted_has_happened_or_has_not():
             steps += 1
         if interrupt.happened == before:
             break
-    assert interrupt.happened > 20 and steps
+    assert interrupt.happened >= 8 and steps  # where modules are compiled, there are fewer moments
 
 
 def test_layers_that_take_little_time_are_one_program(executables, monkeypatch):
