@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import torchlike as torch
+from tests.engine.handled_signals import handled, signal_at
 from tests.fuzz.interrupts import Interrupts
 from torchlike.engine import compiling, program, recorder
 from torchlike.engine.regions import finding
@@ -218,6 +219,33 @@ def test_layers_that_take_little_time_are_one_program(executables, monkeypatch):
     compiled = report.compiles
     trained(3)
     assert executables() == report.compiles - compiled > 0
+
+
+def test_a_signal_handler_that_reads_while_a_step_runs():
+    loop, twin = Loop(), Loop()
+    for each in (loop, twin):
+        for _ in range(3):
+            each.step().item()
+    seen = []
+
+    def read(number, frame):
+        seen.append(loop.state())
+
+    def step():
+        loop.step().item()
+
+    for event in itertools.count(1, 487):
+        before = twin.state()
+        with handled(read):
+            came = signal_at(event, step)
+        twin.step().item()
+        assert same(loop.state(), twin.state()), event
+        if not came:
+            break
+        parameters = seen[-1][: len([*loop.model.parameters()])]
+        # The optimizer's step as a whole, or nothing of it.
+        assert any(same(parameters, now[: len(parameters)]) for now in (before, twin.state())), event
+    assert len(seen) >= 4
 
 
 @given(st.lists(st.integers(0, 2), max_size=60), st.lists(st.integers(0, 3), max_size=20), st.integers(1, 5))

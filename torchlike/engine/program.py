@@ -53,9 +53,13 @@ _next_use = itertools.count().__next__
 
 
 class Run(Protocol):
-    """A segment, as the storing of its outputs knows it. ``stored``: they are. ``table``: its values."""
+    """A segment, as the storing of its outputs knows it.
+
+    ``stored``: they are. ``reading``: its inputs are being read by Python code. ``table``: its values.
+    """
 
     stored: bool
+    reading: bool
     table: list[weakref.ref[Value]]
 
 
@@ -273,7 +277,13 @@ class Program:
             more = checks.expected(self, verdict, self._make_errors, run.table)
             arrays = [*arrays, verdict.array]
             values = [*values, verdict]
-        targets = values if self._places is None else self._places(values)
+        targets = values
+        if self._places is not None:
+            # Its first stage runs Python code. A handler that reads a value then computes the same op by op: see ``segment.py``.
+            targets = self._places(values)
+            if run.stored:
+                return
+            run.reading = True
         if not executable.calls_python:
             install(targets, executable.outputs(arrays), run, more)
         else:  # a call of Python, which must not be interrupted once it has the inputs

@@ -16,8 +16,8 @@ how far that run is:
 
 1. *Until the inputs are read*, it runs the segment from the beginning, to its end. The run below has changed nothing that counts. When it
    goes on, it finds that the outputs are stored (``stored``), at the latest in ``program.install``, and stores nothing.
-2. *While the inputs are read* op by op (``reading``), it computes the same from them and stores it. The segment stays in line until the
-   run below has ended, so that no other one takes over the memory of its inputs (``_pinned``).
+2. *While the inputs are read* op by op, or layer by layer (``reading``), it computes the same from them and stores it. The segment stays
+   in line until the run below has ended, so that no other one takes over the memory of its inputs (``_pinned``).
 
 A program reads its inputs and stores its outputs in one call, in which no handler runs. Nor does one while JAX traces, while a program is
 compiled, or in a run together with other processes: see ``handlers.py``.
@@ -111,7 +111,7 @@ class Segment:
         # The first op that is known again after it, and how many ops were before.
         self.known_run: tuple[Kernel, int] | None = None
         self.closed = False  # it is about to run, or has run: a record committed now may not be part of the run
-        self.reading = False  # its ops are being run one by one
+        self.reading = False  # its ops are being run one by one, or layer by layer
         self.stored = False  # its outputs have their arrays
         # A check of an earlier program that was found to have failed before this one ran: nothing in it has happened.
         self.void: checks.Failed | None = None
@@ -193,7 +193,8 @@ class Segment:
         if self.recorder is None:  # a finalizer or signal handler has run it
             return
         if self.reading:
-            self._read_again()
+            if not self.stored:
+                self._read_again()
         elif self.cursor.group is not None:
             without_handlers(self._run, reason, hot)
         else:
