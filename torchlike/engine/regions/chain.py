@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..aval import Aval
-from ..executable import RECOMPUTED, Executable
+from ..executable import RECOMPUTED, RESERVED_BYTES, Executable, keep_blocks
 from ..kernel import Kernel
 from ..places import at_places
 from ..trace import Path
@@ -111,7 +111,9 @@ class Chain:
         executables = [*[call.executable for call in self._calls], *[each.executable for each in self._updates]]
         entries = [executable.entry for executable in executables]
         self.entry: File | None = entries[0] if all(entries) else None
-        self.bytes_needed = max(executable.bytes_needed for executable in executables)
+        self.bytes_needed = self._most_bytes()
+        if self.bytes_needed >= RESERVED_BYTES:
+            keep_blocks(self.bytes_needed)
         self.calls_python = any(executable.calls_python for executable in executables)
 
     def _refuse(self, first_stage: Sequence[int], updates: Sequence[int]) -> None:
@@ -269,6 +271,16 @@ class Chain:
             tuple([at_places((*positions, self._bad) if checked else tuple(positions)) for positions, _ in calls]),
             tuple([p if (p := positions[n]) in self._live else None for _, positions in calls for n in wanted]),
         )
+
+    def _most_bytes(self) -> int:
+        """How much memory the first stage needs at most, besides its inputs."""
+        sizes = {position: aval.nbytes for position, aval in enumerate(self._path.avals)}
+        held = most = 0
+        for executable, _, outputs, unread in self._calls:
+            most = max(most, held + executable.bytes_needed)
+            held += sum(sizes.get(position, 0) for position in outputs)
+            held -= sum(sizes.get(position, 0) for position in unread if position not in self._leaves)
+        return max(most, held)
 
     # ---- running
 

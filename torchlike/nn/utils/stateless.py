@@ -85,7 +85,8 @@ def _reparametrize_module(
             place.set(tensor)
         yield
     finally:
-        for name, place, original in reversed(originals) if stack_weights else originals:
+        # Backwards: a tensor of a module that has two names was replaced twice, and what it was before is known to the first place.
+        for name, place, original in reversed(originals):
             if name in given:
                 given[name] = place.get()
             place.set(original)
