@@ -50,6 +50,11 @@ MODES = ("traced", "eager", "interpreted")
 BY_TOLERANCE = ("single", "composed")
 
 
+def is_near_enough(node):
+    """Whether a test can be compiled without optimizations."""
+    return any(map(node.get_closest_marker, BY_TOLERANCE)) and not node.get_closest_marker("optimized")
+
+
 def modes_of(node):
     """The modes that can show something about a test, by its markers."""
     thorough = node.config.getoption("thorough")
@@ -158,7 +163,7 @@ def engine_mode(request):
         pytest.skip(f"{mode} mode can show nothing that others do not")
     choice = {"interpreted": "never", "auto": "auto"}.get(mode, "now")
     with pytest.MonkeyPatch.context() as patch, compiling(choice):
-        if request.config.getoption("quick_compile") and any(map(request.node.get_closest_marker, BY_TOLERANCE)):
+        if request.config.getoption("quick_compile") and is_near_enough(request.node):
             patch.setitem(COMPILER_OPTIONS, "xla_backend_optimization_level", 0)
         patch.setenv("TORCHLIKE_OP_BY_OP", str(int(mode == "eager")))
         patch.setenv("TORCHLIKE_COMPILE", choice)

@@ -14,7 +14,7 @@ from flax import linen, nnx
 import torchlike as torch
 from torchlike import nn
 
-pytestmark = pytest.mark.composed
+pytestmark = [pytest.mark.composed, pytest.mark.optimized]
 
 
 class Net(nn.Module):
