@@ -48,9 +48,7 @@ print(min(first)[0], min(second)[0], len(tasks), *[result for _, result in first
 
 def measured(cache, count=15):
     """Pages that are mapped in the best step, before and after second programs are made; how many these are; and all results."""
-    program = (
-        f"import resource\nimport torchlike as torch\nfrom torchlike.engine import large_programs\ncount = {count}\n"
-    )
+    program = f"import resource\nimport torchlike as torch\nfrom torchlike.engine.memory import large_programs\ncount = {count}\n"
     program += f"x = torch.arange(64000.0).reshape(1000, 64).sin()\n{inspect.getsource(large_step)}{MEASURE}"
     environment = {**os.environ, "TORCHLIKE_COMPILE": "now", "TORCHLIKE_OP_BY_OP": "0", "TORCHLIKE_CACHE_DIR": cache}
     run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)

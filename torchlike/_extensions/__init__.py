@@ -20,6 +20,7 @@ from typing import Any
 # public function or method of a tensor: ``__torch_function__`` needs the code of these.
 TYPED = (
     "engine.value",
+    "engine.interpreter.running",
     "engine.interpreter.joined",
     "engine.trace",
     "engine.segment",

@@ -31,7 +31,7 @@ from .threads import refuse_xla, state
 # (Without XLA's fusion emitters an op alone compiles in half the time, but its last bits are not those it has in a whole program.)
 Options = dict[str, str | bool | int]
 COMPILER_OPTIONS: Options = {"xla_allow_excess_precision": False}
-# Divides the memory of a large program into blocks that the process keeps, see ``large_programs.py``: of this size, or of that of its
+# Divides the memory of a large program into blocks that the process keeps (``memory/large_programs.py``): of this size, or of that of its
 # largest array. XLA warns on the terminal of arrays that are larger than a block. glibc keeps blocks of less than 32 MiB.
 BLOCKS = "xla_multiheap_size_constraint_per_heap"
 BLOCK_BYTES, MAX_BLOCK_BYTES = 8 * 2**20, 30 * 2**20
@@ -314,7 +314,7 @@ def compile_ahead(
     Args:
         donate: the numbers of the inputs over which results are written.
         convolves: whether there are convolutions. ``recomputes``: whether something is computed a second time to save memory.
-        reuse_memory: divide the memory, and keep the program on no disk: see ``large_programs.py``.
+        reuse_memory: divide the memory, and keep the program on no disk: see ``memory/large_programs.py``.
         kept: compile nothing: the program lies on disk.
 
     Raises:

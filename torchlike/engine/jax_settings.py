@@ -35,6 +35,18 @@ try:
 except (ImportError, AttributeError):  # another version of JAX has no such class
     _x64 = None
 
+try:
+    from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
+
+    # Drops what JAX's own threads have let go of: they may not drop Python's objects, and leave that to Python's collector. Until this
+    # came by, each array that was copied to a device would be there twice.
+    drop_what_was_sent: Callable[[], None] = _jax.collect_garbage
+except (ImportError, AttributeError):
+
+    def drop_what_was_sent() -> None:
+        """Another version of JAX has no such function."""
+
+
 _GENERATOR_EXIT = _GeneratorContextManager.__exit__.__code__
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -26,7 +26,7 @@ from .executable import RECOMPUTED, Executable, NotKept, compile_ahead, for_one_
 from .handlers import without_handlers
 from .interpreter import JoinedPlan
 from .kernel import Kernel
-from .large_programs import LARGE_BYTES, SecondProgram
+from .memory.large_programs import LARGE_BYTES, SecondProgram
 from .meshes import compile_over_mesh
 from .places import at_places
 from .regions import MIN_SAVED, Chain, Undivided
@@ -600,21 +600,23 @@ def check_outputs(kernel: Kernel, outs: Sequence[Any], number: int) -> None:
             raise OpFailed(number, failed[1])
 
 
-def _joined(path: Path, schedule: list[ScheduledStep]) -> Sequence[ScheduledStep | JoinedPlan]:
-    """The schedule with a ``JoinedPlan`` in the place of steps in a row that NumPy computes in any case, if the path comes again."""
+def _joined(path: Path, schedule: list[ScheduledStep], end: int) -> Sequence[ScheduledStep | JoinedPlan]:
+    """The schedule up to a place, with a ``JoinedPlan`` for steps in a row that NumPy computes in any case, if the path comes again."""
     if not path.keeps_schedule:
-        return schedule
-    if path.joined is None:
-        parts: list[ScheduledStep | JoinedPlan] = []
-        for light, group in itertools.groupby(schedule, key=_is_light):
+        return schedule[:end]
+    joined = path.joined.get(end)
+    if joined is None:
+        joined = path.joined[end] = []
+        for light, group in itertools.groupby(schedule[:end], key=_is_light):
             scheduled = list(group)
-            if not light or len(scheduled) == 1:
-                parts += scheduled
-                continue
-            steps = [(step, step.kernel.plan()) for _, step, _ in scheduled]
-            parts.append(JoinedPlan(steps, [position for *_, unread in scheduled for position in unread]))  # pyright: ignore[reportArgumentType]
-        path.joined = parts
-    return path.joined
+            joined += [join(scheduled)] if light and len(scheduled) > 1 else scheduled
+    return joined
+
+
+def join(scheduled: Sequence[ScheduledStep]) -> JoinedPlan:
+    """One plan for steps that NumPy computes."""
+    steps = [(step, step.kernel.plan()) for _, step, _ in scheduled]
+    return JoinedPlan(steps, [position for *_, unread in scheduled for position in unread])  # pyright: ignore[reportArgumentType]
 
 
 def _is_light(scheduled: ScheduledStep) -> bool:
@@ -627,21 +629,31 @@ def run_cold(path: Path, live: tuple[int, ...], arrays: Sequence[object]) -> lis
 
     Index checks are read here, before anything that comes after them runs.
     """
-    table: dict[int, object] = dict(zip(path.leaves, arrays, strict=True))
     schedule = path.schedule(live)
+    table: dict[int, object] = dict(zip(path.leaves, arrays, strict=True))
+    run_scheduled(path, schedule, len(schedule), table)
+    return [owned(table[i]) for i in live]
+
+
+def run_scheduled(path: Path, schedule: list[ScheduledStep], end: int, table: dict[int, Any]) -> None:
+    """Runs the steps before a place, from and into a table of arrays by position. No variable holds an array beyond its last use."""
     with np.errstate(all="ignore"):
-        for part in schedule if observers else _joined(path, schedule):
+        for part in schedule[:end] if observers else _joined(path, schedule, end):
             if isinstance(part, JoinedPlan):
-                outs = part([a if a.__class__ is np.ndarray else _on_host(a) for a in map(table.get, part.inputs)])
-                table.update(zip(part.outputs, outs, strict=True))
-                for position in part.unread:
-                    del table[position]
+                run_joined(part, table)
                 continue
             number, step, unread = part
-            kernel = step.kernel
-            outs = run_alone(kernel, [table[i] for i in step.inputs])
-            check_outputs(kernel, outs, number)
+            outs: Any = run_alone(step.kernel, [table[i] for i in step.inputs])
+            check_outputs(step.kernel, outs, number)
             table.update(zip(step.outputs, outs, strict=False))
+            del outs
             for position in unread:
                 del table[position]
-    return [owned(table[i]) for i in live]
+
+
+def run_joined(plan: JoinedPlan, table: dict[int, Any]) -> None:
+    """The same for steps that were joined."""
+    arrays: list[Any] = [a if a.__class__ is np.ndarray else _on_host(a) for a in map(table.get, plan.inputs)]
+    for position in plan.unread:
+        del table[position]
+    table.update(zip(plan.outputs, plan.consuming(arrays), strict=True))

@@ -42,6 +42,7 @@ from .background import making, waiting_for
 from .collective import Disagreement
 from .handlers import catch_up, collector, without_handlers
 from .kernel import Kernel
+from .memory.ending import LARGE_BYTES, Ending, ending_of
 from .meshes import arrange, settle
 from .program import Decision, OneOp, OpFailed, Program, choose, install, run_cold
 from .report import FAILED, OP_BY_OP, report
@@ -359,9 +360,13 @@ class Segment:
                 if self.stored:
                     return
                 self.reading = True
-                install(values, run_cold(path, live, arrays), self)
+                ending = ending_of(path, live, free) if node.leaf_bytes >= LARGE_BYTES else None
+                if ending is None:
+                    install(values, run_cold(path, live, arrays), self)
+                else:
+                    self._run_to_ending(path, live, values, ending)
                 report.spend(OP_BY_OP, time.perf_counter() - start)
-                if node.depth == 1 and runs_by_itself(node):
+                if ending is None and node.depth == 1 and runs_by_itself(node):
                     history.remember(state, OneOp(path, live))
                 if history.runs == 1:
                     node.forget_path()
@@ -375,6 +380,22 @@ class Segment:
             program.run(arrays, targets, self)
         except Exception as error:
             self._recover(node, path, live, values, error)
+
+    def _run_to_ending(self, path: Path, live: tuple[int, ...], values: list[Value], ending: Ending) -> None:
+        """Runs a path op by op, its last ops in the memory of inputs that nobody else needs: see ``memory/ending.py``."""
+        table = ending.begin(path, self.leaf_arrays)
+        try:
+            ending.finish(live, values, self, table)
+        except BaseException as error:
+            if not ending.has_begun(self.leaf_arrays):
+                raise
+            reason = error if isinstance(error, Exception) else RuntimeError("a step was interrupted within")
+            first = OpFailed(ending.first, _in_our_words(reason, self.ran))
+            lost = {position for step in path.steps[ending.first :] for position in step.outputs}
+            self._install_around(path, live, values, table, lost, first)
+            if reason is not error:
+                self._drop_references()
+                raise
 
     def _is_void(self, node: TraceNode, program: Program | None) -> bool:
         """Whether a check of an earlier program has failed, so that nothing of this segment happens.

@@ -83,13 +83,25 @@ ScheduledStep: TypeAlias = tuple[int, Step, tuple[int, ...]]
 class Path:
     """All steps from the root of the trace tree to a node, and the table of values they refer to."""
 
-    __slots__ = ("steps", "leaves", "outputs", "avals", "_replaced", "_step_of", "_live", "_schedule", "joined")
+    __slots__ = (
+        "steps",
+        "leaves",
+        "outputs",
+        "avals",
+        "_replaced",
+        "_step_of",
+        "_live",
+        "_schedule",
+        "joined",
+        "endings",
+    )
 
     def __init__(self, steps: tuple[Step, ...], leaves: tuple[int, ...], avals: tuple[Aval, ...]) -> None:
         self._live: tuple[int, ...] | None = None  # what ``schedule`` was asked for last
         self._schedule: list[ScheduledStep] | None = None
-        # What ``program.py`` has made of the schedule that is kept.
-        self.joined: Sequence[ScheduledStep | JoinedPlan] | None = None
+        # What ``program.py`` has made of the schedule that is kept, up to a place. ``endings``: see ``memory/ending.py``.
+        self.joined: dict[int, list[ScheduledStep | JoinedPlan]] = {}
+        self.endings: dict[tuple[int, ...], Any] = {}
         self.steps = steps
         self.leaves = leaves  # positions of the inputs, in order of first use
         self.avals = avals  # by position
@@ -137,7 +149,8 @@ class Path:
             )
             for number, step in steps
         ]  # fmt: skip
-        self._live, self._schedule, self.joined = live, scheduled if again else None, None
+        self._live, self._schedule = live, scheduled if again else None
+        self.joined, self.endings = {}, {}
         return scheduled
 
     @property

@@ -11,7 +11,7 @@ from jax.core import Tracer
 
 from . import checks, threads
 from .aval import CPU, META, Aval, MappedAval, Meshed, Placement, TracedAval, check_room
-from .jax_settings import with_64_bits
+from .jax_settings import drop_what_was_sent, with_64_bits
 from .threads import refuse_accelerator, refuse_xla, state
 
 
@@ -237,4 +237,24 @@ def put(array: np.ndarray, placement: Placement) -> jax.Array:
     if isinstance(there, Tracer):  # the user may be inside a JAX trace, in which this array takes no part
         with jax.ensure_compile_time_eval():
             there = jax.device_put(array, placement.sharding, may_alias=False)
+    _sent.nbytes += array.nbytes
+    if _sent.nbytes >= MAX_SENT_BYTES:
+        _sent.nbytes = 0
+        if placement.platform == "cpu":
+            there.block_until_ready()
+        drop_what_was_sent()
     return there
+
+
+# After so many bytes JAX drops the host's arrays, see ``drop_what_was_sent``. On a CPU, where copying takes no longer than waiting for
+# it, it is waited for.
+MAX_SENT_BYTES = 8 * 2**20
+
+
+class _Sent:
+    """``nbytes``: what was copied to devices since the host's arrays were dropped."""
+
+    nbytes = 0
+
+
+_sent = _Sent

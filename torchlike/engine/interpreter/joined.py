@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from ..places import at_places, places_of
+from ..places import at_places
 from .plan import Plan
+from .running import run, with_ends
 
 
 class Step(Protocol):
@@ -57,27 +58,21 @@ class JoinedPlan:
         self._slots = (*constants, *others)
         picked = [slot_of[position] for position in self.outputs]
         self._picked = at_places(picked)
-        # With each call the slots that no later one uses: they are emptied.
-        used_later, with_ends = {*range(first), *picked}, []
-        for function, inputs, output in reversed(calls):
-            places = [inputs] if inputs.__class__ is int else places_of(inputs)
-            done = {*places, *([output] if output.__class__ is int else output)} - used_later
-            used_later |= done
-            with_ends.append((function, inputs, output, tuple(done)))
-        self._calls = tuple(reversed(with_ends))
+        self._calls = with_ends(calls, (*range(first), *picked))
 
     def __call__(self, arrays: Sequence[object]) -> Sequence[object]:
         """The results at ``outputs``, of the arrays at ``inputs``."""
         slots = [*self._slots]
         first = self._first_input
         slots[first : first + len(arrays)] = arrays
-        for function, inputs, output, done in self._calls:
-            results = function(slots[inputs]) if inputs.__class__ is int else function(*inputs(slots))
-            if output.__class__ is int:
-                slots[output] = results
-            else:
-                for slot, result in zip(output, results, strict=True):
-                    slots[slot] = result
-            for slot in done:
-                slots[slot] = None
+        run(slots, self._calls)
+        return self._picked(slots)
+
+    def consuming(self, arrays: list[Any]) -> Sequence[object]:
+        """The same, of arrays that the list alone holds: it is emptied, and results may be written over them."""
+        slots = [*self._slots]
+        first = self._first_input
+        slots[first : first + len(arrays)] = arrays
+        arrays.clear()
+        run(slots, self._calls)
         return self._picked(slots)

@@ -12,6 +12,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
 from ..jax_settings import tracing
 from ..places import at_places, places_of
 from .rules import RULES, Compute, Parameters, Reference, ShapedDtype, Unsupported
+from .running import Call, Overwriting, run, with_ends
 
 # Primitives that only call the jaxpr in one of their parameters. The jaxpr is inlined.
 CALLS = {
@@ -28,11 +29,10 @@ CONVOLUTIONS = frozenset(("conv_general_dilated", "torchlike_convolution"))
 # Results that depend on constants alone are computed when the plan is made, if they have at most this many bytes. Thousands of plans are
 # kept, one for each combination of sizes, so larger results would fill the memory. Computing 64 KB in each run takes a few microseconds.
 MAX_CONSTANT_BYTES = 4096
-# Results of at least this many bytes are written over inputs that no later call reads, since allocating memory takes as long as computing.
+# Results of at least this many bytes are written over inputs that nobody reads any more, since allocating memory takes as long as
+# computing; and where there are such results, each is dropped after its last use.
 MIN_REUSED_BYTES = 65536
 
-# A call: the function; the slot of its one input, or a function that picks several inputs from the slots; the slot or slots of its outputs.
-_Call = tuple[Compute, Any, Any]
 # A call before slots are numbered, and an estimate of its seconds. The function is None if the primitive has no rule.
 _Step = tuple[Any, list[Reference], Reference | list[Reference], float]
 
@@ -43,16 +43,24 @@ class Plan:
     ``cost`` estimates the seconds of a run. It is a function of shapes alone, so decisions that use it are the same in each process.
     """
 
-    __slots__ = ("_slots", "_first_input", "_calls", "_outputs", "cost")
+    __slots__ = ("_slots", "_first_input", "_calls", "_outputs", "_ending_calls", "cost")
 
     def __init__(
-        self, slots: tuple[Any, ...], first_input: int, calls: tuple[_Call, ...], outputs: tuple[int, ...], cost: float
+        self,
+        slots: tuple[Any, ...],
+        first_input: int,
+        calls: tuple[Call, ...],
+        outputs: tuple[int, ...],
+        cost: float,
+        large: bool = False,
     ) -> None:
+        """``large``: whether there are results so large that each is dropped after its last use."""
         # Tuples, which the garbage collector need not look through again where they hold arrays and numbers.
         self._slots = slots
         self._first_input = first_input
         self._calls = calls
         self._outputs = outputs
+        self._ending_calls = with_ends(calls, (*range(first_input), *outputs)) if large else None
         self.cost = cost
 
     @property
@@ -72,7 +80,7 @@ class Plan:
         first = self._first_input
         return self._slots[:first], self._slots[first + inputs :]
 
-    def calls_in(self, slots: Sequence[int]) -> Iterator[_Call]:
+    def calls_in(self, slots: Sequence[int]) -> Iterator[Call]:
         """The calls with these slots in the place of the plan's own."""
         for function, inputs, output in self._calls:
             yield (
@@ -94,6 +102,9 @@ class Plan:
         slots = [*self._slots]
         first = self._first_input
         slots[first : first + len(arrays)] = arrays
+        if self._ending_calls is not None:
+            run(slots, self._ending_calls)
+            return [slots[i] for i in self._outputs]
         for function, inputs, output in self._calls:
             results: Any = function(slots[inputs]) if inputs.__class__ is int else function(*inputs(slots))
             if output.__class__ is int:
@@ -109,11 +120,6 @@ SECONDS_PER_CALL = 2e-6
 SECONDS_PER_BYTE = 4e-11
 
 
-def _into(function: Compute, place: int) -> Compute:
-    """Wraps the function so that it writes its result into the memory of one of its inputs."""
-    return lambda *arrays: function(*arrays, out=arrays[place])
-
-
 def _tie(*arrays: object) -> NoReturn:
     raise AssertionError("never called: it stands for a dependence")
 
@@ -127,8 +133,7 @@ class Builder:
         self.calls: list[_Step] = []
         self.temporaries = 0
         self.convolutions = 0
-        # Shape and dtype of the large arrays that NumPy functions return. Later calls may reuse their memory.
-        self.large: dict[Reference, tuple[tuple[int, ...], np.dtype]] = {}
+        self.large = False  # whether a result has as many bytes as are reused
         # The first primitive without a rule. Tracing continues, because the shapes are needed, but there will be no plan.
         self.missing: str | None = None
 
@@ -225,8 +230,12 @@ class Builder:
             SECONDS_PER_CALL + SECONDS_PER_BYTE * _nbytes(*in_avals, *out_avals) + getattr(function, "extra_cost", 0.0)
         )
         outputs = [("t", first + i) for i in range(len(out_avals))]
-        if function.__class__ is np.ufunc and _nbytes(*out_avals) >= MIN_REUSED_BYTES:
-            self.large[outputs[0]] = out_avals[0].shape, out_avals[0].dtype
+        if _nbytes(*out_avals) >= MIN_REUSED_BYTES:
+            self.large = True
+            if function.__class__ is np.ufunc and not several:
+                kind = out_avals[0].shape, out_avals[0].dtype
+                alike = [place for place, aval in enumerate(in_avals) if (aval.shape, aval.dtype) == kind]
+                function = Overwriting(function, tuple(alike))  # pyright: ignore[reportArgumentType]
         self.calls.append((function, inputs, outputs if several else outputs[0], cost))
         return outputs
 
@@ -260,32 +269,6 @@ class Builder:
         references = {*outputs, *[reference for _, inputs, *_ in calls for reference in inputs]}
         return {number for kind, number in references if kind == "i"}
 
-    def _with_memory_reused(
-        self, calls: list[_Step], outputs: set[Reference]
-    ) -> Iterator[tuple[Compute, list[Reference], Reference | list[Reference]]]:
-        """Returns the calls, changed so that large results reuse the memory of an input that no later call reads.
-
-        Only NumPy functions that return new arrays may have read such an input before: other functions could have returned a view of it.
-        """
-        if not self.large:
-            yield from ((function, inputs, output) for function, inputs, output, _ in calls)
-            return
-        last_use = {reference: n for n, (_, inputs, *_) in enumerate(calls) for reference in inputs}
-        non_ufunc_inputs = {r for function, inputs, *_ in calls if function.__class__ is not np.ufunc for r in inputs}
-        for n, (function, inputs, output, _) in enumerate(calls):
-            kind = None if isinstance(output, list) else self.large.get(output)
-            if kind is not None:
-                for place, reference in enumerate(inputs):
-                    if (
-                        self.large.get(reference) == kind
-                        and last_use[reference] == n
-                        and reference not in non_ufunc_inputs
-                        and reference not in outputs
-                    ):
-                        function = _into(function, place)
-                        break
-            yield function, inputs, output
-
     def plan(self, outputs: Sequence[Reference], inputs: Sequence[int] | None = None) -> Plan:
         """Returns the plan that computes these outputs from the inputs with these numbers (default: all inputs).
 
@@ -302,20 +285,20 @@ class Builder:
             return number if kind == "c" else first + places[number] if kind == "i" else after + number
 
         needed = self.needed(outputs)
-        calls: list[_Call] = [
+        calls: list[Call] = [
             (
                 function,
                 # One call of C picks all inputs. A list comprehension took a tenth of the time of a plan of small operations.
                 slot(inputs[0]) if len(inputs) == 1 else at_places([*map(slot, inputs)]),
                 tuple(map(slot, output)) if isinstance(output, list) else slot(output),
             )
-            for function, inputs, output in self._with_memory_reused(needed, set(outputs))
+            for function, inputs, output, _ in needed
         ]
         cost = sum(cost for *_, cost in needed)
         references = {*outputs, *[reference for _, inputs, *_ in needed for reference in inputs]}
         constants = [value if ("c", number) in references else None for number, value in enumerate(self.constants)]
         slots = [*constants, *[None] * (len(places) + self.temporaries)]
-        return Plan(tuple(slots), first, tuple(calls), tuple(map(slot, outputs)), cost)
+        return Plan(tuple(slots), first, tuple(calls), tuple(map(slot, outputs)), cost, self.large)
 
 
 def _nbytes(*avals: ShapedDtype) -> int:

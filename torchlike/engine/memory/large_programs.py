@@ -12,10 +12,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from .background import Task, begin
-from .executable import Executable, give_back_memory
-from .report import COMPILING, report
-from .tiers import NOW, choice
+from ..background import Task, begin
+from ..executable import Executable, give_back_memory
+from ..report import COMPILING, report
+from ..tiers import NOW, choice
 
 # Programs that need this much are compiled again.
 LARGE_BYTES = 32 * 2**20
