@@ -25,6 +25,10 @@ class Modes(threading.local):
     forward_levels: int = 0  # how many of them go forwards
     # Instead of ``grad_enabled = False`` where one goes forwards: what is recorded then is no part of any backward pass.
     forward_only: bool = False
+    duals: Any = (
+        None  # the level of ``torch.autograd.forward_ad``, which is the same for all threads: see ``autograd/dual.py``
+    )
+    forward_grad: bool = True  # whether tangents are computed
     autocast: dict[str, object] | None = None  # by type of device: the dtype that matrix products and the like run in
     backward_pass: Any = None  # what runs the backward pass that is running in this thread
     vmaps: tuple[Any, ...] = ()  # in progress, outermost first
@@ -44,7 +48,19 @@ class Modes(threading.local):
             or self.forward_only
             or bool(self.derivatives)
             or self.autocast is not None
+            or self.duals is not None
         )
+
+    @property
+    def level(self) -> Any:
+        """The level for which tangents are computed here and now; None where there is none."""
+        return self.duals if self.forward_grad and not self.inference else None
+
+    @classmethod
+    def set_duals(cls, level: object) -> None:
+        """Begins or ends the level, in all threads. (A class's attribute is what a thread sees that has set none of its own.)"""
+        cls.duals, cls.any_slow_mode = level, level is not None
+        modes.update()
 
 
 modes = Modes()

@@ -97,6 +97,7 @@ def format_tensor(
     prefix: str = "tensor(",
     indent: int | None = None,
     parameter: bool = False,
+    tangent: str | None = None,
 ) -> str:
     """Gives the text that PyTorch prints for a tensor.
 
@@ -111,6 +112,7 @@ def format_tensor(
         prefix: what the text begins with; for a subclass its name and "(".
         indent: the column where further lines begin; None is the prefix's length.
         parameter: whether the tensor is an ``nn.Parameter``, which has a line of its own before it.
+        tangent: the text of its tangent, if it has one.
     """
     indent = len(prefix) if indent is None else indent
     body, size = _contents(array, indent)
@@ -127,6 +129,8 @@ def format_tensor(
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
+    if tangent is not None:
+        suffixes.append(f"tangent={tangent}")
     text = append(prefix + body, suffixes, indent) + ")"
     if not parameter:
         return text

@@ -14,7 +14,7 @@ from .devices import device as as_device
 from .overridable import defines_dispatch, meet
 from .signatures import Args, Function, Kwargs
 from .storage import Storage
-from .tensor import Tensor, alias
+from .tensor import Tensor, alias, same_tangent
 from .torch_function import DisableTorchFunctionSubclass, know_plain
 
 __all__ = ["as_class", "convert", "default_torch_function", "make_subclass", "nowrap_functions"]
@@ -77,7 +77,7 @@ def as_class(cls: object, tensor: Tensor) -> Tensor:
     result = new(cls)
     copy_fields(tensor, result)
     _dict_of(result).update({name: value for name, value in _dict_of(tensor).items() if name in Tensor._fields})
-    return result
+    return same_tangent(result, tensor)
 
 
 def make_subclass(cls: object, data: object, require_grad: bool = False, **layout: object) -> Tensor:

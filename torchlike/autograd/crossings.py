@@ -11,7 +11,7 @@ from typing import Any
 from .._core import vmapped
 from .._core.modes import modes
 from .._core.node import Node, node_class
-from .._core.tensor import Tensor, from_value
+from .._core.tensor import Tensor, carries, from_value
 from .._core.vmapped import Level
 from ..dispatch.pullback import ForwardOnly
 from ..engine.value import Value
@@ -52,6 +52,8 @@ def _cross(
     if crossed is value:
         return tensor
     result = from_value(crossed)
+    if carries(tensor):
+        modes.level.put(result, _cross(name, modes.level.tangent(tensor), levels, there, back))
     if modes.grad_enabled and tensor._tracked:
         rule: Any = Crossing(name, levels, there, back)
         node = rule.node_class.create(rule, (tensor._edge(),), (), (), (crossed.aval,))

@@ -22,7 +22,7 @@ from .._core.fields import (
 from .._core.modes import asks, hooks, modes
 from .._core.node import SECOND_BACKWARD, AccumulateGrad, Edge, Node, check_versions
 from .._core.sparse import FORMS, SparseValue, is_sparse
-from .._core.tensor import Tensor, from_value
+from .._core.tensor import Tensor, from_value, same_tangent
 from .._core.vmapped import levels_of
 from ..dispatch.apply import link
 from ..dispatch.pullback import Rule, rules_of_gradients
@@ -121,7 +121,7 @@ def _add_gradients(tensors: Any, grad_tensors: Any, retain_graph: bool | None, c
 def _backward_from_scalar(root: Tensor, keep: bool) -> bool:
     """The backward pass from a real scalar, replayed or captured; False where neither is possible."""
     node = root.grad_fn
-    if node is None or modes.anomaly:
+    if node is None or modes.anomaly or modes.duals is not None:
         return False
     aval = root._aval
     if aval.shape != () or aval.dtype.kind != "f" or aval.__class__ is not Aval:
@@ -306,7 +306,8 @@ def _run(
     """Runs a pass from the roots. Gradients are values on the way; with ``create`` they are tensors that have a history."""
     edges = [root._edge() for root in roots]
     mode_asks = asks(*roots, *seeds)
-    run = _Pass(edges, keep, create or mode_asks, accumulate)
+    dual = bool(modes.any_slow_mode and modes.level)
+    run = _Pass(edges, keep, create or mode_asks or dual, accumulate)
     if mode_asks:
         run.step = partial(_seen_step, create)
     if inputs is not None:
@@ -572,10 +573,15 @@ def _pull(node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:
     # The pullback is an op like any other. The tensors that it reads have the history that they had when the forward ran.
     tensors = [_saved_tensor(node, rule, i, value) for i, value in zip(rule.saved, saved, strict=True)] + ordered
     values = [t._value() for t in tensors]
+    level = modes.level if modes.any_slow_mode else None
+    if level is not None:
+        level.restore_saved(node, rule.saved, tensors[: len(rule.saved)])
     kernel, outs = recorder().record(pullback, (), values, ())
     mask = sum(1 << i for i, t in enumerate(tensors) if requires_grad_flag(t))
     results = [from_value(v) for v in outs]
-    if mask:
+    if level is not None:
+        level.carry(kernel, tensors, values, results, rules_of_gradients)
+    if mask and modes.grad_enabled:
         for second in rules_of_gradients(kernel, mask):
             second_node = link(second, kernel, values, tensors, None)
             for number in second.outputs:
@@ -648,6 +654,8 @@ def _retain(node: Node, cotangents: dict[int, Any], create: bool) -> None:
         tensor = reference() if reference is not None else None
         if tensor is not None and number in cotangents:
             _add_to_grad(tensor, cotangents[number], create)
+            if create and modes.any_slow_mode:
+                same_tangent(tensor._grad, cotangents[number])  # pyright: ignore[reportArgumentType]
 
 
 def _accumulate(node: AccumulateGrad, cotangents: dict[int, object], create: bool) -> None:

@@ -1,27 +1,24 @@
-"""Forward-mode derivatives: tensors that carry a tangent. Tangents are computed from the pullbacks of the graph."""
+"""Forward-mode derivatives: tensors that carry a tangent, within a level."""
 
 from __future__ import annotations
 
 import math
-import weakref
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from .. import ops
 from .._core.fields import stored_value
 from .._core.modes import modes
-from .._core.node import AccumulateGrad
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, alias
+from ..dispatch.type_names import type_name
 from ._decorating import DecoratorContextManager
-from .engine import grad
-from .grad_mode import enable_grad
+from .crossings import Crossing
+from .dual import DualLevel
+from .grad_mode import without_tangents
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
-# Of the current level: the tensor where each tangent enters the graph, and the tangent. None: no level.
-_seeds: list[tuple[Tensor, Tensor]] | None = None
-# By the id of a tensor: a reference to it, the node that made it, and the tangent that ``unpack_dual`` returned, to return it again.
-_unpacked: dict[int, tuple[Any, Any, Any]] = {}
+_current_level = -1
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -37,10 +34,11 @@ def enter_dual_level() -> int:
     Raises:
         RuntimeError: there is one already.
     """
-    global _seeds
-    if _seeds is not None:
+    global _current_level
+    if modes.duals is not None or modes.forward_levels:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _seeds = []
+    modes.set_duals(DualLevel())
+    _current_level = 0
     return 0
 
 
@@ -50,13 +48,15 @@ def exit_dual_level(*, level: int | None = None) -> None:
     Raises:
         RuntimeError: there is no such level.
     """
-    global _seeds
-    if _seeds is None or level not in (None, 0):
+    global _current_level
+    if level is not None and level != _current_level:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
-    _seeds = None
-    _unpacked.clear()
+    if _current_level < 0:
+        raise RuntimeError("Dual level must be a positive number.")
+    modes.set_duals(None)
+    _current_level = -1
 
 
 class dual_level(DecoratorContextManager):
@@ -76,48 +76,56 @@ class dual_level(DecoratorContextManager):
     def __exit__(
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        exit_dual_level(level=0)
+        exit_dual_level()
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """The tensor with a tangent. Results computed from it have tangents too, which ``unpack_dual`` returns.
 
-    Unlike in PyTorch, it is a copy that requires a gradient, since tangents are computed from the graph of the backward pass. Results
-    computed under ``no_grad`` therefore have no tangent.
+    It shares the memory of the tensor: what is written into one is seen in both. The tangent is kept as it is where it lies in memory as
+    the tensor does, and copied otherwise.
 
     Args:
         tangent: of the tensor's shape.
 
     Raises:
-        RuntimeError: there is no level, the shapes differ, or the tensor carries a tangent already.
+        RuntimeError: there is no level, the shapes differ, or one of the two carries a tangent already.
         ValueError: one of the two is neither floating point nor complex.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.forward_ad.make_dual.html
     """
-    if _seeds is None:
+    if (_current_level if level is None else level) < 0:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
     for name, value in (("primal", tensor), ("tangent", tangent)):
         if not (value.is_floating_point() or value.is_complex()):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
+    if level not in (None, 0):
+        raise RuntimeError("Invalid level given to _make_dual")
+    if modes.inference:
+        return alias(tensor, type(tensor)) if not tensor.is_inference() else tensor.detach()  # pyright: ignore[reportAttributeAccessIssue]
+    active = modes.level
+    if active is None:
+        return tensor.view_as(tensor)  # pyright: ignore[reportAttributeAccessIssue]
+    if active.tangent(tensor) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
+        )
     if tensor.shape != tangent.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
             f"Tensor is of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
         )
-    if not modes.grad_enabled:
-        raise NotImplementedError("torchlike does not support make_dual() under no_grad() yet")
-    if _tangent(tensor) is not None:
+    if active.tangent(tangent) is not None:
         raise RuntimeError(
-            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
+            "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
         )
-    seed = tensor.clone() if tensor.requires_grad else tensor.detach().requires_grad_()
-    if not _lie_alike(tensor, tangent):
-        tangent = ops.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tangent.dtype).copy_(tangent)
-    _seeds.append((seed, tangent))
-    dual = seed.clone()
-    _remember(dual, tangent)
+    with without_tangents():
+        if not _lie_alike(tensor, tangent):
+            tangent = ops.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tangent.dtype).copy_(tangent)
+        dual = tensor.view_as(tensor)  # pyright: ignore[reportAttributeAccessIssue]
+    active.put(dual, tangent)
     return dual
 
 
@@ -134,64 +142,49 @@ def _lie_alike(tensor: Tensor, tangent: Tensor) -> bool:
     return sizes[0] == sizes[1]
 
 
-def _remember(tensor: Tensor, tangent: object) -> None:
-    _unpacked[id(tensor)] = weakref.ref(tensor), tensor.grad_fn, tangent
-
-
-def _tangent_seen_before(tensor: Tensor) -> Tensor | None:
-    """The tangent that was returned for this tensor before; None if there is none, or the tensor was written to since."""
-    entry = _unpacked.get(id(tensor))
-    return entry[2] if entry is not None and entry[0]() is tensor and entry[1] is tensor.grad_fn else None
-
-
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """A tensor without its tangent, and the tangent. Where there is no level, no tensor has one.
 
+    The first is a view of the tensor; the second is the tangent itself.
+
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.forward_ad.unpack_dual.html
     """
-    if _seeds is None:
+    if (_current_level if level is None else level) < 0:
         return UnpackedDualTensor(tensor, None)
-    tangent, others = _tangent_seen_before(tensor), _reaches_others(tensor)
-    if tangent is None:
-        tangent = _tangent(tensor)
-        if tangent is None:
-            return UnpackedDualTensor(tensor, None)
-        if not others and tangent.grad_fn is not None:
-            tangent = tangent.detach()
-        _remember(tensor, tangent)
-    return UnpackedDualTensor(tensor.view_as(tensor) if others else tensor.detach(), tangent)
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type_name(tensor)}")
+    active = modes.level if level in (None, 0) else None
+    with without_tangents():
+        primal = tensor.view_as(tensor)  # pyright: ignore[reportAttributeAccessIssue]
+    if primal.grad_fn is not None:
+        node: Any = _IDENTITY.node_class.create(_IDENTITY, (tensor._edge(),), (), (), (primal._aval,))
+        primal._set_history(node)
+    if active is None:
+        return UnpackedDualTensor(primal, None)
+    active.drop(primal)
+    return UnpackedDualTensor(primal, active.tangent(tensor))
 
 
-def _tangent(tensor: Tensor) -> Tensor | None:
-    """The tangent of a tensor: its derivative along the tangents of the dual tensors. None if it depends on none of them."""
-    if not (_seeds and tensor.requires_grad):
-        return None
-    with enable_grad():
-        # The backward pass is linear in its cotangent, so the derivative with respect to the cotangent is the forward mode.
-        along = ops.zeros_like(tensor).requires_grad_()
-        back = grad(
-            tensor, [seed for seed, _ in _seeds], along, retain_graph=True, create_graph=True, allow_unused=True
-        )
-        reached = [(g, tangent) for g, (_, tangent) in zip(back, _seeds, strict=True) if g is not None]
-        live = [(g, tangent.to(g.dtype)) for g, tangent in reached if g.requires_grad]
-        if not live:
-            return ops.zeros_like(tensor) if reached else None
-        roots, tangents = zip(*live, strict=True)
-        (result,) = grad(roots, along, tangents, create_graph=True, materialize_grads=True)
-    return result
+_IDENTITY: Any = Crossing("torch::autograd::Identity", (), lambda value, _: value, lambda gradient, _: gradient)
 
 
-def _reaches_others(tensor: Tensor) -> bool:
-    """Whether the graph of a tensor reaches leaves that have no tangent."""
-    seeds = _seeds or ()
-    seed_ids = {id(seed) for seed, _ in seeds}
-    nodes, visited = [tensor.grad_fn, *(tangent.grad_fn for _, tangent in seeds)], set()
-    while nodes:
-        node = nodes.pop()
-        if node is None or id(node) in visited:
-            continue
-        visited.add(id(node))
-        if isinstance(node, AccumulateGrad) and id(node.variable) not in seed_ids:
-            return True
-        nodes += [following for following, _ in node.next_functions]
-    return False
+def _is_fwd_grad_enabled() -> bool:
+    """Whether tangents are computed in this thread."""
+    return modes.forward_grad and not modes.inference
+
+
+class _set_fwd_grad_enabled(DecoratorContextManager):
+    """Switches the computation of tangents on or off, from the call on; at the end of a ``with`` block it is as before."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode, self.prev = mode, _is_fwd_grad_enabled()
+        modes.forward_grad = mode
+
+    def clone(self) -> _set_fwd_grad_enabled:
+        return _set_fwd_grad_enabled(self.mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        modes.forward_grad = self.prev

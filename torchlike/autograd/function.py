@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -22,7 +22,7 @@ from .._core.fields import (
 )
 from .._core.modes import dispatch_state, modes
 from .._core.node import SECOND_BACKWARD, Node, forward_trace, modified, next_number
-from .._core.tensor import Tensor, alias, from_value
+from .._core.tensor import Tensor, alias, from_value, same_tangent
 from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View
 from .._core.vmapped import Vmapped, levels_of
 from ..dispatch.inplace import adopt_write, check_writable
@@ -30,7 +30,8 @@ from ..dispatch.pullback import ForwardOnly
 from ..dispatch.warned import warn
 from ..engine.value import Value
 from .crossings import drop, enter, leave, same_for_all
-from .grad_mode import no_grad, recording, set_grad_enabled
+from .custom_jvp import carry_by_jvp
+from .grad_mode import no_grad, recording, set_grad_enabled, without_tangents
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -99,7 +100,7 @@ class _FunctionRule:
                 grad_outputs.append(from_value(Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement)))
             else:
                 grad_outputs.append(None)
-        with recording(create):
+        with recording(create and modes.grad_enabled):
             result = _backward_of(self.function)(node, *grad_outputs)
         results = result if isinstance(result, (tuple, list)) else (result,)
         count = len(node.is_tensor)
@@ -227,8 +228,9 @@ class FunctionNode(Node, FunctionCtx):
                 writer = self if number is not None else node_of(tensor)
                 raise modified(storage_of(tensor), version, tensor._aval, None if writer is None else writer.operation)
             if number is not None:
-                tensor = alias(tensor)
+                kept, tensor = tensor, alias(tensor)
                 tensor._set_history(self, number)
+                same_tangent(tensor, kept)
             tensors.append(tensor)
         return tuple(tensors)
 
@@ -236,6 +238,12 @@ class FunctionNode(Node, FunctionCtx):
         return [(t, version_of(t), None) if isinstance(t, Tensor) else None for t in self.to_save]
 
     saved_variables = saved_tensors
+
+    def share_tangents(self, outputs: Sequence[Any]) -> None:
+        """Gives the outputs that were saved the tangents that they have now."""
+        for entry in self._kept or ():
+            if self.unpack is None and entry is not None and entry[2] is not None:
+                same_tangent(entry[0], outputs[entry[2]])
 
     def release(self) -> None:
         if self._kept:
@@ -350,7 +358,9 @@ class Function(FunctionCtx):
         forward: Callable[..., Any] = cls.forward
         if dispatch_state.stack and getattr(dispatch_state.stack[-1], "inlines_functions", False):
             return _inlined(cls, in_context, args, kwargs)
-        if (modes.derivatives or modes.vmaps) and not cls.__module__.startswith(_PACKAGE):
+        if (modes.derivatives or any(not level.shared for level in modes.vmaps)) and not cls.__module__.startswith(
+            _PACKAGE
+        ):
             _check_transformable(cls, in_context, args)
             level = _newest_level(args)
             own_vmap = cls.vmap is not Function.vmap
@@ -372,7 +382,7 @@ class Function(FunctionCtx):
         ctx = _rule(cls).node_class(cls, args)
         if modes.anomaly:
             ctx.trace = forward_trace()
-        with recording(False):
+        with recording(False), without_tangents():
             if in_context:
                 result = forward(*args, **kwargs)
                 cls.setup_context(ctx, args, result)
@@ -389,6 +399,8 @@ class Function(FunctionCtx):
         ctx.avals = tuple(o._aval if isinstance(o, Tensor) else None for o in wrapped)
         ctx.to_save = tuple(_replaced(t, outputs, wrapped) for t in ctx.to_save)
         ctx.keep(wrapped, record)
+        if modes.any_slow_mode and modes.level is not None:
+            carry_by_jvp(ctx, cls.jvp, args, wrapped)
         if modes.forward_only:
             ctx.rule = ForwardOnly(ctx.rule)
         return wrapped if isinstance(result, tuple) else wrapped[0]

@@ -183,6 +183,16 @@ class recording:
         modes.grad_enabled, modes.forward_only = self._before
 
 
+class without_tangents:
+    """Within it no tangents of dual tensors are computed in this thread."""
+
+    def __enter__(self) -> None:
+        self._before, modes.forward_grad = modes.forward_grad, False
+
+    def __exit__(self, *exc: object) -> None:
+        modes.forward_grad = self._before
+
+
 class set_multithreading_enabled(DecoratorContextManager):
     """Whether PyTorch's backward passes may use several threads: at once as a function, or for a block as a context manager.
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .._core.fields import node_of, output_number_of, requires_grad_flag
+from .._core.fields import node_of, output_number_of
 from .._core.modes import modes
 from .._core.node import SECOND_BACKWARD, Edge, Node
 from .._core.tensor import Tensor, from_value
-from ..dispatch.apply import link
-from ..dispatch.pullback import ForwardOnly, Rule, rules_of_gradients
+from ..dispatch.pullback import ForwardOnly, Rule
 from ..engine.aval import Aval
-from ..engine.recorder import recorder
 from ..engine.value import Value
+from .custom_jvp import call_jvp
+from .dual import push_through
 from .engine import _below, _saved_tensor, grad
 from .function import Function, FunctionNode
 from .grad_mode import no_grad, recording
@@ -67,39 +67,13 @@ def _push(node: Node, rule: Rule, tangents: list[Tensor | None]) -> Mapping[int,
     if node.saved is None:
         raise RuntimeError(SECOND_BACKWARD)
     saved = node.saved if node.unpack is None else node.unpack(node.saved)
-    arrived = tuple(number for number, tangent in enumerate(tangents) if tangent is not None)
     tensors = [_saved_tensor(node, rule, i, value) for i, value in zip(rule.saved, saved, strict=True)]
-    tensors += [tangent for tangent in tangents if tangent is not None]
-    values = [tensor._value() for tensor in tensors]
-    kernel, outs = recorder().record(rule.pushforward(arrived), (), values, ())
-    results = [from_value(value) for value in outs]
-    mask = sum(1 << i for i, tensor in enumerate(tensors) if requires_grad_flag(tensor))
-    if mask and modes.grad_enabled:
-        for second in rules_of_gradients(kernel, mask):
-            second_node = link(second, kernel, values, tensors, None)
-            for number in second.outputs:
-                results[number]._set_history(second_node, number)
-    return dict(zip(rule.outputs, results, strict=True))
+    return push_through(rule, tensors, tangents)
 
 
 def _by_the_user(node: FunctionNode, rule: Any, tangents: list[Tensor | None]) -> Mapping[int, Tensor]:
     """Calls the user's ``jvp``."""
-    arriving, given = iter(tangents), []
-    for is_tensor, aval in zip(node.is_tensor, node.input_avals, strict=True):
-        tangent = next(arriving) if is_tensor else None
-        if tangent is None and is_tensor and node.materialize_grads and aval is not None and aval.dtype.kind in "fcV":
-            tangent = _zeros(aval)
-        given.append(tangent)
-    node.in_jvp = True
-    try:
-        result = rule.function.jvp(node, *given)
-    finally:
-        node.in_jvp = False
-    results = result if isinstance(result, tuple) else (result,)
-    if len(results) != len(node.avals):
-        raise RuntimeError(
-            f"Function's jvp returned an invalid number of forward gradients (expected {len(node.avals)} but got {len(results)})"
-        )
+    results = call_jvp(node, rule.function.jvp, tangents)
     changes = {}
     for number, (change, aval) in enumerate(zip(results, node.avals, strict=True)):
         if change is None:

@@ -15,7 +15,7 @@ from .._core.node import ITSELF, OF_A_VIEW, Node, RuleFields, forward_trace, nex
 from .._core.sparse import SparseAval, SparseOperand, call as call_sparse
 from .._core.storage import Storage
 from .._core.strided import Strided
-from .._core.tensor import Tensor, from_value
+from .._core.tensor import Tensor, carries, from_value
 from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View, ViewStep
 from ..engine.aval import Aval, Meshed
 from ..engine.interpreter import Traces
@@ -27,7 +27,7 @@ from .arguments import NUMPY_NUMBERS, misfit, misfit_error
 from .index_checks import pass_here
 from .lowering import TENSOR, Lowered, Typing, check_arguments, lower, public
 from .opdef import INDICES, NUMBER, OPERAND, Category, DtypeRule, Form, Op, Promote, Saves
-from .pullback import NO_RULE_YET, ForwardOnly, MissingRule, Rule, rule_for
+from .pullback import NO_RULE_YET, ForwardOnly, MissingRule, Rule, no_tangent, rule_for
 
 # Compiled, the names are those of C functions: see ``attributes.pxd``.
 globals().update(made_tensor=attributes.new, made_storage=attributes.new_storage)
@@ -230,8 +230,12 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
         rule = kernel.rules.get(mask, NO_RULE_YET)  # `rule_for` does this too: here it costs no call
         if rule is NO_RULE_YET:
             rule = rule_for(kernel, mask)
+    slow = modes.any_slow_mode
+    if slow and modes.level is not None:
+        return _with_tangents(dispatcher, args, kernel, tensors, values, outs, rule, tuple(static))
     if dispatcher.view:
-        return _wrap_views(dispatcher, kernel, tensors, values, outs, rule, tuple(static))
+        results = _views(dispatcher, kernel, tensors, values, outs, rule, tuple(static))
+        return results[0] if kernel.wrap_outputs is None else kernel.wrap_outputs(results)
     if kernel.wrap_outputs is None:
         result = made_tensor(Tensor)  # pyright: ignore[reportUndefinedVariable]
         result._storage = storage = made_storage(Storage)  # pyright: ignore[reportUndefinedVariable]
@@ -239,9 +243,16 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
         if rule is not None:
             result._grad_fn = link(rule, kernel, values, tensors, result)  # pyright: ignore[reportArgumentType]
             result._requires_grad = True
-        elif modes.any_slow_mode and modes.inference:
+        elif slow and modes.inference:
             result._inference = True
         return result
+    return kernel.wrap_outputs(_results(kernel, tensors, values, outs, rule))
+
+
+def _results(
+    kernel: Lowered, tensors: list[Tensor], values: list[Value], outs: list[Value], rule: Rule | None
+) -> list[Any]:
+    """The results of an op, as tensors."""
     results = []
     for value in outs:
         output = from_value(value)
@@ -252,7 +263,27 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
         node = link(rule, kernel, values, tensors, results[0])
         for i in rule.outputs:
             results[i]._set_history(node, i)
-    return kernel.wrap_outputs(results)
+    return results
+
+
+def _with_tangents(
+    dispatcher: Dispatcher,
+    args: tuple[object, ...],
+    kernel: Lowered,
+    tensors: list[Tensor],
+    values: list[Value],
+    outs: list[Value],
+    rule: Rule | None,
+    static: tuple[object, ...],
+) -> Any:
+    """The results of an op where duals may be among its tensors: they get their tangents."""
+    if dispatcher.view:
+        results = _views(dispatcher, kernel, tensors, values, outs, rule, static)
+        modes.level.carry_views(dispatcher, args, kernel, results)
+    else:
+        results = _results(kernel, tensors, values, outs, rule)
+        modes.level.carry(kernel, tensors, values, results)
+    return results[0] if kernel.wrap_outputs is None else kernel.wrap_outputs(results)
 
 
 def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor], result: Tensor | None) -> Node:
@@ -310,11 +341,15 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
             node.trace = forward_trace()
         if modes.saved_tensors_hooks and node.saved:
             _pack(node)
+        if modes.level is not None:
+            modes.level.keep_saved(node, rule, tensors)
     return node
 
 
 def without_derivative(result: Tensor, inputs: Sequence[Tensor], missing: str, name: str = "") -> Tensor:
     """Notes that PyTorch has no derivative of a result that was computed outside of the graph: see ``MissingRule``."""
+    if carries(*inputs):
+        raise no_tangent(missing)
     tracked = [tensor for tensor in inputs if tensor._requires_grad] if modes.grad_enabled else []
     if tracked:
         rule = MissingRule(missing, name)
@@ -331,7 +366,7 @@ def _pack(node: Node) -> None:
     node.unpack = lambda saved: tuple(unpack(packed)._value() for packed in saved)
 
 
-def _wrap_views(
+def _views(
     dispatcher: Dispatcher,
     kernel: Lowered,
     tensors: list[Tensor],
@@ -339,7 +374,7 @@ def _wrap_views(
     outs: list[Value],
     rule: Rule | None,
     static: tuple[object, ...],
-) -> Any:
+) -> list[Any]:
     source, starts = tensors[0], tuple(values[1:])
     node = None if not rule else link(rule, kernel, values, tensors, None)
     is_tuple = kernel.wrap_outputs is not None
@@ -351,7 +386,7 @@ def _wrap_views(
         elif source._inference:
             result._inference = True
         results.append(result)
-    return results[0] if kernel.wrap_outputs is None else kernel.wrap_outputs(results)
+    return results
 
 
 def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False) -> Tensor:

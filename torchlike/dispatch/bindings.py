@@ -14,7 +14,7 @@ from .._core.devices import accelerator
 from .._core.fields import storage_of
 from .._core.modes import modes
 from .._core.python_functions import FORWARDED_TO_METHOD, PYTHON
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, carries
 from .._core.torch_function import overloaded_arguments
 from .apply import Dispatcher, apply
 from .arguments import NumbersOf, Parameters, check_call, missing
@@ -383,6 +383,10 @@ def _with_out(op: Op | Composite, out: Tensor | None, result: Any) -> Any:
         return type(result)(*filled) if hasattr(result, "_fields") else tuple(filled)
     if not isinstance(out, Tensor):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if carries(result, out):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
+        )
     if modes.grad_enabled and (result._requires_grad or out._tracked):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "

@@ -50,7 +50,7 @@ class Written:
         tensor._share_history(self._before)
 
 
-def note_write(tensor: Tensor, result: Tensor, write: Callable[[], object]) -> bool:
+def note_write(tensor: Tensor, result: Tensor, write: Callable[[], object], keeps_history: bool) -> bool:
     """Notes a write for the derivative in progress; or writes itself, where ``no_grad`` forbids to record it, and returns True."""
     if modes.forward_only and not any(d.reached_forwards(tensor, result) for d in modes.derivatives):
         modes.grad_enabled = modes.forward_only = False
@@ -61,6 +61,8 @@ def note_write(tensor: Tensor, result: Tensor, write: Callable[[], object]) -> b
         return True
     if modes.derivatives and requires_grad_flag(result):
         modes.derivatives[-1].writes.append(Written(tensor))
+    if modes.level is not None:
+        modes.level.written(tensor, result, keeps_history)
     return False
 
 

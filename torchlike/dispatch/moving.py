@@ -11,9 +11,10 @@ import numpy as np
 from jax import Array, lax
 
 from .._core.fields import node_of, requires_grad_flag, storage_of, view_record
+from .._core.modes import modes
 from .._core.node import Node, node_class
 from .._core.sparse import FORMS, is_sparse
-from .._core.tensor import Tensor, from_value, records
+from .._core.tensor import Tensor, carries, from_value
 from ..engine.aval import CPU, META, Aval, Meshed, Placement
 from ..engine.jax_settings import with_64_bits
 from ..engine.meshes import lay_out
@@ -65,7 +66,9 @@ def move(self: Tensor, placement: Placement) -> Tensor:
     if isinstance(placement, Meshed) and self._aval.placement.home is placement.home:
         return self if placement in (placement.home, self._aval.placement) else redistribute(self, placement)
     result = from_value(moved_value(self._value(), placement))
-    if records(self):
+    if carries(self):
+        modes.level.put(result, move(modes.level.tangent(self), placement))
+    if modes.grad_enabled and self._requires_grad:
         result._set_history(
             node_class(_Moved.name).create(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,))
         )

@@ -47,6 +47,8 @@ def _readable(tensor: Tensor, several: bool) -> tuple[np.ndarray, Value, Storage
         return None
     else:
         value, base, origin = tensor._value(), tensor if parent.base is None else parent.base, parent.origin
+    if modes.duals is not None:  # the view's tangent is to be a view too
+        return None
     if requires_grad_flag(tensor):  # of a view not before it was read: its base may have a history since
         return None
     memory = host.array if host is not None and shared else value.array

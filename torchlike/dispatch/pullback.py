@@ -224,6 +224,12 @@ class MissingRule(RuleFields):
         raise NotImplementedError(f"the derivative for '{self.missing}' is not implemented.")
 
 
+def no_tangent(missing: str) -> NotImplementedError:
+    """The error for an operation that has no derivative forwards. ``missing``: what PyTorch calls it."""
+    words = f"Trying to use forward AD with {missing} that does not support it"
+    return NotImplementedError(f"{words}{'.' if '::' in missing else ' because it has not been implemented yet.'}")
+
+
 class ForwardOnly:
     """The rule of a node that was made under ``no_grad`` within ``jvp``, where PyTorch computes tangents: no gradient passes it."""
 

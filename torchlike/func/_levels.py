@@ -18,7 +18,7 @@ from .. import ops
 from .._core.fields import node_of, output_number_of, requires_grad_flag, storage_of
 from .._core.modes import modes
 from .._core.node import AccumulateGrad, ForwardLeaf, LevelLeaf, Node
-from .._core.tensor import Tensor, alias
+from .._core.tensor import Tensor, alias, same_tangent
 from ..autograd.crossings import same_for_all
 from ..autograd.engine import grad
 from ..autograd.grad_mode import recording
@@ -83,6 +83,8 @@ class Derivative:
     """
 
     def __init__(self, tensors: Iterable[Tensor], forwards: bool = False) -> None:
+        if forwards and modes.duals is not None:
+            raise RuntimeError("Nested forward mode AD is not supported at the moment")
         self.forwards = forwards
         self.writes: list[Any] = []  # the tensors that were written to in place, see ``dispatch/inplace.py``
         self._outer = list(tensors)
@@ -96,7 +98,7 @@ class Derivative:
             raise NotImplementedError("torchlike does not support torch.func of DTensors over several processes yet")
         if not self.forwards and modes.vmaps:  # each example has a gradient of its own
             tensor = same_for_all(tensor, [level for level in modes.vmaps if not level.shared])
-        leaf = alias(tensor)
+        leaf = same_tangent(alias(tensor), tensor)
         edges = (
             (tensor._edge(),) if tensor._tracked else ()
         )  # also under ``no_grad``: what ``vjp`` returns may be called outside
@@ -161,10 +163,10 @@ class Derivative:
         if not tensor._tracked:
             return tensor
         if not (modes.grad_enabled and self._matters([tensor])):
-            return alias(tensor)
+            return same_tangent(alias(tensor), tensor)
         if not modes.forward_only:
             return tensor
-        result = alias(tensor)
+        result = same_tangent(alias(tensor), tensor)
         result._set_history(Node.create(ForwardOnly(_Alias), (tensor._edge(),), (), (), (tensor._aval,)))
         return result
 

@@ -15,7 +15,7 @@ from ..._core.fields import as_inference
 from ..._core.layouts import contiguous_format, memory_format as memory_format_, preserve_format
 from ..._core.modes import modes
 from ..._core.sparse import FORMS, is_sparse
-from ..._core.tensor import Tensor, alias as alias_of, records
+from ..._core.tensor import Tensor, alias as alias_of, carries, records
 from ...dispatch.arguments import check_value
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast, convert as converted
@@ -290,6 +290,8 @@ def detach_(input: Tensor) -> Tensor:
             "the solution."
         )
     input._drop_history()
+    if modes.duals is not None:
+        modes.duals.drop(input)
     return input
 
 
@@ -332,7 +334,7 @@ def copy_(self: Tensor, src: TensorOrNumber, non_blocking: bool = False) -> Tens
         raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(common)}")
     if src._aval.placement is not self._aval.placement:
         src = move(src, self._aval.placement)
-    recorded = modes.grad_enabled and (self._tracked or src._tracked)
+    recorded = (modes.grad_enabled and (self._tracked or src._tracked)) or carries(self, src)
     # The op does not read the old contents. It takes them as an input only where their history matters.
     if is_sparse(src):
         return write(self, FORMS["_copy"](src))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._core.tensor import Tensor, from_host
+from ..._core.tensor import Tensor, carries, from_host
 from ...dispatch import return_types
+from ...dispatch.pullback import no_tangent
 from ...dispatch.register import Form, composite
 from ._matrices import LinAlgError
 
@@ -36,6 +37,8 @@ def _check(name: str, A: Any, argument: str = "A") -> None:
 
 
 def _refuse_gradient(name: str, *tensors: Any) -> None:
+    if carries(*tensors):
+        raise no_tangent(f"aten::{name.replace('.', '_')}")
     if any(t.requires_grad for t in tensors):
         raise NotImplementedError(f"{name} of tensors that require grad is not supported yet")
 

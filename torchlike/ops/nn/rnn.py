@@ -160,11 +160,11 @@ def _stack(
     tensors = [input, *hidden, *weights]
     if not records(*tensors) or any(t._value().traced for t in tensors):  # JAX differentiates what it traces by itself
         return rnn_run(input, hidden, weights, masks, batch_sizes, plan, False)
-    modes.grad_enabled = False
+    before, modes.grad_enabled = modes.grad_enabled, False
     try:
         results = rnn_run(input, hidden, weights, masks, batch_sizes, plan, True)
     finally:
-        modes.grad_enabled = True
+        modes.grad_enabled = before
     output, *last = rnn_outputs(input, hidden, weights, masks, list(results), batch_sizes, plan)
     is_stacked = output.grad_fn is None or output.grad_fn.name() == "StackBackward0"
     return output, *(last if is_stacked else map(rnn_last, last))

@@ -11,6 +11,7 @@ from jax import Array
 
 from ..._core.dtypes import INTEGER
 from ..._core.fields import requires_grad_flag, storage_of, view_record
+from ..._core.modes import modes
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, from_host, wrap_dim
 from ..._core.views import ViewStep
@@ -74,7 +75,7 @@ def _window_on_host(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, 
 
     None where there is a history to record, the elements lie on a device, or the input is a view itself.
     """
-    if requires_grad_flag(input) or view_record(input) is not None:
+    if requires_grad_flag(input) or view_record(input) is not None or modes.duals is not None:
         return None
     storage = storage_of(input)
     host, value = storage.host, storage.value

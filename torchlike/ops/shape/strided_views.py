@@ -27,13 +27,13 @@ from ..._core.modes import modes
 from ..._core.sparse import is_sparse, unsupported
 from ..._core.storage import DetachedStorage, Storage
 from ..._core.strided import Strided, contiguous_strides
-from ..._core.tensor import Tensor, from_storage, wrap_dim
+from ..._core.tensor import Tensor, carries, from_storage, same_tangent, wrap_dim
 from ..._core.views import DEFAULT, View
 from ...dispatch.apply import without_derivative
 from ...dispatch.arguments import misfit_error
 from ...dispatch.inplace import check_writable
 from ...dispatch.options import Resizing, check_grows
-from ...dispatch.pullback import MissingRule
+from ...dispatch.pullback import MissingRule, no_tangent
 from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
 from .complex_numbers import conj_view, is_conj, is_neg, neg_view, view_as_real
@@ -164,7 +164,10 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     if owner is not whole or origin != view.origin:  # a detached part of the memory has views that lie outside of it
         rebase(result, owner, origin)
     result = conj_view(result) if is_conj(input) else result
-    return neg_view(result) if is_neg(input) else result
+    result = neg_view(result) if is_neg(input) else result
+    if carries(input):  # as in PyTorch, which takes the tangent to lie as the tensor does
+        modes.level.put(result, as_strided(modes.level.tangent(input), size, stride, offset))
+    return result
 
 
 def _part_with_gradient(tensor: Tensor, first: int, last: int) -> Tensor | None:
@@ -223,6 +226,7 @@ def _become(tensor: Tensor, show: Callable[[], Tensor]) -> Tensor:
         tensor._share_history(new)
     else:
         tensor._keep_history()
+    same_tangent(tensor, new)
     count_write(tensor)
     # Where no gradients are recorded, a view keeps its old version. So it gets its history anew from its base, as after any write.
     rebase(tensor, base, origin, version)
@@ -300,6 +304,8 @@ def resize_(self: Tensor, *sizes: Any, memory_format: MemoryFormat | None = None
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    if carries(self):
+        raise RuntimeError("cannot resize variables that has a forward grad")
     return self if size == tuple(self.shape) else _resized(self, size)
 
 
@@ -391,6 +397,8 @@ def set_(
 ) -> Tensor:
     """Makes this tensor share the memory of another one, or a storage, from then on with its shape, or the one given."""
     check_writable(self)
+    if carries(self):
+        raise no_tangent("set_")
     if is_sparse(self) or is_sparse(source):
         raise unsupported("set_", (self, source))
     if source is None:
