@@ -126,3 +126,44 @@ def test_gradients_in_batches():
     x = X.clone().requires_grad_()
     (rows,) = torch.autograd.grad(x**3, x, torch.eye(2), is_grads_batched=True)
     assert rows.tolist() == [[3.0, 0.0], [0.0, 12.0]]
+
+
+class SevenForwards(torch.autograd.Function):
+    """Its derivative forwards is 7, so that it shows which of the two counts."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * 7
+
+
+def test_a_jacobian_forwards_is_made_of_tangents():
+    forwards = {"vectorize": True, "strategy": "forward-mode"}
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 5.0])
+    assert F.jacobian(SevenForwards.apply, x, **forwards).tolist() == [[7.0, 0.0], [0.0, 7.0]]
+    assert F.jacobian(SevenForwards.apply, x).tolist() == [[2.0, 0.0], [0.0, 2.0]]
+    (by_x, by_y), (sum_by_x, sum_by_y) = F.jacobian(lambda x, y: (x * y, y.sum()), (x, y), **forwards)
+    assert (by_x.tolist(), by_y.tolist()) == ([[3.0, 0.0], [0.0, 5.0]], [[1.0, 0.0], [0.0, 2.0]])
+    assert (sum_by_x.tolist(), sum_by_y.tolist()) == ([0.0, 0.0], [1.0, 1.0])
+
+    def stored(x):
+        rows = torch.zeros(2, 2)
+        rows[0] = x * x
+        return rows
+
+    assert F.jacobian(stored, x, **forwards)[0].tolist() == [[2.0, 0.0], [0.0, 4.0]]
+    hessian = F.hessian(lambda x: (x**3).sum(), x, vectorize=True, outer_jacobian_strategy="forward-mode")
+    assert hessian.tolist() == [[6.0, 0.0], [0.0, 12.0]]
+    with pytest.raises(
+        NotImplementedError, match='`create_graph=True` and `strategy="forward-mode"` are not supported'
+    ):
+        F.jacobian(torch.exp, x, **forwards, create_graph=True)
+    with pytest.raises(RuntimeError, match='`strict=True` and `strategy="forward-mode"` are not supported together'):
+        F.jacobian(torch.exp, x, **forwards, strict=True)

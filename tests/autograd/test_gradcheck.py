@@ -4,6 +4,7 @@ import pytest
 
 import torchlike as torch
 from torchlike.autograd import Function, detect_anomaly, gradcheck, gradgradcheck, set_detect_anomaly
+from torchlike.autograd.gradcheck import GradcheckError
 from torchlike.engine.recorder import recorder
 
 
@@ -304,3 +305,58 @@ def test_a_check_of_nothing_is_refused_as_in_pytorch(options, message):
     x = torch.ones(2, dtype=torch.float64, requires_grad=True)
     with pytest.raises(AssertionError, match=message):
         torch.autograd.gradcheck(torch.sin, x, **options)
+
+
+class TwiceForwards(torch.autograd.Function):
+    """Its derivative forwards is twice the right one."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 2 * ctx.saved_tensors[0] * gradient
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return 4 * ctx.saved_tensors[0] * tangent
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_gradcheck_compares_derivatives_forwards(fast_mode):
+    x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    z = torch.tensor([0.5 + 1j, 2.0], dtype=torch.complex128, requires_grad=True)
+    options = {"check_forward_ad": True, "fast_mode": fast_mode}
+    for func, tensor in ((lambda x: x.sin() * x, x), (lambda x: x * 1j, x), (lambda z: z * z.exp(), z), (torch.abs, z)):
+        assert gradcheck(func, (tensor,), **options)
+        assert gradcheck(func, (tensor,), **options, check_backward_ad=False)
+    assert gradcheck(TwiceForwards.apply, (x,), fast_mode=fast_mode)
+    with pytest.raises(
+        GradcheckError, match="^Jacobian computed with forward mode mismatch for output 0 with respect to input 0,"
+    ):
+        gradcheck(TwiceForwards.apply, (x,), **options)
+    assert not gradcheck(TwiceForwards.apply, (x,), **options, raise_exception=False)
+
+
+def test_gradcheck_compares_many_rows_with_one_by_one():
+    x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+
+    def func(x):
+        return x.sin() * x, x.sum()
+
+    assert gradcheck(func, (x,), check_batched_grad=True)
+    assert gradcheck(func, (x,), check_forward_ad=True, check_batched_forward_grad=True)
+
+
+def test_gradgradcheck_goes_forwards_over_the_backward_pass():
+    x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    assert gradgradcheck(lambda x: x.sin() * x, (x,), check_fwd_over_rev=True)
+    options = {"check_fwd_over_rev": True, "check_rev_over_rev": False}
+    assert gradgradcheck(lambda x: x.sin() * x, (x,), **options, check_undefined_grad=False)
+    with pytest.raises(
+        AssertionError, match="Setting check_undefined_grad=True requires check_rev_over_rev to be True"
+    ):
+        gradgradcheck(torch.sin, (x,), **options)

@@ -7,7 +7,10 @@ from typing import Any
 
 from .. import ops
 from .._core.tensor import Tensor
+from .._core.vmapped import Vmapped, within
+from .crossings import enter, leave
 from .engine import grad
+from .forward_ad import dual_level, make_dual, unpack_dual
 from .grad_mode import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -194,7 +197,8 @@ def jacobian(
     """The derivative of each element of the output with respect to each of the input, by a backward pass for each of the former.
 
     Args:
-        vectorize, strategy: choose PyTorch's implementation and have no effect here. ``torch.func.jacrev`` and ``jacfwd`` are faster.
+        vectorize: chooses PyTorch's implementation and has no effect here. ``torch.func.jacrev`` and ``jacfwd`` are faster.
+        strategy: "forward-mode" asks the derivatives forwards, of all elements of the input at once; needs ``vectorize``.
 
     Shapes: that of the output followed by that of the input; in a tuple of tuples where outputs and inputs are tuples.
 
@@ -208,6 +212,13 @@ def jacobian(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.jacobian.html
     """
     _check_strategy("jacobian", strict, vectorize, strategy)
+    if strategy == "forward-mode":
+        if create_graph:
+            raise NotImplementedError(
+                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported together (yet). '
+                'Please either set `create_graph=False` or `strategy="reverse-mode"`.'
+            )
+        return _forward_jacobian(func, inputs)
     with enable_grad():
         call = _Call("jacobian", func, inputs, create_graph, strict)
         rows = tuple(
@@ -215,6 +226,34 @@ def jacobian(
             for number, out in enumerate(call.outputs)
         )
         return _bare(rows, call.gives_tuple)
+
+
+def _forward_jacobian(func: Callable[..., object], inputs: Any) -> Any:
+    """The Jacobian by tangents: the function runs once, with all of them."""
+    is_tuple, tensors = _tuple(inputs, "inputs", "jacobian")
+    sizes = [tensor.numel() for tensor in tensors]
+    level, start, duals = Vmapped(sum(sizes), "error"), 0, []
+    level.shared = True  # the function's own values are the same for all tangents
+    with within(level), dual_level():
+        for tensor, size in zip(tensors, sizes, strict=True):
+            rows = ops.zeros((level.size, size), dtype=tensor.dtype, device=tensor.device)
+            rows[start : start + size].fill_diagonal_(1)
+            duals.append(make_dual(tensor, enter(rows.reshape((level.size, *tensor.shape)), level)))  # pyright: ignore[reportAttributeAccessIssue]
+            start += size
+        gives_tuple, outputs = _tuple(func(*duals), "outputs", "jacobian")
+        pairs = [unpack_dual(output) for output in outputs]
+        columns = [leave(ops.zeros_like(p.detach()) if t is None else t, level) for p, t in pairs]  # pyright: ignore[reportAttributeAccessIssue]
+    blocks = tuple(
+        _bare(
+            tuple(
+                part.movedim(0, -1).reshape((*output.shape, *tensor.shape))  # pyright: ignore[reportAttributeAccessIssue]
+                for part, tensor in zip(column.split(sizes), tensors, strict=True)  # pyright: ignore[reportAttributeAccessIssue]
+            ),
+            is_tuple,
+        )
+        for column, output in zip(columns, outputs, strict=True)
+    )
+    return _bare(blocks, gives_tuple)
 
 
 def _derivative(call: _Call, number: int, out: Tensor) -> Tensors:
@@ -238,6 +277,11 @@ def _check_strategy(name: str, strict: bool, vectorize: bool, strategy: str) -> 
         raise AssertionError(
             'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
             '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
+    if strategy == "forward-mode" and strict:
+        raise RuntimeError(
+            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together (yet). Please '
+            'either set `strict=False` or `strategy="reverse-mode"`.'
         )
     if strategy == "forward-mode" and not vectorize:
         raise NotImplementedError(
@@ -269,11 +313,17 @@ def hessian(
     _check_strategy("hessian", strict, vectorize, outer_jacobian_strategy)
     is_tuple, _ = _tuple(inputs, "inputs", "hessian")
 
+    forwards = outer_jacobian_strategy == "forward-mode"
+
     def gradient(*point: Tensor) -> Any:
+        if forwards:
+            point = tuple(x.requires_grad_() for x in point)
         call = _Call("hessian", func, point, True, strict)
         return _gradient(call, fills=True)
 
-    blocks = jacobian(gradient, inputs if is_tuple else (inputs,), create_graph, strict)
+    blocks = jacobian(
+        gradient, inputs if is_tuple else (inputs,), create_graph, strict, forwards, outer_jacobian_strategy
+    )
     return blocks if is_tuple else blocks[0][0]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from .._core.tensor import Tensor, from_host
 from ..engine import op_by_op
 from .engine import grad
+from .gradcheck_transforms import batched_backward, batched_forward, pushed
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -55,6 +56,8 @@ def gradcheck(
         eps: step of the differences. atol, rtol: how far the two may be apart.
         raise_exception: raise ``GradcheckError`` rather than return False.
         nondet_tol: how far two runs of the backward may differ.
+        check_backward_ad, check_forward_ad: check the backward pass; the tangents of ``torch.autograd.forward_ad``.
+        check_batched_grad, check_batched_forward_grad: check also that a pass for many rows at once gives what one pass for each does.
         fast_mode: compare along random directions only, which takes two runs of ``func`` rather than two for each element.
 
     >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
@@ -71,13 +74,6 @@ def gradcheck(
     ):
         if on and not there:
             raise AssertionError(f"Setting {name}=True requires {needed} to be True")
-    for name, on in (
-        ("check_forward_ad", check_forward_ad),
-        ("check_batched_grad", check_batched_grad),
-        ("check_batched_forward_grad", check_batched_forward_grad),
-    ):
-        if on:
-            raise NotImplementedError(f"torchlike does not support {name}=True in gradcheck yet")
     arguments = _tuple(inputs)
     differentiable = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
     if not differentiable:
@@ -86,10 +82,20 @@ def gradcheck(
         )
     try:
         outputs = _differentiable_outputs(func(*arguments))
-        for number, output in enumerate(outputs):
-            for i in differentiable:
-                check = _check_direction if fast_mode else _check_jacobian
+        places = [(number, output, i) for number, output in enumerate(outputs) for i in differentiable]
+        if check_backward_ad:
+            check = _check_direction if fast_mode else _check_jacobian
+            for number, output, i in places:
                 check(func, arguments, i, output, number, eps, atol, rtol, nondet_tol)
+        if check_forward_ad:
+            for i in differentiable:
+                _check_forward(func, arguments, differentiable, i, eps, atol, rtol, fast_mode)
+        if check_batched_forward_grad:
+            _report(batched_forward(func, arguments, differentiable))
+        if check_batched_grad:
+            tensors: list[Any] = [arguments[i] for i in differentiable]
+            for number, output in enumerate(outputs):
+                _report(batched_backward(tensors, output, number))
     except GradcheckError:
         if raise_exception:
             raise
@@ -122,6 +128,48 @@ def _check_jacobian(
                 f"{prefix}Jacobian mismatch for output {number} with respect to input {i},\n"
                 f"numerical:{from_host(numeric)}\nanalytical:{from_host(analytic)}\n"
             )
+
+
+def _check_forward(
+    func: Any, arguments: Any, differentiable: list[int], i: int, eps: float, atol: float, rtol: float, fast: bool
+) -> None:
+    """Compares the tangents for each element of input ``i``, or for one random direction, with differences."""
+    x = arguments[i].numpy(force=True)
+    axes = [(1.0, "")]
+    if x.dtype.kind == "c":
+        axes = [(axis, f"While considering the {part} part of complex inputs only, ") for part, axis in _AXES.items()]
+    wanted = [isinstance(o, Tensor) and o.requires_grad for o in _tuple(func(*arguments)) if _floats(o)]
+    for axis, prefix in axes:
+        if fast:
+            directions = [axis * _noise(np.random.default_rng(0), x.shape, np.dtype(np.float64)).astype(x.dtype)]
+        else:
+            directions = [axis * row.reshape(x.shape) for row in np.eye(x.size, dtype=x.dtype)]
+        rows = [pushed(func, arguments, differentiable, i, from_host(np.asarray(d, x.dtype))) for d in directions]
+        kept = [[t for t, counts in zip(row, wanted, strict=True) if counts] for row in rows]
+        for number in range(sum(wanted)):
+            ends = [
+                [_value_at(func, arguments, i, number, x + sign * eps * d).reshape(-1) for sign in (1, -1)]
+                for d in directions
+            ]
+            numeric = np.array([(after - before) / (2 * eps) for after, before in ends])
+            analytic = np.array([row[number].numpy(force=True).reshape(-1) for row in kept])
+            if not np.allclose(analytic, numeric, rtol=rtol, atol=atol, equal_nan=True):
+                raise GradcheckError(
+                    f"{prefix}Jacobian computed with forward mode mismatch for output {number} with respect to input {i},\n"
+                    f"numerical:{from_host(numeric)}\nanalytical:{from_host(analytic)}\n"
+                )
+
+
+_AXES: dict[str, Any] = {"imaginary": 1j, "real": 1.0}
+
+
+def _floats(output: object) -> bool:
+    return isinstance(output, Tensor) and (output.is_floating_point() or output.is_complex())
+
+
+def _report(wrong: str) -> None:
+    if wrong:
+        raise GradcheckError(wrong)
 
 
 def _parts(output: Tensor) -> list[tuple[complex, str]]:
@@ -242,7 +290,13 @@ def gradgradcheck(
     >>> torch.autograd.gradgradcheck(torch.exp, (x,))
     True
     """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    for name, on in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
+        if on and not check_rev_over_rev:
+            raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
     arguments = _tuple(inputs)
+    differentiated = [isinstance(x, Tensor) and x.requires_grad for x in arguments]
     outputs = _differentiable_outputs(func(*arguments))
     if grad_outputs is None:
         seeds = [_uniform_like(output).requires_grad_() for output in outputs]
@@ -250,9 +304,9 @@ def gradgradcheck(
         seeds = list(_tuple(grad_outputs))
     count = len(arguments)
 
-    def gradient(*args: object) -> tuple[Tensor, ...]:
+    def gradient(*args: Any) -> tuple[Tensor, ...]:
+        differentiable = [x.requires_grad_() for x, wanted in zip(args[:count], differentiated, strict=True) if wanted]
         results = _differentiable_outputs(func(*args[:count]))
-        differentiable = [x for x in args[:count] if isinstance(x, Tensor) and x.requires_grad]
         return tuple(
             g
             for g in grad(results, differentiable, args[count:], create_graph=True, allow_unused=True)
@@ -261,5 +315,6 @@ def gradgradcheck(
 
     return gradcheck(
         gradient, (*arguments, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
-        fast_mode=fast_mode,
+        fast_mode=fast_mode, check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
     )  # fmt: skip

@@ -1,0 +1,86 @@
+"""What ``gradcheck`` checks besides the backward pass: derivatives forwards, and derivatives of many rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from .._core.tensor import Tensor, from_host
+from .._core.vmapped import Vmapped, within
+from .crossings import enter, leave
+from .engine import grad
+from .forward_ad import dual_level, make_dual, unpack_dual
+
+__all__ = ["batched_backward", "batched_forward", "pushed"]
+
+
+def _with_tangent(arguments: Sequence[Any], differentiable: Sequence[int], i: int, tangent: Any) -> list[Any]:
+    """The arguments, with tangents: of all but one they are zero."""
+    duals = list(arguments)
+    for place in differentiable:
+        primal = arguments[place].detach()
+        duals[place] = make_dual(primal, tangent.detach() if place == i else ops.zeros_like(primal))
+    return duals
+
+
+def pushed(
+    func: Callable[..., Any], arguments: Sequence[Any], differentiable: Sequence[int], i: int, tangent: Tensor
+) -> list[Tensor]:
+    """The tangents of the outputs that are floating point or complex, for a tangent of input ``i``; zeros where there is none."""
+    with dual_level():
+        result = func(*_with_tangent(arguments, differentiable, i, tangent))
+        pairs = [
+            unpack_dual(out) for out in (result if isinstance(result, (tuple, list)) else (result,)) if _counts(out)
+        ]
+        return [(ops.zeros_like(primal) if change is None else change).detach() for primal, change in pairs]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _counts(output: object) -> bool:
+    return isinstance(output, Tensor) and (output.is_floating_point() or output.is_complex())
+
+
+def batched_forward(func: Callable[..., Any], arguments: Sequence[Any], differentiable: Sequence[int]) -> str:
+    """Compares tangents computed one by one with those of many at once. Returns what is wrong; empty where nothing is."""
+    for i in differentiable:
+        rows = ops.stack([ops.randn_like(arguments[i]), ops.randn_like(arguments[i])]).detach()  # pyright: ignore[reportAttributeAccessIssue]
+
+        def along(row: Tensor, i: int = i) -> list[Tensor]:
+            return pushed(func, arguments, differentiable, i, row)
+
+        wrong = _compared(along, rows, f"input {i}", "forward mode")
+        if wrong:
+            return wrong
+    return ""
+
+
+def batched_backward(inputs: Sequence[Tensor], output: Tensor, number: int) -> str:
+    """The same for the gradients of an output with many cotangents."""
+    rows = ops.stack([ops.randn_like(output), ops.randn_like(output)]).detach()  # pyright: ignore[reportAttributeAccessIssue]
+
+    def along(row: Tensor) -> list[Tensor]:
+        gradients = grad(output, inputs, row, retain_graph=True, allow_unused=True)
+        return [
+            ops.zeros_like(input) if gradient is None else gradient
+            for gradient, input in zip(gradients, inputs, strict=True)
+        ]
+
+    return _compared(along, rows, f"output {number}", "reverse mode")
+
+
+def _compared(along: Callable[[Tensor], list[Tensor]], rows: Tensor, what: str, mode: str) -> str:
+    one_by_one = [along(row) for row in rows]
+    level = Vmapped(len(rows), "error")
+    with within(level):
+        results = along(enter(rows, level))
+    for number, result in enumerate(results):
+        batched = leave(result, level).numpy(force=True)
+        expected = np.stack([row[number].numpy(force=True) for row in one_by_one])
+        if not np.allclose(batched, expected, equal_nan=True):
+            return (
+                f"For {what} ({mode}), batched gradients differ from gradients computed one by one, for result {number}.\n"
+                f"batched:{from_host(batched)}\none by one:{from_host(expected)}\n"
+            )
+    return ""
