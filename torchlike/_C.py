@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+from weakref import ref as _weak_reference
 
 from ._core.fields import storage_of as _storage_of
+from ._core.modes import modes as _modes
 from ._core.node import Node as Node
 from ._core.overridable import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
 from ._core.tensor import Tensor
@@ -60,6 +62,27 @@ def _log_api_usage_once(event: str) -> None:
 def _is_alias_of(a: object, b: object) -> bool:
     """Whether two tensors share a storage."""
     return isinstance(a, Tensor) and isinstance(b, Tensor) and _storage_of(a) is _storage_of(b)
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether tangents of dual tensors are computed in this thread."""
+    return _modes.forward_grad and not _modes.inference
+
+
+def _set_fwd_grad_enabled(enabled: bool) -> None:
+    """Switches the computation of tangents on or off."""
+    _modes.forward_grad = bool(enabled)
+
+
+class _WeakTensorRef:
+    """A reference to a tensor that does not keep it alive."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._reference = _weak_reference(tensor)
+
+    def expired(self) -> bool:
+        """Whether the tensor is gone."""
+        return self._reference() is None
 
 
 def _get_privateuse1_backend_name() -> str:

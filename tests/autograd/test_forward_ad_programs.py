@@ -141,6 +141,10 @@ CUSTOM_FUNCTIONS = {
                  "RuntimeError: Function's jvp returned an invalid number of forward gradients (expect"),
     "a number": (lambda: custom(saving, lambda ctx, t: 3.0)(dual()),
                  "RuntimeError: expected Variable or None (got float) for grad output 0."),
+    "a tangent for what has none": (lambda: custom(lambda ctx, x: x.long(), lambda ctx, t: t.clone())(dual()),
+        "RuntimeError: Function's jvp returned a gradient at position 0, but  the correspondi"),
+    "saved for backward": (lambda: custom(lambda ctx, x: [ctx.save_for_backward(x), x * x][1],
+                                          lambda ctx, t: t * len(ctx.saved_tensors))(dual()), "[1.0,4.0]'[0.0,0.0]"),
     "another shape": (lambda: custom(saving, lambda ctx, t: t[:1])(dual()),
                       "RuntimeError: Trying to set a forward gradient that has a different size than that o"),
     "dirty": (lambda: custom(dirty, lambda ctx, t: t.mul_(3))(dual()), "[2.0,4.0]'[3.0,1.5]"),
@@ -151,6 +155,21 @@ CUSTOM_FUNCTIONS = {
                             "RuntimeError: A custom Function is returning a view but the jvp is not returning a v"),
     "input as it is": (lambda: custom(lambda ctx, x: x, lambda ctx, t: t)(dual()),
                        "RuntimeError: A custom Function's forward is returning a view (or an input as-is) bu"),
+}  # fmt: skip
+
+
+def tangent_in_memory(primal, tangent):
+    """Whether the tangent is the given one, and what a view of the memory shows of it."""
+    x = fwad.make_dual(primal, tangent)
+    return fwad.unpack_dual(x).tangent is tangent, x.as_strided((2,), (2,), 0) if x.numel() else x
+
+
+MEMORY = {
+    "empty": (lambda: tangent_in_memory(torch.ones(1).as_strided((0,), (1,), 1), torch.ones(1).as_strided((0,), (1,), 0)), "True []'[]"),
+    "a part of more memory": (lambda: tangent_in_memory(torch.arange(4.0)[1:3], torch.ones(2)), "False [0.0,2.0]'[0.0,1.0]"),
+    "conjugated": (lambda: tangent_in_memory(torch.full((3,), 1j).conj(), torch.full((3,), 2j)), "False [-1j,-1j]'[2j,2j]"),
+    "both conjugated": (lambda: tangent_in_memory(torch.full((3,), 1j).conj(), torch.full((3,), 2j).conj()), "True [-1j,-1j]'[-2j,-2j]"),
+    "an imaginary part": (lambda: tangent_in_memory(torch.full((3,), 1j).conj().imag, torch.ones(3)), "False [-0.0,-0.0]'[-0.0,-0.0]"),
 }  # fmt: skip
 
 
@@ -338,7 +357,7 @@ BACKWARD = {
     "a leaf as tangent, written to": (leaf_tangent, "RuntimeError: a leaf Variable that requires grad is being used in an in-place operat"),
 }  # fmt: skip
 
-EVERY_PROGRAM = {**WHAT_CARRIES, **CUSTOM_FUNCTIONS, **WRITES, **BACKWARD}
+EVERY_PROGRAM = {**WHAT_CARRIES, **MEMORY, **CUSTOM_FUNCTIONS, **WRITES, **BACKWARD}
 
 
 @pytest.mark.parametrize("name", EVERY_PROGRAM)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core.dtypes import FLOAT
 from .._core.fields import storage_of, version_of, view_record
 from .._core.modes import modes
 from .._core.tensor import Tensor, from_value
@@ -65,9 +66,14 @@ def carry_by_jvp(
             continue
         if change is not None and not isinstance(change, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(change).__name__}) for grad output {number}.")
-        if change is None or any(output is x for x in node.non_differentiable):
+        if change is None:
             level.drop(output)
             continue
+        if output.dtype.category < FLOAT or any(output is x for x in node.non_differentiable):
+            raise RuntimeError(
+                f"Function's jvp returned a gradient at position {number}, but  the corresponding forward output is not a differentiable "
+                "Tensor.You should return None at that position instead."
+            )
         if change.shape != output.shape:
             raise RuntimeError(
                 "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
@@ -98,8 +104,10 @@ def _check_view(output: Tensor, change: Tensor, tensors: Sequence[Tensor], tange
             "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
         )
     if storage_of(change) is not storage_of(tangent):
+        own = view_record(tangent)
+        of = "given" if own is None or own.base is None else "same base as the given"
         raise RuntimeError(
-            "A custom Function is returning a view but the jvp is not returning a view of the given grad input."
+            f"A custom Function is returning a view but the jvp is not returning a view of the {of} grad input."
         )
 
 

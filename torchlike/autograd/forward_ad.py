@@ -11,6 +11,7 @@ from .._core.fields import stored_value
 from .._core.modes import modes
 from .._core.tensor import Tensor, alias
 from ..dispatch.type_names import type_name
+from ..ops.shape.complex_numbers import is_conj, is_neg, neg_view
 from ._decorating import DecoratorContextManager
 from .crossings import Crossing
 from .dual import DualLevel
@@ -123,7 +124,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     with without_tangents():
         if not _lie_alike(tensor, tangent):
-            tangent = ops.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tangent.dtype).copy_(tangent)
+            tangent = _laid_as(tensor, tangent)
         dual = tensor.view_as(tensor)  # pyright: ignore[reportAttributeAccessIssue]
     active.put(dual, tangent)
     return dual
@@ -131,6 +132,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def _lie_alike(tensor: Tensor, tangent: Tensor) -> bool:
     """Whether a tangent has the layout of its primal. PyTorch keeps such a tangent itself, and a copy of any other."""
+    if not tensor.numel():
+        return True
+    if is_conj(tensor) is not is_conj(tangent) or is_neg(tensor) is not is_neg(tangent):
+        return False
     geometry, tangent_geometry = tensor._geometry, tangent._geometry
     strides = [
         [s for s, n in zip(layout.strides, layout.shape, strict=True) if n != 1]
@@ -138,8 +143,21 @@ def _lie_alike(tensor: Tensor, tangent: Tensor) -> bool:
     ]
     if strides[0] != strides[1] or geometry.offset != tangent_geometry.offset:
         return False
-    sizes = [math.prod(stored_value(memory).aval.shape) for memory in (tensor, tangent)]
-    return sizes[0] == sizes[1]
+    return _places(tensor) == _places(tangent)
+
+
+def _places(tensor: Tensor) -> int:
+    """How many elements of the tensor's dtype the memory has."""
+    stored = stored_value(tensor).aval
+    return math.prod(stored.shape) * stored.dtype.itemsize // tensor.element_size()
+
+
+def _laid_as(tensor: Tensor, tangent: Tensor) -> Tensor:
+    """A copy of a tangent that lies in memory as its primal does."""
+    memory = ops.zeros(_places(tensor), dtype=tangent.dtype, device=tangent.device)
+    copy: Any = ops.as_strided(memory, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+    copy = copy.conj() if is_conj(tensor) and copy.is_complex() else copy
+    return (neg_view(copy) if is_neg(tensor) else copy).copy_(tangent)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -177,7 +195,7 @@ class _set_fwd_grad_enabled(DecoratorContextManager):
     """Switches the computation of tangents on or off, from the call on; at the end of a ``with`` block it is as before."""
 
     def __init__(self, mode: bool) -> None:
-        self.mode, self.prev = mode, _is_fwd_grad_enabled()
+        self.mode, self.prev = mode, modes.forward_grad
         modes.forward_grad = mode
 
     def clone(self) -> _set_fwd_grad_enabled:

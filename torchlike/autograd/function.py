@@ -176,7 +176,7 @@ class FunctionNode(Node, FunctionCtx):
         self.non_differentiable: tuple[Tensor, ...] = ()
         self.materialize_grads = True
         self.output_count = 1
-        self.saved_for_forward: tuple[Any, ...] | None = None
+        self.saved_for_forward: tuple[Any, ...] = ()
         self.in_jvp = False
         self._kept: list[Any] | None = []
 
@@ -211,7 +211,7 @@ class FunctionNode(Node, FunctionCtx):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        if self.in_jvp and self.saved_for_forward is not None:
+        if self.in_jvp:
             return self.saved_for_forward
         if self._kept is None:
             raise RuntimeError(SECOND_BACKWARD)

@@ -10,7 +10,7 @@ import numpy as np
 from .._core.tensor import Tensor, from_host
 from ..engine import op_by_op
 from .engine import grad
-from .gradcheck_transforms import batched_backward, batched_forward, pushed
+from .gradcheck_transforms import batched_backward, batched_forward, pushed, without_tangent
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -57,6 +57,7 @@ def gradcheck(
         raise_exception: raise ``GradcheckError`` rather than return False.
         nondet_tol: how far two runs of the backward may differ.
         check_backward_ad, check_forward_ad: check the backward pass; the tangents of ``torch.autograd.forward_ad``.
+        check_undefined_grad: with ``check_forward_ad``, also compare tangents of zeros with none.
         check_batched_grad, check_batched_forward_grad: check also that a pass for many rows at once gives what one pass for each does.
         fast_mode: compare along random directions only, which takes two runs of ``func`` rather than two for each element.
 
@@ -90,6 +91,8 @@ def gradcheck(
         if check_forward_ad:
             for i in differentiable:
                 _check_forward(func, arguments, differentiable, i, eps, atol, rtol, fast_mode)
+            if check_undefined_grad:
+                _report(without_tangent(func, arguments, differentiable))
         if check_batched_forward_grad:
             _report(batched_forward(func, arguments, differentiable))
         if check_batched_grad:
@@ -177,8 +180,8 @@ def _parts(output: Tensor) -> list[tuple[complex, str]]:
     if not output.is_complex():
         return [(1, "")]
     return [
-        (1, "While considering the real part of complex outputs only, "),
         (1j, "While considering the imaginary part of complex outputs only, "),
+        (1, "While considering the real part of complex outputs only, "),
     ]
 
 

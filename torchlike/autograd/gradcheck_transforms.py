@@ -14,7 +14,7 @@ from .crossings import enter, leave
 from .engine import grad
 from .forward_ad import dual_level, make_dual, unpack_dual
 
-__all__ = ["batched_backward", "batched_forward", "pushed"]
+__all__ = ["batched_backward", "batched_forward", "pushed", "without_tangent"]
 
 
 def _with_tangent(arguments: Sequence[Any], differentiable: Sequence[int], i: int, tangent: Any) -> list[Any]:
@@ -36,6 +36,28 @@ def pushed(
             unpack_dual(out) for out in (result if isinstance(result, (tuple, list)) else (result,)) if _counts(out)
         ]
         return [(ops.zeros_like(primal) if change is None else change).detach() for primal, change in pairs]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def without_tangent(func: Callable[..., Any], arguments: Sequence[Any], differentiable: Sequence[int]) -> str:
+    """Compares a tangent of zeros with none, for each input in turn. Returns what is wrong; empty where nothing is."""
+    with dual_level():
+        duals = list(arguments)
+        for i in differentiable:
+            primal = arguments[i].detach()
+            duals[i] = make_dual(primal, ops.rand_like(primal))
+        for i in differentiable:
+            primal, results = arguments[i].detach(), []
+            for argument in (make_dual(primal, ops.zeros_like(primal)), primal):
+                result = func(*duals[:i], argument, *duals[i + 1 :])
+                outputs = result if isinstance(result, (tuple, list)) else (result,)
+                results.append([unpack_dual(out).tangent for out in outputs if _counts(out)])
+            for number, (zero, none) in enumerate(zip(*results, strict=True)):
+                if zero is not None and none is not None and not ops.allclose(zero, none):
+                    return (
+                        f"Mismatch in tangent values for output with index: {number} when input: {arguments[i]} has an undefined tangent "
+                        f"value.  Got: {zero} but expected: {none}"
+                    )
+    return ""
 
 
 def _counts(output: object) -> bool:
@@ -73,6 +95,7 @@ def batched_backward(inputs: Sequence[Tensor], output: Tensor, number: int) -> s
 def _compared(along: Callable[[Tensor], list[Tensor]], rows: Tensor, what: str, mode: str) -> str:
     one_by_one = [along(row) for row in rows]
     level = Vmapped(len(rows), "error")
+    level.shared = True  # the function's own values are the same for all rows
     with within(level):
         results = along(enter(rows, level))
     for number, result in enumerate(results):
