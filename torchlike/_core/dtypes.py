@@ -141,6 +141,10 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
             )
     if type1 is type2:
         return type1
+    if (type1.itemsize == 1 and type1.category == FLOAT) or (type2.itemsize == 1 and type2.category == FLOAT):
+        raise RuntimeError(
+            f"Promotion for Float8 Types is not supported, attempted to promote {type1.scalar_name} and {type2.scalar_name}"
+        )
     low, high = sorted((type1, type2), key=lambda d: d.category)
     if (type1 in _LIMITED or type2 in _LIMITED) and high.category != FLOAT:
         raise RuntimeError(

@@ -56,6 +56,13 @@ class memory_format(_NamedConstant):
         super().__init__(name)
         self.order = order
 
+    def order_of(self, rank: int) -> tuple[int, ...]:
+        """The order for a tensor of so many dimensions; RuntimeError if the format is one of another rank."""
+        assert self.order is not None
+        if rank != len(self.order):
+            raise RuntimeError(f"required rank {len(self.order)} tensor to use {self.name} format")
+        return self.order
+
 
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")

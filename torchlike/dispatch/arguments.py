@@ -255,6 +255,16 @@ def check_value(name: str, parameter: str, position: int | None, annotation: str
         raise misfit_error(name, parameter, position, words)
 
 
+def check_tensors(name: str, tensors: object) -> None:
+    """Raises PyTorch's error unless this is a list or tuple of tensors, or of the arrays in their place."""
+    if not isinstance(tensors, (list, tuple)):
+        kind = "Tensor" if hasattr(tensors, "shape") else type(tensors).__name__
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
+    for position, tensor in enumerate(tensors):
+        if not hasattr(tensor, "shape"):
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
+
+
 def check_flags(name: str, **flags: tuple[int | None, object]) -> None:
     """Raises PyTorch's error for the first of the flags, each with its position or None, that is no Python bool."""
     for parameter, (position, value) in flags.items():

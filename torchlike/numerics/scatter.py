@@ -41,3 +41,33 @@ def _backward(where: object, grad: Array) -> tuple[Array, None, Array]:
 
 
 set_at.defvjp(_forward, _backward)
+
+
+def products_of_others(target: Array, where: tuple[Array, ...], values: Array) -> tuple[Array, Array]:
+    """What a product of ``target`` and the values that go to its places is without one of its factors: for each of both.
+
+    Nothing is divided, so derivatives of every order are those of the product, also where factors are zero. It costs a sort.
+    """
+    ids = jnp.broadcast_to(jnp.ravel_multi_index(where, target.shape, mode="clip"), values.shape).reshape(-1)
+    order = jnp.argsort(ids)
+    places, factors = ids[order], values.reshape(-1)[order]
+    changes = places[1:] != places[:-1]
+    border = jnp.ones(1, bool)
+    begins, ends = jnp.concatenate([border, changes]), jnp.concatenate([changes, border])
+    before, after = _running_products(factors, begins), _running_products(factors[::-1], ends[::-1])[::-1]
+    one = jnp.ones((), values.dtype)
+    others = jnp.where(begins, one, jnp.roll(before, 1)) * jnp.where(ends, one, jnp.roll(after, -1))
+    flat = target.reshape(-1)
+    last = jnp.where(ends, places, flat.size)
+    for_target = jnp.ones(flat.shape, target.dtype).at[last].set(before, mode="drop")
+    for_values = (others * flat[places])[jnp.argsort(order)]
+    return for_target.reshape(target.shape), for_values.reshape(values.shape)
+
+
+def _running_products(factors: Array, begins: Array) -> Array:
+    """The products of the factors up to each, begun anew where ``begins`` says."""
+
+    def joined(left: tuple[Array, Array], right: tuple[Array, Array]) -> tuple[Array, Array]:
+        return jnp.where(right[1], right[0], left[0] * right[0]), left[1] | right[1]
+
+    return jax.lax.associative_scan(joined, (factors, begins))[0]

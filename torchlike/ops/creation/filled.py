@@ -157,6 +157,12 @@ def empty(
     torch.Size([2, 3])
     """
     shape = _shape("empty", size, keywords)
+    if memory_format is preserve_format:
+        raise RuntimeError("unsupported memory format Preserve")
+    if memory_format is not None and memory_format.order is not None and out is None:
+        order = memory_format.order_of(len(shape))
+        lying = _constant("empty", 0, tuple(shape[d] for d in order), None, dtype, layout, device, False)
+        return require_grad(rearranged(lying, order), requires_grad)
     return _constant("empty", 0, shape, out, dtype, layout, device, requires_grad)
 
 
@@ -254,7 +260,10 @@ def _like(
     kind = dtype_of(name, dtype, input.dtype)
     if layout is None and is_sparse(input):
         return apply_form(name, input, kind, device, requires_grad)
-    order = memory_order(input) if memory_format in (None, preserve_format) else None
+    if memory_format in (None, preserve_format):
+        order = memory_order(input)
+    else:
+        order = memory_format.order_of(input.dim()) if memory_format.order is not None else None
     shape = tuple(input.shape) if order is None else tuple(input.shape[d] for d in order)
     result = filled(shape, number_for(number, kind), kind, placement_of(device, layout, input))
     return require_grad(result if order is None else rearranged(result, order), requires_grad)

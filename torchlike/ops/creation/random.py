@@ -313,7 +313,9 @@ def normal(
             raise RuntimeError("normal expects all elements of std >= 0.0")
     elif std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
+    sizes = [tuple(t.shape) for t in tensors]
+    check_broadcast(sizes)
+    shape = np.broadcast_shapes(*sizes)
     kind = tensors[0].dtype
     if out is not None:
         refuse_overlap(Reading.SAME_PLACES, out, tensors)

@@ -14,8 +14,8 @@ from jax import Array, lax
 from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike, Dtype, IntOrInts, Layout
 from ..._core.meta import on_meta
-from ..._core.tensor import Tensor, from_value, wrap_dim
-from ...dispatch.arguments import check_value
+from ..._core.tensor import Tensor, from_host, from_value, wrap_dim
+from ...dispatch.arguments import check_tensors, check_value
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
@@ -449,11 +449,8 @@ def block_diag(*tensors: object) -> Tensor:
     tensor([[1, 2, 0],
             [0, 0, 3]])
     """
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tuple(tensors[0])
-    if not tensors:
-        raise RuntimeError("block_diag expects a non-empty TensorList")
-    return blocks(list(tensors))
+    check_tensors("block_diag", tensors)
+    return blocks(list(tensors)) if tensors else from_host(np.zeros((1, 0), dtypes.get_default_dtype().numpy))
 
 
 # ---- grids
@@ -487,11 +484,14 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -
         indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    check_tensors("meshgrid", vectors)
     for x in vectors:
         if x.dim() > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x!r}")
         if x.dtype is not vectors[0].dtype:
-            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+        if x.device != vectors[0].device:
+            raise RuntimeError("meshgrid expects all tensors to have the same device")
     swapped = indexing == "xy" and len(vectors) >= 2
     ordered = [vectors[1], vectors[0], *vectors[2:]] if swapped else vectors
     shape = tuple(x.numel() for x in ordered)
@@ -514,8 +514,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
             [2, 3],
             [2, 4]])
     """
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tuple(tensors[0])
+    check_tensors("cartesian_prod", tensors)
     for x in tensors:
         if x.dim() != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")

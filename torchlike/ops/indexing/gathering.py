@@ -32,10 +32,10 @@ from ...dispatch.signature_lists import invalid_arguments
 from ...engine.aval import Aval
 from ...numerics.numbers import number_for
 from ...numerics.picking import picked
-from ...numerics.scatter import add_at, set_at
+from ...numerics.scatter import add_at, products_of_others, set_at
 from ..elementwise.division import remainder
 from ..shape.reshape import broadcast_to, common_shape, flatten
-from .index import check_mask, expand_masks, fill_where, only_mask, put_at, trailing
+from .index import check_mask, expand_masks, fill_where, only_mask, put_at, refuse_byte_mask, trailing
 
 TAKES_INTEGERS = ("int64", "int32")
 
@@ -183,7 +183,9 @@ def scatter_times(input: Array, dim: int, index: Indices, src: Array) -> Array:
     if index.size == 0:
         return input
     target, places, values = _at_least_1d(input, index, src)
-    return target.at[_places(places, dim)].multiply(_corner(values, places.shape)).reshape(input.shape)
+    at = target.at[_places(places, dim)]
+    product = at.min if input.dtype == np.bool_ else at.multiply  # of bools: "and"
+    return product(_corner(values, places.shape)).reshape(input.shape)
 
 
 @composite(forms=Form.ELEMENTWISE, overlap=Reading.OTHERS_ELSEWHERE)
@@ -265,6 +267,8 @@ def scatter_reduce(
     target, places, values = _at_least_1d(input, index, src)
     where = _places(places, dim)
     values = _corner(values, places.shape)
+    if reduce == "mean" and input.dtype == np.bool_:
+        raise NotImplementedError("\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'")
     if reduce in ("amax", "amin", "prod"):
         return _reduced(target, where, values, reduce, include_self).reshape(input.shape)
     start = target if include_self else set_at(target, where, jnp.zeros(places.shape, input.dtype))
@@ -302,24 +306,17 @@ _reduced = jax.custom_vjp(_reduce_at, nondiff_argnums=(3, 4))
 
 
 def _reduced_forward(target: Array, where: object, values: Array, reduce: str, include_self: bool) -> tuple[Any, Any]:
-    result = _reduce_at(target, where, values, reduce, include_self)
+    result = _reduced(target, where, values, reduce, include_self)
     return result, (target, where, values, result)
 
 
 def _reduced_backward(reduce: str, include_self: bool, saved: Any, grad: Array) -> tuple[Any, ...]:
     target, where, values, result = saved
-    take = lambda array: array.at[where].get(mode="promise_in_bounds")  # noqa: E731
-    one, zero = jnp.ones((), target.dtype), jnp.zeros((), target.dtype)
+    zero = jnp.zeros((), target.dtype)
     if reduce == "prod":
-        nonzero_target = jnp.where(target == 0, one, target)
-        without_self = _reduce_at(nonzero_target, where, values, reduce, include_self)
-        grad_target = grad * without_self / nonzero_target
-        is_zero = values == 0
-        zeros = take(jnp.zeros(target.shape, np.int64).at[where].add(is_zero.astype(np.int64)))
-        single = is_zero & (zeros == 1)
-        others = _reduce_at(target, where, jnp.where(single, one, values), reduce, include_self)
-        grad_values = jnp.where(single, take(grad * others), take(grad * result) / jnp.where(is_zero, one, values))
+        grad_target, grad_values = _product_gradients(target, where, values, grad, include_self)
     else:
+        take = lambda array: array.at[where].get(mode="promise_in_bounds")  # noqa: E731
         own, theirs = (target == result).astype(target.dtype), (values == take(result)).astype(target.dtype)
         share = grad / own.at[where].add(theirs)
         grad_target, grad_values = jnp.where(own == 1, share, zero), jnp.where(theirs == 1, take(share), zero)
@@ -328,6 +325,45 @@ def _reduced_backward(reduce: str, include_self: bool, saved: Any, grad: Array) 
     return grad_target, None, grad_values
 
 
+def _divided_gradients(
+    target: Array, where: Any, values: Array, grad: Array, include_self: bool
+) -> tuple[Array, Array]:
+    take = lambda array: array.at[where].get(mode="promise_in_bounds")  # noqa: E731
+    one = jnp.ones((), target.dtype)
+    result = _reduce_at(target, where, values, "prod", include_self)
+    nonzero_target = jnp.where(target == 0, one, target)
+    without_self = _reduce_at(nonzero_target, where, values, "prod", include_self)
+    is_zero = values == 0
+    zeros = take(jnp.zeros(target.shape, np.int64).at[where].add(is_zero.astype(np.int64)))
+    single = is_zero & (zeros == 1)
+    others = _reduce_at(target, where, jnp.where(single, one, values), "prod", include_self)
+    grad_values = jnp.where(single, take(grad * others), take(grad * result) / jnp.where(is_zero, one, values))
+    return grad * without_self / nonzero_target, grad_values
+
+
+# The gradients of a product, by division. JAX has no derivative of these either: theirs is that of the same gradients without division.
+_product_gradients = jax.custom_vjp(_divided_gradients, nondiff_argnums=(4,))
+
+
+def _product_gradients_forward(
+    target: Array, where: Any, values: Array, grad: Array, include_self: bool
+) -> tuple[Any, Any]:
+    return _product_gradients(target, where, values, grad, include_self), (target, where, values, grad)
+
+
+def _product_gradients_backward(include_self: bool, saved: Any, cotangents: Any) -> tuple[Any, ...]:
+    target, where, values, grad = saved
+
+    def exact(target: Array, values: Array, grad: Array) -> tuple[Array, Array]:
+        start = target if include_self else target.at[where].set(jnp.ones((), target.dtype))
+        for_target, for_values = products_of_others(start, where, values)
+        return grad * for_target, grad.at[where].get(mode="promise_in_bounds") * for_values
+
+    of_target, of_values, of_grad = jax.vjp(exact, target, values, grad)[1](cotangents)
+    return of_target, None, of_values, of_grad
+
+
+_product_gradients.defvjp(_product_gradients_forward, _product_gradients_backward)
 _reduced.defvjp(_reduced_forward, _reduced_backward)
 
 
@@ -594,6 +630,7 @@ def index_put(input: Tensor, indices: object, values: Tensor, accumulate: bool =
     mask = None if accumulate or not indices else only_mask(indices)
     if mask is not None and values.numel() == 1:
         check_mask(mask.shape, input.shape, 0)
+        refuse_byte_mask(mask)
         return fill_where(input, trailing(mask, input), values.reshape(()).to(input.dtype))
     if values.dtype is not input.dtype:
         raise RuntimeError(
@@ -681,12 +718,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     tensor([[1],
             [2]])
     """
-    if indices.dtype.name not in TAKES_INTEGERS:
-        raise RuntimeError(
-            "torch.take_along_dim(): dtype of indices should be Long or Int but got " + indices.dtype.scalar_name
-        )
     if dim is None:
         return gather(flatten(input), 0, flatten(indices))
+    if indices.dtype.name != "int64":
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got " + indices.dtype.scalar_name
+        )
     if input.dim() != indices.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "

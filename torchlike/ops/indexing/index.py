@@ -32,6 +32,7 @@ from ...dispatch.register import (
     composite,
     op,
 )
+from ...dispatch.warned import warn
 from ...engine.aval import Aval
 from ...engine.value import Unreadable
 from ...numerics.numbers import number_for
@@ -230,16 +231,22 @@ def _integer(item: Any) -> int:
 
 
 def only_mask(items: Sequence[object]) -> Tensor | None:
-    """The mask, if it is all there is and stands in front."""
+    """The mask, of bools or bytes, if it is all there is and stands in front."""
     first, *others = items
     if (
         isinstance(first, Tensor)
-        and first.dtype.name == "bool"
+        and first.dtype.name in ("bool", "uint8")
         and first.dim()
         and all(o is FULL or o is None for o in others)
     ):
         return first
     return None
+
+
+def refuse_byte_mask(mask: Tensor) -> None:
+    """Raises PyTorch's error where one number is written to the places of a mask of bytes."""
+    if mask.dtype is dtypes.uint8:
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
 
 
 def expand_masks(shape: Sequence[int], items: list[Any]) -> list[Tensor | None]:
@@ -253,6 +260,8 @@ def expand_masks(shape: Sequence[int], items: list[Any]) -> list[Tensor | None]:
             tensors.append(item)
             dim += 1
             continue
+        if item.dtype is dtypes.uint8 and item.dim():
+            warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
         refuse_meta(item, "nonzero")
         try:
             array = item._array().astype(np.bool_)
@@ -496,6 +505,7 @@ def put_indexed(view: Tensor, items: list[object], value: Tensor, accumulate: bo
     mask = None if accumulate else only_mask(items)
     if mask is not None and value.numel() == 1:
         check_mask(mask.shape, view.shape, 0)
+        refuse_byte_mask(mask)
         number, wide = value.reshape(()).to(view.dtype), trailing(mask, view)
         warn_of_expanded(view, "masked_fill_", "tensor[mask] = scalar")
         _change(view, lambda shown: fill_where(shown, wide, number))
@@ -506,7 +516,7 @@ def put_indexed(view: Tensor, items: list[object], value: Tensor, accumulate: bo
             f"Index put requires the source and destination dtypes match, got {view.dtype.scalar_name} for the destination and "
             f"{value.dtype.scalar_name} for the source."
         )
-    if mask is not None:
+    if mask is not None and mask.dtype is dtypes.bool_:
         check_mask(mask.shape, view.shape, 0)
         if value.dim() == view.dim() - mask.dim() + 1:
             _change(view, lambda shown: place_in_order(shown, mask, value))

@@ -16,7 +16,7 @@ from ..._core.meta import on_meta, refuse_meta
 from ..._core.tensor import Tensor, from_value, wrap_dim
 from ...dispatch.apply import without_derivative
 from ...dispatch.overlap import Reading
-from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, ValueCheck, composite, op
+from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, Validation, ValueCheck, composite, op
 from ...dispatch.unsigned import refuse_wide_unsigned
 from ...engine.aval import CPU, Aval, check_room
 from ...engine.value import Unreadable, Value
@@ -56,7 +56,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
     tensor([1, 3])
     """
-    if mask.dtype not in (dtypes.bool_, dtypes.uint8):
+    if mask.dtype is not dtypes.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = common_shape([input.shape, mask.shape])
     refuse_meta(mask if on_meta(mask) else input, "masked_select")
@@ -120,7 +120,13 @@ def _read(input: Tensor, operator: str) -> np.ndarray:
         ) from None
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
+def _out_of_nonzero(expected: dtypes.dtype, actual: dtypes.dtype) -> Exception:
+    return RuntimeError(
+        f"nonzero: Expected out tensor to have scalar type Long but got scalar type{actual.scalar_name}"
+    )
+
+
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, validation=Validation(out=_out_of_nonzero))
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Where the elements are not zero: one row of indices each, or a tuple with a vector of indices for each dimension.
 

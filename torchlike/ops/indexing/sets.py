@@ -111,14 +111,14 @@ def unravel_index(indices: Tensor, shape: Sequence[int]) -> tuple[Tensor, ...]:
     (tensor([1, 1]), tensor([0, 2]))
     """
     if indices.dtype.category != dtypes.INTEGER:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if not is_integer(shape) and not isinstance(shape, (tuple, list)):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     sizes = [int(n) for n in ((shape,) if is_integer(shape) else shape)]  # pyright: ignore[reportArgumentType]
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     coordinates = []
-    quotient = indices
+    quotient = indices.to(dtypes.int64)
     for n in reversed(sizes):
         coordinates.append(quotient.remainder(n))
         quotient = quotient.div(n, rounding_mode="floor")

@@ -116,7 +116,7 @@ def einsum(*args: Any) -> Tensor:
     Raises:
         RuntimeError: the equation is malformed, or does not fit the tensors.
     """
-    if not args:
+    if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts "
             "list"

@@ -14,6 +14,7 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ..._core.tensor_meta import tensor_meta
+from ...dispatch.arguments import check_tensors
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Validation, alias, composite, op
 from ...dispatch.type_names import type_name
@@ -703,6 +704,7 @@ def kron(input: Array, other: Array) -> Array:
 @composite(forms=Form.FUNCTION, autocast={"cuda": Autocast.LOWER})
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices, in the order that multiplies least."""
+    check_tensors("chain_matmul", matrices)
     if len(matrices) < 1:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for matrix in matrices:

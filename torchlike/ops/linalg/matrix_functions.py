@@ -17,7 +17,7 @@ from ..._core import dtypes
 from ..._core.annotations import Dtype, IntOrInts
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
-from ...dispatch.arguments import check_flags, check_value
+from ...dispatch.arguments import check_flags, check_tensors, check_value
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, alias, composite, op
 from ...dispatch.type_names import type_name
@@ -319,6 +319,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 @composite(forms=Form.OUT, autocast={"cuda": Autocast.LOWER})
 def linalg_multi_dot(tensors: list[Tensor]) -> Tensor:
     """The product of matrices, in the order that takes the fewest multiplications; the first and the last may be vectors."""
+    check_tensors("linalg_multi_dot", tensors)
     count = len(tensors)
     if count < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
@@ -503,7 +504,7 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
             f"{size} != {rows}"
         )
-    return linalg_solve(A.reshape(-1, size), B.flatten()).reshape(list(shape))  # pyright: ignore[reportAttributeAccessIssue]
+    return linalg_solve(A.reshape(rows, size), B.flatten()).reshape(list(shape))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 # ---- PyTorch's older names

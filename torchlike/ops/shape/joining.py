@@ -10,7 +10,7 @@ from jax import Array
 
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, wrap_dim
-from ...dispatch.arguments import check_value
+from ...dispatch.arguments import check_tensors, check_value
 from ...dispatch.options import is_integer
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
@@ -50,7 +50,7 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
     >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
     tensor([1, 2, 3])
     """
-    _check_list("cat", tensors)
+    check_tensors("cat", tensors)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for position, array in enumerate(tensors):
@@ -59,8 +59,8 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
     # Old programs start with ``torch.tensor([])`` and join to it whatever comes, so PyTorch passes over tensors of shape (0,), and
     # of no other.
     real = [(i, a) for i, a in enumerate(tensors) if a.shape != (0,)]
-    if not real:
-        real = [(0, tensors[0])]
+    if not real:  # nothing to join, whatever the dimension
+        return jnp.concatenate(tensors)
     first = real[0][1]
     dim = wrap_dim(dim, first.ndim)
     for position, array in real[1:]:
@@ -73,15 +73,6 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
                     f"{position} in the list."
                 )
     return jnp.concatenate([a for _, a in real], dim)
-
-
-def _check_list(name: str, tensors: Sequence[Array]) -> None:
-    if not isinstance(tensors, (list, tuple)):
-        kind = "Tensor" if hasattr(tensors, "shape") else type(tensors).__name__
-        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
-    for position, tensor in enumerate(tensors):
-        if not hasattr(tensor, "shape"):
-            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
 
 
 @composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
@@ -104,7 +95,7 @@ def stack(tensors: list[Array], dim: int = 0) -> Array:
     tensor([[1, 2],
             [3, 4]])
     """
-    _check_list("stack", tensors)
+    check_tensors("stack", tensors)
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     dim = wrap_dim(dim, tensors[0].ndim + 1)
@@ -120,6 +111,7 @@ def stack(tensors: list[Array], dim: int = 0) -> Array:
 def _map_tensors(function: Callable[[Tensor], Tensor], tensors: Any) -> Any:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tensors[0]
+    check_tensors("atleast", tensors)
     return function(tensors[0]) if len(tensors) == 1 else tuple(function(x) for x in tensors)
 
 
@@ -150,6 +142,7 @@ def atleast_3d(*tensors: object) -> Any:
 
 
 def _non_empty(name: str, tensors: Any) -> list[Tensor]:
+    check_tensors(name, tensors)
     if not len(tensors):
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return list(tensors)
@@ -180,6 +173,7 @@ def vstack(tensors: object) -> Tensor:
 @composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
 def row_stack(tensors: object) -> Tensor:
     """Another name of ``vstack``."""
+    check_tensors("row_stack", tensors)
     return vstack(tensors)
 
 
@@ -350,6 +344,11 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
     dim = wrap_dim(dim, input.dim())
     size = input.shape[dim]
     if isinstance(indices_or_sections, Tensor):
+        if indices_or_sections.dtype.name != "int64":
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                + indices_or_sections.dtype.scalar_name
+            )
         indices_or_sections = indices_or_sections.tolist()
     if is_integer(indices_or_sections):
         count = int(indices_or_sections)  # pyright: ignore[reportArgumentType]

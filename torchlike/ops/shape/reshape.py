@@ -19,6 +19,7 @@ from ..._core.layouts import memory_format as memory_format_
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, alias, wrap_dim
 from ...dispatch.apply import are_integers
+from ...dispatch.arguments import check_tensors
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.warned import warn_once
 from ...numerics.windows import FULL, TAKE, read_slices
@@ -150,7 +151,7 @@ def _bits(x: Array, dtype: Any) -> Array:
         return x
     if x.dtype.kind == "c":  # XLA has no bitcast of complex numbers and of bool
         parts = jnp.stack([x.real, x.imag], -1)
-        return _bits(parts.reshape((*x.shape[:-1], -1)) if x.ndim else parts, dtype)
+        return _bits(parts.reshape((*x.shape[:-1], 2 * x.shape[-1])) if x.ndim else parts, dtype)
     if dtype.kind == "c":
         parts = _bits(x, np.dtype(f"f{dtype.itemsize // 2}"))
         pairs = parts.reshape((*parts.shape[:-1], parts.shape[-1] // 2, 2))
@@ -163,7 +164,9 @@ def _bits(x: Array, dtype: Any) -> Array:
     if ratio > 1:
         x = x.reshape((*x.shape[:-1], x.shape[-1] // ratio, ratio))
     bits = jax.lax.bitcast_convert_type(x, dtype)
-    return bits.reshape((*bits.shape[:-2], -1)) if dtype.itemsize < x.dtype.itemsize else bits
+    if dtype.itemsize < x.dtype.itemsize:
+        return bits.reshape((*bits.shape[:-2], bits.shape[-2] * bits.shape[-1]))
+    return bits
 
 
 @op(
@@ -246,7 +249,7 @@ def _check_element_sizes(tensor: Tensor, dtype: dtypes.dtype) -> None:
     if not tensor.dim():
         raise RuntimeError(f"self.dim() cannot be 0 {words}")
     strides = tensor._geometry.strides
-    if strides[-1] != 1 and (new > old or tensor.shape[-1] > 1):
+    if strides[-1] != 1 and (new > old or tensor.shape[-1] != 1):
         raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {strides[-1]}")
     if new < old:
         return
@@ -659,8 +662,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     >>> [x.shape for x in torch.broadcast_tensors(torch.ones(3, 1), torch.ones(2))]
     [torch.Size([3, 2]), torch.Size([3, 2])]
     """
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tuple(tensors[0])
+    check_tensors("broadcast_tensors", tensors)
     shape = common_shape([x.shape for x in tensors])
     return tuple(x if x.shape == shape else expand(x, shape) for x in tensors)
 
@@ -716,10 +718,7 @@ def clone(input: Tensor, *, memory_format: MemoryFormat | None = None) -> Tensor
 
 def _laid_out(input: Tensor, memory_format: memory_format_) -> Tensor:
     """A copy whose dimensions follow each other in memory as the format says."""
-    order = memory_format.order
-    assert order is not None
-    if input.dim() != len(order):
-        raise RuntimeError(f"required rank {len(order)} tensor to use {memory_format.name} format")
+    order = memory_format.order_of(input.dim())
     # Memory is always laid out in the order of a value's dimensions, so another layout is a permuted view of a copy in that order.
     result = permute(copy(permute(input, order)), tuple(order.index(d) for d in range(len(order))))
     return without_base(result)

@@ -23,6 +23,7 @@ from ..._core.fields import (
     version_of,
     view_record,
 )
+from ..._core.layouts import channels_last, channels_last_3d, preserve_format
 from ..._core.modes import modes
 from ..._core.sparse import is_sparse, unsupported
 from ..._core.storage import DetachedStorage, Storage
@@ -37,7 +38,7 @@ from ...dispatch.pullback import MissingRule, no_tangent
 from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
 from .complex_numbers import conj_view, is_conj, is_neg, neg_view, view_as_real
-from .reshape import copy_as_shape, view_as_shape
+from .reshape import copy_as_shape, permute, view_as_shape
 from .slicing import window
 from .storages import TypedStorage, UntypedStorage, in_elements_of
 
@@ -306,7 +307,17 @@ def resize_(self: Tensor, *sizes: Any, memory_format: MemoryFormat | None = None
         raise RuntimeError("cannot resize variables that require grad")
     if carries(self):
         raise RuntimeError("cannot resize variables that has a forward grad")
-    return self if size == tuple(self.shape) else _resized(self, size)
+    if memory_format is preserve_format:
+        raise RuntimeError("Unsupported memory formatPreserve")
+    if memory_format is None or memory_format.order is None:
+        return self if size == tuple(self.shape) else _resized(self, size)
+    order = memory_format.order_of(len(size))
+    return _permuted(_resized(self, tuple(size[d] for d in order)), order)
+
+
+def _permuted(tensor: Tensor, order: tuple[int, ...]) -> Tensor:
+    """The tensor itself, whose dimensions are in the order of memory, with its dimensions in their own."""
+    return _become(tensor, lambda: permute(tensor, tuple(order.index(d) for d in range(len(order)))))
 
 
 def _resized(self: Tensor, size: tuple[int, ...]) -> Tensor:
@@ -382,9 +393,13 @@ def zero_extended(input: Array, size: Any) -> Array:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def resize_as_(self: Tensor, other: Tensor, *, memory_format: object = None) -> Tensor:
-    """``resize_`` to the shape of another tensor."""
-    return resize_(self, tuple(other.shape))
+def resize_as_(self: Tensor, other: Tensor, *, memory_format: MemoryFormat | None = None) -> Tensor:
+    """``resize_`` to the shape of another tensor; with ``torch.preserve_format`` also to its order of the dimensions in memory."""
+    if memory_format is preserve_format:
+        formats = (channels_last, channels_last_3d)
+        lies = [f for f in formats if not other.is_contiguous() and other.is_contiguous(f)]
+        memory_format = lies[0] if lies else None
+    return resize_(self, tuple(other.shape), memory_format=memory_format)
 
 
 @composite(forms=Form.METHOD)
