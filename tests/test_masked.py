@@ -115,3 +115,11 @@ def test_what_knows_no_mask_is_refused():
         torch.matmul(x, x)
     with pytest.raises(NotImplementedError, match="sparse masked tensors"):
         masked.as_masked_tensor(torch.eye(2).to_sparse(), torch.eye(2).bool().to_sparse())
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
+def test_a_product_over_no_dimensions_is_of_each_element_alone(keepdim, mask):
+    result = masked.prod(X, dim=[], keepdim=keepdim, mask=mask)
+    assert torch.equal(result, X if mask is None else torch.where(mask, X, torch.tensor(1.0)))
+    assert masked.prod(X.int(), dim=[], keepdim=keepdim).dtype is torch.int64

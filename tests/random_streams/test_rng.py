@@ -431,3 +431,12 @@ def test_fma_rounds_once(rows):
         exact = Fraction(a) * Fraction(b) + Fraction(c)
         if abs(exact) > 1e-200 or exact == 0:  # far from underflow, where the halves of a product are exact
             assert fma(np.array([a]), b, c)[0] == float(exact)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_infinite_parameters_give_infinities(dtype):
+    generator = Generator()
+    generator.manual_seed(0)
+    wide = cauchy(generator, (6,), numpy_dtype(dtype), 0.0, math.inf)
+    assert wide.tolist() == [math.inf, math.inf, -math.inf, math.inf, math.inf, math.inf]
+    assert cauchy(generator, (2,), numpy_dtype(dtype), math.inf, 1.0).tolist() == [math.inf, math.inf]

@@ -263,3 +263,16 @@ def test_whether_indices_are_looked_at_is_a_switch_a_context_and_a_decorator():
         wrong()
     check.disable()
     assert not check.is_enabled()
+
+
+@pytest.mark.parametrize("alpha", [1, 3])
+@pytest.mark.parametrize("name", ["add", "sub"])
+@pytest.mark.parametrize("dense", [False, True])
+def test_sums_of_two_dtypes_are_computed_in_the_common_one(name, alpha, dense):
+    signed = torch.tensor([1, -2, 0], dtype=torch.int8)
+    unsigned = torch.tensor([3, 200, 5], dtype=torch.uint8)
+    function = getattr(torch, name)
+    for a, b in ((signed, unsigned), (unsigned, signed)):
+        total = function(a if dense else a.to_sparse(), b.to_sparse(), alpha=alpha)
+        expected = function(a.short(), b.short(), alpha=alpha)
+        assert total.dtype is torch.int16 and total.to_dense().tolist() == expected.tolist()

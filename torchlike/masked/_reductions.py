@@ -91,6 +91,9 @@ def prod(
 ) -> Tensor:
     """The product of the elements that the mask keeps; of none of them 1."""
     result = _cast(_fill_masked("prod", input, mask, 1), dtype)
+    if input.dim() and isinstance(dim, (tuple, list)) and not dim:
+        # Of each element alone, while no dimensions are all of them in the other reductions.
+        return result.to(dtypes.int64) if dtype is None and result.dtype.category < dtypes.FLOAT else result
     axes = _dims(dim, input, "prod")
     if not axes:
         return ops.prod(result)

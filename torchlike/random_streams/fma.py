@@ -18,10 +18,13 @@ def fma(a: np.ndarray, b: float, c: float) -> np.ndarray:
     """
     if a.dtype == np.float32:
         return (a.astype(np.float64) * np.float64(np.float32(b)) + np.float64(np.float32(c))).astype(np.float32)
-    high, low = _two_product(a, np.float64(b))
-    mid, error = _two_sum(np.float64(c), low)
-    top, middle = _two_sum(high, mid)
-    return top + _add_to_odd(middle, error)
+    with np.errstate(over="ignore", invalid="ignore"):
+        high, low = _two_product(a, np.float64(b))
+        mid, error = _two_sum(np.float64(c), low)
+        top, middle = _two_sum(high, mid)
+        total = top + _add_to_odd(middle, error)
+        # An infinity, or a number near the largest one, has no two halves.
+        return np.where(np.isnan(total), a * b + c, total)
 
 
 def _two_sum(a, b):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import ops
+from .._core import dtypes
 from .._core.fields import stored_value
 from .._core.layouts import sparse_coo
 from .._core.sparse import Pattern, has_blocks, is_sparse, sparse_form, unsupported
@@ -163,7 +164,7 @@ def _summed(input: Any, other: Any, alpha: Any, name: str) -> Tensor:
         return _added_to_dense(input, other, alpha, name)
     if not is_sparse(other):
         if isinstance(other, Tensor) and not is_coo(input):
-            return _added_to_dense(other if alpha == 1 else other * alpha, input, 1, name)
+            return _added_to_dense(_times(other, alpha, ops.result_type(input, other)), input, 1, name)
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     if input.shape != other.shape:
         raise RuntimeError(
@@ -174,7 +175,7 @@ def _summed(input: Any, other: Any, alpha: Any, name: str) -> Tensor:
         other = other.to_sparse(layout=pattern_of(input).layout)
     input, other = stable(input), stable(other)
     a, b = parts(input), parts(other)
-    right = values_of(other) if alpha == 1 else values_of(other) * alpha
+    right = _times(values_of(other), alpha, ops.result_type(input, other))
     if _same_pattern(a.pattern, b.pattern):
         return assembled(a.pattern, values_of(input) + right, a.coalesced and b.coalesced, name)
     if a.pattern.layout is not sparse_coo:
@@ -208,7 +209,11 @@ def _added_to_dense(dense: Tensor, sparse: Tensor, alpha: object, name: str) -> 
         raise RuntimeError(
             f"add: expected 'self' to be broadcastable to the sparse tensor: {list(dense.shape)} and {list(pattern.shape)}"
         )
-    values = values_of(sparse)
     kind = ops.result_type(dense, sparse)
-    right = values if alpha == 1 else values * alpha
+    right = _times(values_of(sparse), alpha, kind)
     return added(dense.to(kind), coo_index(pattern), right.to(kind), name)
+
+
+def _times(values: Tensor, alpha: Any, kind: dtypes.dtype) -> Tensor:
+    """``alpha`` times the second operand of a sum, in the dtype of the sum: in its own -200 may be no number."""
+    return values if alpha == 1 else values.to(kind) * alpha

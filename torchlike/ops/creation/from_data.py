@@ -20,7 +20,7 @@ from ...dispatch.type_names import type_name
 from ...dispatch.warned import warn_once
 from ...engine.jax_settings import with_64_bits
 from ...engine.value import Value
-from ..shape.storages import UntypedStorage, in_elements_of
+from ..shape.storages import TypedStorage, UntypedStorage, in_elements_of
 from ..shape.strided_views import as_strided
 
 _COPY_ADVICE = (
@@ -65,6 +65,8 @@ def _copied(name: str, data: object, dtype: Dtype | None, device: DeviceLike | N
         return require_grad(copy, requires_grad)
     if isinstance(data, jax.Array):
         return require_grad(_from_jax_array(data, kind, device), requires_grad)
+    if isinstance(data, (UntypedStorage, TypedStorage)):
+        return require_grad(_converted(_of_storage(data, kind), None, device), requires_grad)
     return require_grad(from_value(Value.on_host(array_of(data, kind), placement_of(device))), requires_grad)
 
 
@@ -139,13 +141,17 @@ def asarray(
         shared = obj
     elif isinstance(obj, np.ndarray):
         shared = from_numpy(obj)
-    elif isinstance(obj, UntypedStorage) and kind is not None:  # its bytes, as elements of the dtype
-        shared = in_elements_of(obj, kind)
-    elif isinstance(obj, jax.Array) or not hasattr(obj, "__dlpack__"):
+    elif isinstance(obj, (jax.Array, np.generic, UntypedStorage, TypedStorage)):
         shared = None
-    else:
+    elif obj.__class__.__name__ == "PyCapsule" or hasattr(obj, "__dlpack__"):
         shared = from_dlpack(obj)
+    elif _is_buffer(obj):
+        shared = frombuffer(obj, dtype=kind or dtypes.get_default_dtype())
+    else:
+        shared = None
     if shared is None:
+        if copy is False and isinstance(obj, np.generic):
+            raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         return _copied("asarray", obj, kind, device, requires_grad)
@@ -159,6 +165,29 @@ def asarray(
     elif not requires_grad and result.requires_grad and result is not obj:
         result = alias(result)
     return result
+
+
+def _is_buffer(obj: Any) -> bool:
+    """Whether an object shows its memory to others, as bytearray, memoryview and array do."""
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    except (ValueError, BufferError):  # elements that do not follow one another
+        pass
+    return True
+
+
+def _of_storage(storage: UntypedStorage | TypedStorage, dtype: dtypes.dtype | None) -> Tensor:
+    """A flat tensor over a storage's memory. Bytes without a dtype are as many bytes of int64, as integers without one are."""
+    if isinstance(storage, TypedStorage):
+        expected = dtype or dtypes.get_default_dtype()
+        if storage.dtype is not expected:
+            raise RuntimeError(
+                f"Expected a Storage of type {expected.scalar_name} or an UntypedStorage, but got {storage.dtype.scalar_name}"
+            )
+        return in_elements_of(storage.untyped(), storage.dtype)
+    return in_elements_of(storage, dtype or (dtypes.int64 if storage.nbytes() else dtypes.get_default_dtype()))
 
 
 # ---- NumPy
