@@ -185,8 +185,8 @@ def _nonzero(dense: Tensor, dimensions: int) -> Pattern:
     """The indices of the nonzero elements of a dense tensor. Reads the tensor."""
     array = dense._array()
     dense_dims = tuple(range(dimensions, array.ndim))
-    places = np.nonzero((array != 0).any(dense_dims) if dense_dims else array != 0)
-    index = np.stack(places) if dimensions else np.zeros((0, 1), np.int64)
+    stored = (array != 0).any(dense_dims) if dense_dims else array != 0
+    index = np.stack(np.nonzero(stored)) if dimensions else np.zeros((0, int(stored)), np.int64)
     return Pattern(sparse_coo, (from_host(index.astype(np.int64)).to(dense.device),), tuple(dense.shape))
 
 

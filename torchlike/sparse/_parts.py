@@ -197,7 +197,7 @@ def elements_of(sparse: Tensor) -> Tensor:
 def keys(pattern: Pattern) -> Tensor:
     """The linear position of each stored element in the sparse dimensions."""
     index = coo_index(pattern)
-    total: Any = 0
+    total: Any = ops.zeros(index.shape[1], dtype=index.dtype, device=index.device)
     for row, size in zip(index.unbind(0), pattern.shape, strict=False):
         total = total * size + row
     return total

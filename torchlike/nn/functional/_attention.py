@@ -320,7 +320,7 @@ def _merge_masks(
 
 
 def _attend_with_weights(
-    q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, batch: int
+    q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, sizes: tuple[int, int]
 ) -> tuple[Any, Any]:
     """The heads' outputs, of shape (L, N * heads, head_dim), and the weights, of shape (N * heads, L, S)."""
     # PyTorch scales the queries and not the scores here, which rounds differently.
@@ -333,14 +333,17 @@ def _attend_with_weights(
 
 
 def _attend_without_weights(
-    q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, batch: int
+    q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, sizes: tuple[int, int]
 ) -> tuple[Any, None]:
-    """The heads' outputs, of shape (L, N, heads, head_dim), by ``scaled_dot_product_attention``, which returns no weights."""
-    num_heads, head_dim = q.size(0) // batch, q.size(-1)
+    """The heads' outputs, of shape (L, N, heads, head_dim), by ``scaled_dot_product_attention``, which returns no weights.
+
+    Args:
+        sizes: N and the number of heads.
+    """
     if attn_mask is not None:
         shared = attn_mask.size(0) == 1
-        attn_mask = attn_mask.unsqueeze(0) if shared else attn_mask.reshape(batch, num_heads, -1, k.size(1))
-    q, k, v = (x.reshape(batch, num_heads, -1, head_dim) for x in (q, k, v))
+        attn_mask = attn_mask.unsqueeze(0) if shared else attn_mask.reshape(*sizes, attn_mask.size(1), k.size(1))
+    q, k, v = (x.reshape(*sizes, x.size(1), x.size(2)) for x in (q, k, v))
     outputs = scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
     return outputs.permute(2, 0, 1, 3), None
 
@@ -415,9 +418,9 @@ def multi_head_attention_forward(
     appended = (bias_k is not None) + bool(add_zero_attn)
     attn_mask = _merge_masks(attn_mask, key_padding_mask, appended, batch, num_heads, k.size(1))
     attend = _attend_with_weights if need_weights else _attend_without_weights
-    outputs, weights = attend(q, k, v, attn_mask, dropout_p if training else 0.0, is_causal, batch)
+    outputs, weights = attend(q, k, v, attn_mask, dropout_p if training else 0.0, is_causal, (batch, num_heads))
     out = linear(outputs.reshape(length * batch, size), out_proj_weight, out_proj_bias)
-    out = out.view(length, batch, -1)
+    out = out.view(length, batch, out.size(1))
     if weights is not None:
         weights = weights.view(batch, num_heads, length, k.size(1))
         weights = weights.mean(dim=1) if average_attn_weights else weights

@@ -68,8 +68,16 @@ def accumulated(
 )
 def scattered(index: Indices, values: Array, shape: object, name: str) -> Array:
     """The dense tensor of this shape with the values at the places of ``index``; those of one place are added."""
-    places = jnp.zeros(shape, values.dtype).at[tuple(index)]
-    return places.max(values) if values.dtype == bool else places.add(values)
+    whole, where = _subscripted(jnp.zeros(shape, values.dtype), index)  # pyright: ignore[reportArgumentType]
+    places = whole.at[where]
+    return (places.max(values) if values.dtype == bool else places.add(values)).reshape(shape)  # pyright: ignore[reportArgumentType]
+
+
+def _subscripted(dense: Array, index: Array) -> tuple[Array, tuple[Array, ...]]:
+    """An array and the subscript of the places that an index names. Without sparse dimensions all are the one place that there is."""
+    if index.shape[0]:
+        return dense, tuple(index)
+    return dense[None], (jnp.zeros(index.shape[1], np.int64),)
 
 
 @op(
@@ -82,7 +90,8 @@ def scattered(index: Indices, values: Array, shape: object, name: str) -> Array:
 )
 def added(dense: Array, index: Indices, values: Array, name: str) -> Array:
     """The dense tensor with the values added at the places of ``index``."""
-    return dense.at[tuple(index)].add(values.astype(dense.dtype))
+    whole, where = _subscripted(dense, index)
+    return whole.at[where].add(values.astype(dense.dtype)).reshape(dense.shape)
 
 
 @op(
@@ -95,7 +104,8 @@ def added(dense: Array, index: Indices, values: Array, name: str) -> Array:
 )
 def gathered(dense: Array, index: Indices, name: str) -> Array:
     """The elements of a dense tensor at the places of ``index``."""
-    return dense[tuple(index)]
+    whole, where = _subscripted(dense, index)
+    return whole[where]
 
 
 @op(
