@@ -53,8 +53,8 @@ def sparse(values: list[float], **options: bool) -> torch.Tensor:
 
 def test_a_number_has_a_sparse_form():
     number = torch.tensor(3.5).to_sparse()
-    assert number.shape == () and number._nnz() == 1 and tuple(number.indices().shape) == (0, 1)
-    assert torch.tensor(0.0).to_sparse()._nnz() == 0
+    assert number.shape == () and number.values().numel() == 1 and tuple(number.indices().shape) == (0, 1)
+    assert torch.tensor(0.0).to_sparse().values().numel() == 0
     assert [x.to_dense().item() for x in (number, number + number, number * 2, sparse([]), sparse([1.0, 2.0]))] == [
         3.5,
         7.0,

@@ -69,7 +69,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         "expected Tensor as element 0 in argument 0, but got list",
     ),
     "cartesian_prod of a list": (
-        lambda: torch.cartesian_prod([ONES[0], ONES[0]]),
+        lambda: torch.cartesian_prod([ONES[0], ONES[0]]),  # pyright: ignore[reportArgumentType]
         TypeError,
         "expected Tensor as element 0 in argument 0, but got list",
     ),
@@ -79,7 +79,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         "expected Tensor as element 0 in argument 0, but got list",
     ),
     "chain_matmul of a number": (
-        lambda: torch.chain_matmul(ONES, 3),
+        lambda: torch.chain_matmul(ONES, 3),  # pyright: ignore[reportArgumentType]
         TypeError,
         "expected Tensor as element 1 in argument 0, but got int",
     ),

@@ -1,21 +1,28 @@
 """Tensors over memory that others have made: buffers, storages, capsules, numbers of NumPy; and memory in another order of dimensions."""
 
 import array
+from typing import Any
 
 import numpy as np
 import pytest
 
 import torchlike as torch
+from torchlike.utils.dlpack import to_dlpack
 
 BYTES = b"\x00\x00\x80\x3f\x00\x00\x00\x40"  # 1.0 and 2.0 in float32
+
+
+def shown(values: Any, dtype: Any) -> memoryview:
+    return memoryview(np.array(values, dtype))  # pyright: ignore[reportArgumentType]
+
 
 BUFFERS = {
     "bytes": (lambda: BYTES, [1.0, 2.0]),
     "bytearray": (lambda: bytearray(BYTES), [1.0, 2.0]),
     "memoryview": (lambda: memoryview(bytearray(BYTES)), [1.0, 2.0]),
     "array of float64": (lambda: array.array("d", [1.0, 2.0]), [0.0, 1.875, 0.0, 2.0]),
-    "memoryview of complex": (lambda: memoryview(np.ones(2, np.complex64)), [1.0, 0.0, 1.0, 0.0]),
-    "memoryview of a matrix": (lambda: memoryview(np.array([[1.0, 2.0]], np.float32)), [1.0, 2.0]),
+    "memoryview of complex": (lambda: shown([1, 1], np.complex64), [1.0, 0.0, 1.0, 0.0]),
+    "memoryview of a matrix": (lambda: shown([[1.0, 2.0]], np.float32), [1.0, 2.0]),
 }
 
 
@@ -50,7 +57,7 @@ def test_asarray_shares_memory_with_a_buffer():
             "buffer length (7 bytes) after offset (0 bytes) must be a multiple of element size (4)",
         ),
         (b"", ValueError, "both buffer length (0) and count (-1) must not be 0"),
-        (memoryview(np.arange(6)[::2]), RuntimeError, "could not retrieve buffer from object"),
+        (shown(range(6), np.int64)[::2], RuntimeError, "could not retrieve buffer from object"),
     ],
 )
 def test_asarray_refuses_buffers_that_hold_no_elements(given, kind, words):
@@ -66,7 +73,7 @@ def test_asarray_does_not_alias_a_number_of_numpy():
 
 
 def test_asarray_takes_a_capsule():
-    assert torch.asarray(torch.utils.dlpack.to_dlpack(torch.ones(2))).tolist() == [1.0, 1.0]
+    assert torch.asarray(to_dlpack(torch.ones(2))).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
