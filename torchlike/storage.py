@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
-
-import numpy as np
 
 from ._core import dtypes
 from ._core.annotations import DeviceLike
-from ._core.storage import Storage as _Memory
-from .engine.value import Value
 from .ops.shape.storages import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 from .serialization._plain_pickles import _load_from_bytes as _load_from_bytes
 
@@ -64,30 +59,8 @@ class LegacyStorage(type):
         >>> torch.ByteStorage.from_buffer(b"abc").tolist()
         [97, 98, 99]
         """
-        dtype, size = cls.dtype.numpy, cls.dtype.itemsize
-        if byte_order is None:
-            if size > 1:
-                raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
-            byte_order = "native"
-        if byte_order not in ("native", "little", "big"):
-            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
-        length = memoryview(buffer).nbytes
-        if not 0 <= offset <= length:
-            raise ValueError(
-                f"offset must be non-negative and no greater than buffer length ({length}) , but got {offset}"
-            )
-        if count < 0:
-            if (length - offset) % size:
-                raise ValueError(f"buffer size ({length}) must be a multiple of element size ({size})")
-            count = (length - offset) // size
-        if offset + count * size > length:
-            raise ValueError(
-                f"buffer has only {length - offset} elements after offset {offset}, but specified a size of {count}"
-            )
-        array = np.frombuffer(buffer, np.uint8, count * size, offset).view(dtype).copy()
-        if byte_order not in ("native", sys.byteorder):
-            array = array.byteswap()
-        return TypedStorage(wrap_storage=UntypedStorage(_Memory(Value.on_host(array))), dtype=cls.dtype)
+        memory = UntypedStorage.from_buffer(buffer, byte_order, count, offset, dtype=cls.dtype)
+        return TypedStorage(wrap_storage=memory, dtype=cls.dtype)
 
     def from_file(cls, filename: str | os.PathLike[str], shared: bool = False, size: int = 0) -> TypedStorage:
         """A storage of so many elements over a file, see ``UntypedStorage.from_file``."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,7 @@ from ..._core.annotations import DeviceLike, Dtype
 from ..._core.fields import storage_of
 from ..._core.file_memory import MappedMemory, mapped
 from ..._core.storage import Storage
-from ..._core.tensor import Tensor, address_of, from_storage
+from ..._core.tensor import Tensor, address_of, from_host, from_storage
 from ...dispatch.options import dtype_of, require_grad
 from ...dispatch.register import Form, composite
 from ...engine.aval import CPU, check_room
@@ -34,9 +37,11 @@ class UntypedStorage:
     It cannot be resized. ``UntypedStorage(3)`` has three bytes of its own, ``UntypedStorage([1, 2])`` these two.
     """
 
-    def __init__(self, storage: Storage | int | Sequence[int] = 0) -> None:
+    def __init__(self, storage: Storage | int | Sequence[int] = 0, *, device: DeviceLike | None = None) -> None:
         if not isinstance(storage, Storage):
             storage = Storage(Value.on_host(_array_of(storage, dtypes.uint8, "torch.UntypedStorage")))
+            if device is not None:
+                storage = storage_of(from_storage(storage).to(device))
         self._root: Storage = storage.root
         # The bytes of the root's memory. Without an end it is all of them, also after the root is resized.
         self._begin, self._end = 0, None
@@ -59,6 +64,61 @@ class UntypedStorage:
         tensor([0., 0.])
         """
         return UntypedStorage(mapped(os.fspath(filename), bool(shared), nbytes, np.dtype(np.uint8)))
+
+    @staticmethod
+    def from_buffer(
+        buffer: bytes | bytearray | memoryview,
+        byte_order: str | None = None,
+        count: int = -1,
+        offset: int = 0,
+        *,
+        dtype: dtypes.dtype | None = None,
+    ) -> UntypedStorage:
+        """A storage with a copy of what a buffer holds.
+
+        Args:
+            byte_order: "native", "little" or "big"; only for elements of one byte it may be left out.
+            count: how many elements of the dtype; -1: all that there are.
+            offset: how many bytes come before them.
+
+        Raises:
+            RuntimeError: no byte order, or no dtype. ValueError: the buffer does not have so many elements, or an unknown byte order.
+
+        >>> torch.UntypedStorage.from_buffer(b"abc", dtype=torch.uint8).tolist()
+        [97, 98, 99]
+        """
+        if dtype is None:
+            raise RuntimeError("argument 'dtype' cannot be None")
+        size = dtype.itemsize
+        if byte_order is None:
+            if size > 1:
+                raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
+            byte_order = "native"
+        if byte_order not in ("native", "little", "big"):
+            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+        length = memoryview(buffer).nbytes
+        if not 0 <= offset <= length:
+            raise ValueError(
+                f"offset must be non-negative and no greater than buffer length ({length}) , but got {offset}"
+            )
+        if count < 0:
+            if (length - offset) % size:
+                raise ValueError(f"buffer size ({length}) must be a multiple of element size ({size})")
+            count = (length - offset) // size
+        if offset + count * size > length:
+            raise ValueError(
+                f"buffer has only {length - offset} elements after offset {offset}, but specified a size of {count}"
+            )
+        memory = UntypedStorage(Storage(Value.on_host(np.frombuffer(buffer, np.uint8, count * size, offset).copy())))
+        if byte_order not in ("native", sys.byteorder):
+            memory.byteswap(dtype)
+        return memory
+
+    def byteswap(self, dtype: dtypes.dtype) -> None:
+        """Turns the bytes of each element round; those of a complex number's two parts."""
+        size = dtype.itemsize // (2 if dtype.is_complex else 1)
+        turned = self._bytes().reshape(-1, size)[:, ::-1].reshape(-1)
+        in_elements_of(self, dtypes.uint8).copy_(from_host(np.ascontiguousarray(turned)))
 
     def nbytes(self) -> int:
         """Its size in bytes."""
@@ -144,6 +204,21 @@ class UntypedStorage:
         """A storage of its own with the same bytes."""
         return UntypedStorage(storage_of(in_elements_of(self, dtypes.uint8).clone()))
 
+    __copy__ = clone
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
+        # Under the key that tensors use: a tensor and a storage that share memory share that of their copies.
+        key = id(self._root)
+        storage = memo.get(key)
+        if storage is None:
+            storage = memo[key] = Storage(self._root.read().fresh())
+        result = UntypedStorage(storage)
+        result._begin, result._end = self._begin, self._end
+        return result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return operator.methodcaller("untyped_storage"), (in_elements_of(self, dtypes.uint8).clone(),)
+
     def cpu(self) -> UntypedStorage:
         """The bytes on the CPU: the storage itself if it lies there."""
         return self.to(device="cpu")
@@ -173,6 +248,7 @@ class UntypedStorage:
         return self
 
     def _bytes(self) -> np.ndarray:
+        _refuse_meta(self)
         whole = np.ascontiguousarray(self._root.read().numpy()).reshape(-1).view(np.uint8)
         return whole[self._begin : self._end]
 
@@ -189,7 +265,7 @@ class UntypedStorage:
         return id(self._root), self._begin, self._end
 
     def __repr__(self) -> str:
-        rows = "".join(f" {byte}\n" for byte in self)
+        rows = "...\n" if self.device.type == "meta" else "".join(f" {byte}\n" for byte in self)
         return f"{rows}[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
 
@@ -282,13 +358,19 @@ class TypedStorage:
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
+        _refuse_meta(self)
         return in_elements_of(self._untyped_storage, self.dtype).tolist()
 
     def __getitem__(self, index: int) -> Any:
+        _refuse_meta(self)
         return in_elements_of(self._untyped_storage, self.dtype)[_wrapped(self, index)].item()
 
-    def __setitem__(self, index: int, value: object) -> None:
-        in_elements_of(self._untyped_storage, self.dtype)[_wrapped(self, index)] = value
+    def __setitem__(self, index: int | slice, value: object) -> None:
+        elements = in_elements_of(self._untyped_storage, self.dtype)
+        if not isinstance(index, slice):
+            elements[_wrapped(self, index)] = value
+        else:
+            elements[index] = value
 
     def fill_(self, value: complex) -> TypedStorage:
         """Writes a number into each element."""
@@ -307,6 +389,14 @@ class TypedStorage:
     def clone(self) -> TypedStorage:
         """A storage of its own with the same elements."""
         return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
+
+    __copy__ = clone
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
+        return TypedStorage(wrap_storage=deepcopy(self._untyped_storage, memo), dtype=self.dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(TypedStorage, wrap_storage=self._untyped_storage, dtype=self.dtype), ()
 
     def cpu(self) -> TypedStorage:
         """The elements on the CPU, in the same memory if it lies there."""
@@ -343,7 +433,7 @@ class TypedStorage:
         return hash(self._untyped_storage)
 
     def __repr__(self) -> str:
-        rows = "".join(f" {element}\n" for element in self)
+        rows = "...\n" if self.device.type == "meta" else "".join(f" {element}\n" for element in self)
         return f"{rows}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
 
 
@@ -361,6 +451,12 @@ for _name, _dtype in {
     "complex_double": dtypes.complex128, "complex_float": dtypes.complex64,
 }.items():  # fmt: skip
     setattr(TypedStorage, _name, _conversion(_dtype))
+
+
+def _refuse_meta(storage: UntypedStorage | TypedStorage) -> None:
+    """Raises PyTorch's error for what reads or writes elements, if the storage has none."""
+    if storage.device.type == "meta":
+        raise NotImplementedError("Not available for 'meta' device type")
 
 
 def _wrapped(storage: UntypedStorage | TypedStorage, index: Any) -> int:

@@ -1,0 +1,92 @@
+"""Storages as objects: copies, pickles, buffers, bytes turned round, and storages without elements on the meta device."""
+
+import copy
+import pickle
+
+import pytest
+
+import torchlike as torch
+
+pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+
+
+@pytest.mark.parametrize("name", ["storage", "untyped_storage"])
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+def test_a_copied_storage_has_memory_of_its_own(name, copied):
+    x = torch.tensor([1.0, 2.0])
+    storage = getattr(x, name)()
+    other = copied(storage)
+    assert type(other) is type(storage) and other.tolist() == storage.tolist()
+    other.fill_(0)
+    assert x.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["storage", "untyped_storage"])
+@pytest.mark.parametrize("first", [0, 1], ids=["tensor first", "storage first"])
+def test_what_shares_memory_shares_it_in_a_deep_copy(name, first):
+    x = torch.tensor([1.0, 2.0])
+    pair = copy.deepcopy([x, getattr(x, name)()][:: -1 if first else 1])
+    copied, storage = pair[:: -1 if first else 1]
+    copied.fill_(7)
+    assert storage.tolist() == getattr(torch.full((2,), 7.0), name)().tolist() and x.tolist() == [1.0, 2.0]
+
+
+def test_slices_of_elements_are_written():
+    storage = torch.zeros(4).storage()
+    for index, value, expected in (
+        (slice(1, 3), 5, [0, 5, 5, 0]),
+        (slice(0, 4, 2), 7, [7, 5, 7, 0]),
+        (slice(None), 2, [2, 2, 2, 2]),
+    ):
+        storage[index] = value
+        assert storage.tolist() == expected
+
+
+def test_bytes_are_turned_round_in_each_element():
+    cases = {
+        torch.float64: [63, 240] + [0] * 6,
+        torch.int16: [0, 1],
+        torch.complex64: [63, 128] + [0] * 6,
+        torch.bool: [1],
+    }
+    for dtype, expected in cases.items():
+        storage = torch.ones(2, dtype=dtype).untyped_storage()
+        storage.byteswap(dtype)
+        assert storage.tolist() == expected * 2
+
+
+def test_storages_are_made_from_buffers():
+    make, buffer = torch.UntypedStorage.from_buffer, bytearray(b"\1\2\3\4")
+    assert make(buffer, dtype=torch.uint8).tolist() == [1, 2, 3, 4]
+    assert make(buffer, "big", dtype=torch.int16).tolist() == [2, 1, 4, 3]
+    assert make(buffer, "native", count=1, offset=2, dtype=torch.int16).tolist() == [3, 4]
+    for call, kind, words in (
+        (
+            lambda: make(buffer, dtype=torch.int16),
+            RuntimeError,
+            "function missing required argument 'byte_order' (pos 2)",
+        ),
+        (lambda: make(buffer), RuntimeError, "argument 'dtype' cannot be None"),
+        (
+            lambda: make(buffer[:3], "native", dtype=torch.int16),
+            ValueError,
+            "buffer size (3) must be a multiple of element size (2)",
+        ),
+    ):
+        with pytest.raises(kind) as caught:
+            call()
+        assert str(caught.value) == words
+
+
+def test_storages_on_meta_have_a_size_and_no_elements():
+    typed, untyped = torch.empty(3, device="meta").storage(), torch.UntypedStorage(12, device="meta")
+    assert (typed.size(), untyped.size(), typed.data_ptr(), untyped.device.type) == (3, 12, 0, "meta")
+    assert repr(typed) == "...\n[torch.storage.TypedStorage(dtype=torch.float32, device=meta) of size 3]"
+    assert repr(untyped) == "...\n[torch.storage.UntypedStorage(device=meta) of size 12]"
+    untyped[0] = typed[0] = 1  # nothing is written
+    for storage in (typed, untyped):
+        assert copy.deepcopy(storage).device.type == "meta"
+        for call in (lambda s: s[0], lambda s: s.tolist(), list):
+            with pytest.raises(NotImplementedError) as caught:
+                call(storage)
+            assert str(caught.value) == "Not available for 'meta' device type"
