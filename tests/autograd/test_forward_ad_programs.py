@@ -123,6 +123,8 @@ WHAT_CARRIES = {
                     "NotImplementedError: Trying to use forward AD with add_out that does not support it because"),
     "without derivative": (lambda: torch.heaviside(dual(), dual()),
                            "NotImplementedError: Trying to use forward AD with aten::heaviside that does not support it"),
+    "sparse": (lambda: torch.sparse_coo_tensor(torch.tensor([[0, 1]]), dual()),
+        "NotImplementedError: Trying to use forward AD with _sparse_coo_tensor_with_dims_and_tensors"),
     "set_": (lambda: dual().set_(torch.ones(2)),
              "NotImplementedError: Trying to use forward AD with set_ that does not support it because it"),
     "resize_": (lambda: dual().resize_(2), "RuntimeError: cannot resize variables that has a forward grad"),

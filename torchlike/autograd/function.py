@@ -358,9 +358,9 @@ class Function(FunctionCtx):
         forward: Callable[..., Any] = cls.forward
         if dispatch_state.stack and getattr(dispatch_state.stack[-1], "inlines_functions", False):
             return _inlined(cls, in_context, args, kwargs)
-        if (modes.derivatives or any(not level.shared for level in modes.vmaps)) and not cls.__module__.startswith(
-            _PACKAGE
-        ):
+        if (
+            modes.derivatives or (modes.vmaps and any(not level.shared for level in modes.vmaps))
+        ) and not cls.__module__.startswith(_PACKAGE):
             _check_transformable(cls, in_context, args)
             level = _newest_level(args)
             own_vmap = cls.vmap is not Function.vmap

@@ -17,8 +17,9 @@ from .._core.fields import stored_value
 from .._core.layouts import sparse_bsr, sparse_coo, sparse_csr
 from .._core.modes import modes
 from .._core.sparse import Pattern, SparseValue, is_sparse
-from .._core.tensor import Tensor, alias, from_host, from_value
+from .._core.tensor import Tensor, alias, carries, from_host, from_value
 from ..autograd.function import Function
+from ..dispatch.pullback import no_tangent
 from ..ops.linalg.sparse_kernels import gathered, looked_up, rows_of
 
 __all__ = [
@@ -73,6 +74,12 @@ def assembled(
         in_order: whether no index comes twice, and they are in order.
         name: of the node in the graph.
     """
+    if carries(values):
+        raise no_tangent(
+            "_sparse_coo_tensor_with_dims_and_tensors"
+            if pattern.layout is sparse_coo
+            else "aten::sparse_compressed_tensor"
+        )
     if modes.grad_enabled and values._tracked:
         return _assembled_as(name).apply(values, pattern, in_order)
     return _plain(pattern, values, in_order)
