@@ -228,3 +228,16 @@ def test_a_spectral_norm_follows_another_parametrization():
     utils.parametrizations.spectral_norm(layer, n_power_iterations=50)
     assert torch.equal(layer.weight, layer.weight.T)
     assert torch.linalg.matrix_norm(layer.weight, 2).item() == pytest.approx(1.0, rel=1e-3)
+
+
+def test_spectral_norm_of_a_complex_matrix_has_length_one():
+    module = nn.Linear(2, 2, dtype=torch.complex64)
+    with torch.no_grad():
+        module.weight.copy_(torch.tensor([[3 + 1j, 1j], [0.5, 1 - 2j]]))
+    torch.manual_seed(1)
+    nn.utils.parametrizations.spectral_norm(module, n_power_iterations=50)
+    values = torch.linalg.svdvals(module.weight)
+    torch.testing.assert_close(values, torch.tensor([1.0, 0.6517]), rtol=0, atol=1e-4)
+    module.weight.abs().sum().backward()
+    expected = torch.tensor([[-0.2163 - 0.0948j, -0.0682 + 0.0599j], [0.2906 + 0.1364j, 0.0804 - 0.2290j]])
+    torch.testing.assert_close(module.parametrizations.weight.original.grad, expected, rtol=0, atol=1e-3)

@@ -40,9 +40,11 @@ def spectral_dim(module: object, dim: int | None) -> int:
 @no_grad()
 def iterate(matrix: Tensor, u: Tensor, v: Tensor, times: int, eps: float, left_first: bool) -> None:
     """Power iteration: moves ``u`` and ``v`` towards the first singular vectors of a matrix, in place."""
+    # The older function, which begins with the right one, takes the transposed matrix of a complex one too, as PyTorch's does.
+    back = matrix.mH if left_first and matrix.is_complex() else matrix.t()
     for _ in range(times):
         for is_left in (left_first, not left_first):
             if is_left:
                 u.copy_(F.normalize(matrix.mv(v), dim=0, eps=eps))
             else:
-                v.copy_(F.normalize(matrix.t().mv(u), dim=0, eps=eps))
+                v.copy_(F.normalize(back.mv(u), dim=0, eps=eps))

@@ -91,7 +91,7 @@ class _SpectralNorm(Module):
         if self.training:
             iterate(matrix, self._u, self._v, self.n_power_iterations, self.eps, left_first=True)
         u, v = self._u.clone(), self._v.clone()  # copies for backward, since the next iteration writes into u and v
-        return weight / u.dot(matrix.mv(v))
+        return weight / u.vdot(matrix.mv(v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value
