@@ -60,6 +60,7 @@ def test_switches_of_anomalies_and_warnings():
     torch.set_warn_always(True)
     assert torch.is_warn_always_enabled()
     torch.set_warn_always(False)
+    assert not torch.is_warn_always_enabled()
     assert torch.set_flush_denormal(True) is False
 
 
@@ -135,3 +136,27 @@ def test_the_switches_of_mkldnn_are_stored():
     with mkldnn.flags(enabled=False):
         assert (mkldnn.enabled, mkldnn.allow_tf32) == (False, True)
     assert (mkldnn.enabled, mkldnn.deterministic, mkldnn.allow_tf32) == (True, False, None)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.meshgrid(torch.ones(2), torch.ones(3)),
+        lambda: torch.ones(2).storage(),
+        lambda: torch.frombuffer(b"1234", dtype=torch.float32),
+    ],
+    ids=["meshgrid", "storage", "frombuffer"],
+)
+def test_warnings_that_come_once_come_always_if_a_program_says_so(call):
+    counts = []
+    for always in (True, True, False):
+        torch.set_warn_always(always)
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                call()
+        finally:
+            torch.set_warn_always(False)
+        counts.append(len(caught))
+        assert all(warning.filename == __file__ for warning in caught)
+    assert counts == [1, 1, 0]

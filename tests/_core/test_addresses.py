@@ -175,7 +175,7 @@ def test_storages_in_elements():
 
 
 def test_storage_warns_once(monkeypatch):
-    monkeypatch.setattr("torchlike.ops.shape.storages._has_warned", False)
+    monkeypatch.setattr("torchlike.dispatch.warned.once.given", set())
     with pytest.warns(
         UserWarning, match="^TypedStorage is deprecated. It will be removed in the future and UntypedSto"
     ):

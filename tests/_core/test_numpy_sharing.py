@@ -238,7 +238,7 @@ def test_as_tensor_shares_and_tensor_copies():
 
 
 def test_from_numpy_of_read_only_memory_warns_once(monkeypatch):
-    monkeypatch.setattr("torchlike.dispatch.warned._given", set())
+    monkeypatch.setattr("torchlike.dispatch.warned.once.given", set())
     n = np.zeros(2)
     n.flags.writeable = False
     with pytest.warns(

@@ -15,6 +15,7 @@ from .._core.modes import modes
 from .._core.tensor import Tensor
 from ..accelerator import current_accelerator
 from ..autograd.anomaly_mode import set_detect_anomaly
+from ..dispatch.warned import once
 
 __all__ = [
     "AcceleratorError", "FatalError",
@@ -111,18 +112,17 @@ def set_flush_denormal(mode: bool) -> bool:
     return False
 
 
-class _Warnings:
-    always = False
-
-
 def set_warn_always(b: bool) -> None:
-    """Whether PyTorch's warnings that come once come each time. torchlike keeps the setting; Python's filters decide."""
-    _Warnings.always = bool(b)
+    """Whether PyTorch's warnings that come once come each time; then Python's filters decide.
+
+    >>> torch.set_warn_always(False)
+    """
+    once.always = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
     """The value that ``set_warn_always`` has set."""
-    return _Warnings.always
+    return once.always
 
 
 def is_anomaly_enabled() -> bool:

@@ -6,16 +6,25 @@ import sys
 import warnings
 from pathlib import Path
 
-__all__ = ["warn", "warn_once"]
+__all__ = ["once", "warn", "warn_once"]
 
-_given: set[str] = set()
+
+class _Once:
+    """The warnings that have been given, and whether ``torch.set_warn_always`` has them given each time."""
+
+    def __init__(self) -> None:
+        self.given: set[str] = set()
+        self.always = False
+
+
+once = _Once()
 _PACKAGE = str(Path(__file__).parents[1])
 
 
 def warn_once(message: str) -> None:
-    """Warns of something the first time only, at the line of the program that led here."""
-    if message not in _given:
-        _given.add(message)
+    """Warns of something the first time only, unless a program wants it always, at the line of the program that led here."""
+    if once.always or message not in once.given:
+        once.given.add(message)
         warn(message)
 
 

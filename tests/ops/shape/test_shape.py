@@ -33,7 +33,7 @@ def test_as_recorded(line, shared, golden):
     ],
 )
 def test_transposing_what_is_no_matrix_warns_once(monkeypatch, shape, call, message):
-    monkeypatch.setattr("torchlike.dispatch.warned._given", set())
+    monkeypatch.setattr("torchlike.dispatch.warned.once.given", set())
     x = torch.ones(shape)
     with pytest.warns(UserWarning, match=message) as caught:
         assert call(x).shape == shape[::-1]

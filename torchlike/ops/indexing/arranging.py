@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
 from ...dispatch.unsigned import refuse_wide_unsigned
+from ...dispatch.warned import warn_once
 from ...engine.aval import CPU, check_room
 from ...engine.interpreter import for_numpy
 from ...engine.value import Value
@@ -455,8 +455,6 @@ def block_diag(*tensors: object) -> Tensor:
 
 # ---- grids
 
-_warned: set[str] = set()
-
 
 @composite(forms=Form.FUNCTION)
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -> tuple[Tensor, ...]:
@@ -474,13 +472,7 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -
     if not vectors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing is None:
-        if "meshgrid" not in _warned:
-            _warned.add("meshgrid")
-            warnings.warn(
-                "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
-                UserWarning,
-                stacklevel=3,
-            )
+        warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
         indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')

@@ -7,7 +7,6 @@ import math
 import operator
 import os
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
@@ -22,6 +21,7 @@ from ..._core.storage import Storage
 from ..._core.tensor import Tensor, address_of, from_host, from_storage
 from ...dispatch.options import dtype_of, require_grad
 from ...dispatch.register import Form, composite
+from ...dispatch.warned import warn_once
 from ...engine.aval import CPU, check_room
 from ...engine.value import Value
 
@@ -503,20 +503,12 @@ def storage(input: Tensor) -> TypedStorage:
     ...     torch.ones(2, 3)[0].storage().size()
     6
     """
-    global _has_warned
-    if not _has_warned:
-        _has_warned = True
-        warnings.warn(
-            "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This "
-            "should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
-            "tensor.untyped_storage() instead of tensor.storage()",
-            UserWarning,
-            stacklevel=4,
-        )
+    warn_once(
+        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This "
+        "should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
+        "tensor.untyped_storage() instead of tensor.storage()"
+    )
     return TypedStorage(wrap_storage=UntypedStorage(storage_of(input)), dtype=input.dtype)
-
-
-_has_warned = False
 
 
 @composite(forms=Form.FUNCTION)
