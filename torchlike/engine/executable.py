@@ -23,7 +23,7 @@ except ImportError:  # the name is internal, so another version of JAX may lack 
 
 from . import disk
 from .aval import Aval, check_allocation, out_of_memory
-from .jax_settings import keep_on_no_disk, tracing
+from .jax_settings import drop_what_was_sent, keep_on_no_disk, tracing
 from .report import report
 from .threads import refuse_xla, state
 
@@ -93,6 +93,8 @@ class Executable:
         "_collect",
         "_device",
         "bytes_needed",
+        "bytes_within",
+        "_runs",
         "parts",
         "calls_python",
         "divided",
@@ -101,6 +103,7 @@ class Executable:
 
     def __init__(self, compiled: Any, device: Any, bytes_needed: int | None = None) -> None:
         """``compiled``: of JAX, or the parts of one that was read from disk, with the ``bytes_needed`` that are known then."""
+        self._runs = 0  # counted where there is reason to
         self.divided = False  # whether its memory is divided into blocks that the process keeps
         self.entry: Path | None = None  # where it lies on disk
         self._compiled = compiled  # keeps alive what the executable refers to
@@ -117,6 +120,7 @@ class Executable:
         self.parts = parts  # None where Python code runs in a call
         self.calls_python = parts is None
         self.bytes_needed = _bytes_needed(compiled) if bytes_needed is None else bytes_needed
+        self.bytes_within = self.bytes_needed  # of these, what is given back when the run ends: the rest are outputs
 
     def outputs(self, arrays: Sequence[object]) -> Iterator[Any]:
         """Runs the program when the first output is asked for. No Python code runs from there to the last one."""
@@ -150,6 +154,10 @@ class Executable:
             return
         if self._device.platform == "cpu":
             _large_runs.wait()
+            drop_what_was_sent()
+            if self._runs == 1:  # what its inputs were copied from is free by now
+                give_back_memory()
+            self._runs += 1
             check_allocation(nbytes, self._device)
             return
         statistics = self._device.memory_stats() or {}
@@ -192,18 +200,33 @@ _THREAD_HEAP_BYTES = 64 * 2**20
 MOST_BYTES_KEPT = 2**30
 
 
+# From this size on arrays are mapped by themselves where outputs make up most of what a program needs, see ``keep_blocks``.
+MAPPED_BYTES = 4 * 2**20
+
+
 class _Kept:
     """``nbytes``: what glibc keeps for the runs of programs."""
 
     nbytes = 0
 
 
-def keep_blocks(nbytes: int) -> None:
+def keep_blocks(nbytes: int, within: int) -> None:
     """Lets glibc keep the memory of a program that needs so many bytes, in blocks of less than 32 MiB, from one run to the next.
 
     By default it gives memory back once 64 MiB at the end of its heap are free, or less in other threads. The system clears each of these
     pages again when the next run uses it, which costs a fifth of the run.
+
+    What lies in the heap is not all used again: XLA asks for aligned blocks, and glibc finds none among those that it gave out for such a
+    request before, since each is some bytes too small now. Gradients of large parameters, which are new in each step, fill several times
+    their memory in this way. So where outputs are most of what a program needs, large arrays are mapped and unmapped by themselves.
+
+    Args:
+        within: of these bytes, those that are given back when a run ends.
     """
+    if 2 * within < nbytes:
+        if _mallopt is not None and not _Kept.nbytes:
+            _mallopt(_MMAP_THRESHOLD, MAPPED_BYTES)
+        return
     nbytes = min(nbytes, MOST_BYTES_KEPT) + _THREAD_HEAP_BYTES
     if _mallopt is not None and nbytes > _Kept.nbytes:
         _Kept.nbytes = nbytes
@@ -327,8 +350,10 @@ def compile_ahead(
     options = options_for_cpu(convolves, recomputes) if on_cpu else COMPILER_OPTIONS
     entry = None if reuse_memory else disk.entry_of(lowered, options, placement.device)
     stored = _read(entry, lowered, placement.device) if entry is not None else None
+    new_bytes = sum([a.nbytes for a in out_avals]) - sum([in_avals[i].nbytes for i in donate])  # of outputs
     if stored is not None:
         stored.entry = entry
+        _note_memory(stored, new_bytes, on_cpu)
         return stored
     if kept:
         raise NotKept
@@ -345,12 +370,18 @@ def compile_ahead(
     compiled = compiled_with(lowered, options)
     executable = Executable(compiled, placement.device)
     executable.divided = divided
-    if executable.bytes_needed >= RESERVED_BYTES and on_cpu:
-        keep_blocks(executable.bytes_needed)
+    _note_memory(executable, new_bytes, on_cpu)
     if entry is not None and executable.parts is not None:  # other executables call functions of this process
         disk.write(entry, executable.parts.xla_executable, executable.bytes_needed)
         executable.entry = entry
     return executable
+
+
+def _note_memory(executable: Executable, new_bytes: int, on_cpu: bool) -> None:
+    """Notes what an executable needs memory for. ``new_bytes``: of outputs that are not written over inputs."""
+    executable.bytes_within = max(executable.bytes_needed - max(new_bytes, 0), 0)
+    if on_cpu and executable.bytes_needed >= RESERVED_BYTES:
+        keep_blocks(executable.bytes_needed, executable.bytes_within)
 
 
 def _read(entry: Path, lowered: Any, device: Any) -> Executable | None:
@@ -364,6 +395,4 @@ def _read(entry: Path, lowered: Any, device: Any) -> Executable | None:
     except (AttributeError, KeyError, TypeError, ValueError):  # a JAX whose inner parts have other names
         return None
     report.loads += 1
-    if bytes_needed >= RESERVED_BYTES:
-        keep_blocks(bytes_needed)
     return Executable(parts, device, bytes_needed)

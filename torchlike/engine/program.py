@@ -245,7 +245,7 @@ class Program:
             compile_ahead, program, avals, live_avals, donate=self.donated, convolves=convolves, recomputes=recomputes
         )
         executable = compiled(kept=kept)
-        if executable.bytes_needed >= LARGE_BYTES and home.platform == "cpu" and not executable.divided:
+        if executable.bytes_within >= LARGE_BYTES and home.platform == "cpu" and not executable.divided:
             self._second = SecondProgram(functools.partial(compiled, reuse_memory=True), cost_of(path).price)
         return executable
 
@@ -538,13 +538,20 @@ class OpFailed(Exception):
 
 
 def run_alone(kernel: Kernel, arrays: Sequence[Any]) -> Sequence[Any]:
-    """Runs one op: with NumPy where it can, else by its own executable. NumPy's warnings are switched off by the caller."""
+    """Runs one op: with NumPy where it can, else by its own executable. NumPy's warnings are switched off by the caller.
+
+    Args:
+        arrays: a list is emptied: what it alone holds may be written over.
+    """
     plan = plan_to_use(kernel)
     placement = kernel.out_avals[0].placement if kernel.out_avals else kernel.in_avals[0].placement
     if plan is not None:
         start = time.perf_counter_ns() if observers else 0
         try:
-            results = plan(*[array if array.__class__ is np.ndarray else _on_host(array) for array in arrays])
+            given = [array if array.__class__ is np.ndarray else _on_host(array) for array in arrays]
+            if isinstance(arrays, list):
+                arrays.clear()
+            results = plan.consuming(given)
         except MemoryError:
             raise out_of_memory(placement, sum(aval.nbytes for aval in kernel.out_avals)) from None
     else:
@@ -643,12 +650,15 @@ def run_scheduled(path: Path, schedule: list[ScheduledStep], end: int, table: di
                 run_joined(part, table)
                 continue
             number, step, unread = part
-            outs: Any = run_alone(step.kernel, [table[i] for i in step.inputs])
+            arrays: list[Any] = [table[i] for i in step.inputs]
+            for position in unread:
+                table.pop(position, None)
+            outs: Any = run_alone(step.kernel, arrays)
             check_outputs(step.kernel, outs, number)
             table.update(zip(step.outputs, outs, strict=False))
-            del outs
-            for position in unread:
-                del table[position]
+            del outs, arrays
+            for position in unread:  # results that nobody reads
+                table.pop(position, None)
 
 
 def run_joined(plan: JoinedPlan, table: dict[int, Any]) -> None:

@@ -40,7 +40,9 @@ from . import checks, threads
 from .aval import Aval, Meshed, out_of_memory
 from .background import making, waiting_for
 from .collective import Disagreement
+from .executable import give_back_memory
 from .handlers import catch_up, collector, without_handlers
+from .jax_settings import drop_what_was_sent
 from .kernel import Kernel
 from .memory.ending import LARGE_BYTES, Ending, ending_of
 from .meshes import arrange, settle
@@ -51,6 +53,9 @@ from .trace import Path, PathHistory, Step, TraceNode
 from .value import Value, put
 
 Ref = weakref.ref[Value]
+# When a program takes over from operations one at a time, and each time that so much has been copied to the device, the memory that the
+# host had it in goes back to the system. Otherwise all parameters and state would be there twice.
+MOVED_BYTES = 32 * 2**20
 # This many known ops in a row count as a long run, which gets a segment of its own.
 MIN_KNOWN_OPS = 8
 
@@ -351,7 +356,7 @@ class Segment:
             if not (history.cold_only or recorder.op_by_op):
                 program = choose(node, live, free, state[1], reason, hot)
             if program is not None:
-                arrays = self._on_device(node)
+                arrays = self._on_device(node, anew=True)
             if self._is_void(node, program):
                 return
             if program is None:
@@ -436,8 +441,10 @@ class Segment:
             (new, old) for new, old in self.replaced if new < node.count and not isinstance(old, Value) and old < new
         )
 
-    def _on_device(self, node: TraceNode) -> list[Any]:
+    def _on_device(self, node: TraceNode, anew: bool = False) -> list[Any]:
+        """The inputs as a program takes them. ``anew``: it did not run here before, so that the host's memory stays free from now on."""
         arrays = self.leaf_arrays
+        moved = 0
         del arrays[node.leaves :]
         if isinstance(node.placement, Meshed):
             return self._on_mesh(node, node.placement)
@@ -455,6 +462,13 @@ class Segment:
                 if value is not None:
                     value.array = copy
                 arrays[i] = copy
+                moved += array.nbytes
+                if anew and moved >= MOVED_BYTES:
+                    moved = 0
+                    array = None
+                    copy.block_until_ready()
+                    drop_what_was_sent()
+                    give_back_memory()
         return arrays
 
     def _on_mesh(self, node: TraceNode, home: Meshed) -> list[Any]:

@@ -114,6 +114,17 @@ class Plan:
                     slots[slot] = result
         return [slots[i] for i in self._outputs]
 
+    def consuming(self, arrays: list[Any]) -> list[np.ndarray]:
+        """The same, of arrays that the list alone may hold: it is emptied, and results may be written over them."""
+        if self._ending_calls is None:
+            return self(*arrays)
+        slots = [*self._slots]
+        first = self._first_input
+        slots[first : first + len(arrays)] = arrays
+        arrays.clear()
+        run(slots, self._ending_calls)
+        return [slots[i] for i in self._outputs]
+
 
 # Estimated time of a call: a fixed part, and a part for each byte read or written (measured in training steps on two cores).
 SECONDS_PER_CALL = 2e-6

@@ -113,7 +113,7 @@ class Chain:
         self.entry: File | None = entries[0] if all(entries) else None
         self.bytes_needed = self._most_bytes()
         if self.bytes_needed >= RESERVED_BYTES:
-            keep_blocks(self.bytes_needed)
+            keep_blocks(self.bytes_needed, self.bytes_needed)
         self.calls_python = any(executable.calls_python for executable in executables)
 
     def _refuse(self, first_stage: Sequence[int], updates: Sequence[int]) -> None:
