@@ -11,7 +11,7 @@ import pytest
 
 import torchlike as torch
 from torchlike import nn
-from torchlike.engine import background, compiling, forget, program, recorder, tiers
+from torchlike.engine import background, compiling, forget, kernel, program, recorder, tiers
 from torchlike.engine.segment import Segment
 
 pytestmark = pytest.mark.recorded
@@ -245,6 +245,33 @@ def test_a_heavy_training_step_is_compiled_from_its_second_round_on(monkeypatch)
         for _ in range(20):
             assert (x * 2 + 1).exp().sum().item() > 0
         assert torch.explain().compiles == 0
+
+
+def test_a_heavy_op_is_compiled_in_the_background_before_it_runs_so(monkeypatch):
+    begun = []
+    monkeypatch.setattr(kernel, "begin", begun.append)
+    monkeypatch.setattr(tiers, "OP_COMPILE_SECONDS", 0.02)
+
+    def runs(x: torch.Tensor) -> list[tuple[int, int]]:
+        counts = []
+        for _ in range(12):
+            torch.erf(x).sum().item()
+            counts.append((len(begun), torch.explain().op_compiles))
+        return counts
+
+    with compiling("auto"):
+        forget()
+        torch.explain(reset=True)
+        counts = runs(torch.linspace(-3, 3, 300000))  # some milliseconds each
+        begins, switches = [[n for n, count in enumerate(counts) if count[kind]][0] for kind in (0, 1)]
+        assert 0 < begins < switches and counts[-1] == (1, 1)
+        assert "erf" in begun[0].reason
+        begun.clear()
+        torch.explain(reset=True)
+        assert runs(torch.linspace(-3, 3, 300001)) == counts, "in the same round each time"
+        begun.clear()
+        torch.explain(reset=True)
+        assert runs(torch.linspace(-3, 3, 300))[-1] == (0, 0)
 
 
 def test_an_op_without_a_plan_costs_by_what_it_moves_and_multiplies(monkeypatch):

@@ -2,6 +2,7 @@
 
 from . import forks as forks
 from .aval import Aval as Aval, OutOfMemoryError as OutOfMemoryError, Placement as Placement, jax_devices as jax_devices
+from .interpreter.sharing import set_threads as set_threads
 from .kernel import Kernel as Kernel, Pieces as Pieces, tracing as tracing
 from .recorder import (
     Recorder as Recorder,

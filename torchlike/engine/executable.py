@@ -44,6 +44,9 @@ FASTER_CONVOLUTIONS: Options = {
 # For programs that compute activations a second time, on a CPU. XLA takes its barriers away before it orders the operations, and then
 # it recomputes everything at the start, which needs as much memory as keeping it. Without that pass the barriers remain until the end.
 LASTING_BARRIERS: Options = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+# For programs that compute element by element, on a CPU: XLA's older way to make code for these takes half the time, and the code is as
+# fast. Over many dimensions it is slower.
+QUICK_ELEMENTS: Options = {"xla_cpu_use_fusion_emitters": False}
 RECOMPUTED = "_recomputed"  # so ends the name of an operation that stands before what is computed a second time
 # Options that this version of XLA does not know: it has said so.
 _unknown: set[str] = set()
@@ -281,10 +284,13 @@ def lower_once(
     return lowered
 
 
-def options_for_cpu(convolves: bool, recomputes: bool, block_bytes: int | None = None) -> Options:
+def options_for_cpu(
+    convolves: bool, recomputes: bool, block_bytes: int | None = None, by_element: bool = False
+) -> Options:
     """What XLA is told for a program on a CPU, of what this version of it knows."""
     wanted = COMPILER_OPTIONS | ({} if block_bytes is None else {BLOCKS: block_bytes})
     wanted |= (FASTER_CONVOLUTIONS if convolves else {}) | (LASTING_BARRIERS if recomputes else {})
+    wanted |= QUICK_ELEMENTS if by_element else {}
     return {name: value for name, value in wanted.items() if name not in _unknown}
 
 
@@ -329,6 +335,7 @@ def compile_ahead(
     recomputes: bool = False,
     reuse_memory: bool = False,
     kept: bool = False,
+    by_element: bool = False,
 ) -> Executable:
     """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all.
 
@@ -336,6 +343,7 @@ def compile_ahead(
 
     Args:
         donate: the numbers of the inputs over which results are written.
+        by_element: whether it computes element by element.
         convolves: whether there are convolutions. ``recomputes``: whether something is computed a second time to save memory.
         reuse_memory: divide the memory, and keep the program on no disk: see ``memory/large_programs.py``.
         kept: compile nothing: the program lies on disk.
@@ -347,7 +355,7 @@ def compile_ahead(
     placement = (out_avals or in_avals)[0].placement
     lowered = lower_once(fn, [a.abstract() for a in in_avals], donate, placement.sharding)
     on_cpu = placement.platform == "cpu"
-    options = options_for_cpu(convolves, recomputes) if on_cpu else COMPILER_OPTIONS
+    options = options_for_cpu(convolves, recomputes, None, by_element) if on_cpu else COMPILER_OPTIONS
     entry = None if reuse_memory else disk.entry_of(lowered, options, placement.device)
     stored = _read(entry, lowered, placement.device) if entry is not None else None
     new_bytes = sum([a.nbytes for a in out_avals]) - sum([in_avals[i].nbytes for i in donate])  # of outputs
@@ -361,7 +369,7 @@ def compile_ahead(
     if divided:
         block_bytes = max(BLOCK_BYTES, largest_array(lowered.as_text()))
         if block_bytes <= MAX_BLOCK_BYTES:
-            options = options_for_cpu(convolves, recomputes, block_bytes)
+            options = options_for_cpu(convolves, recomputes, block_bytes, by_element)
             keep_on_no_disk()
         elif reuse_memory:
             raise TooLarge(block_bytes)

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from .aval import LARGE_ARRAY_BYTES, META, Aval, Meshed, Placement, TracedAval, check_allocation
+from .background import CompilerWaits, Task, begin
 from .collective import Group, compile_for_group
 from .executable import compile_ahead, for_one_trace
 from .interpreter import Plan, Traced, Unsupported, trace
@@ -137,6 +138,7 @@ class Kernel:
         "mapped",
         "not_by_numpy",
         "_executable",
+        "_task",
         "_on_tracers",
         "_traced",
         "_plan",
@@ -169,6 +171,7 @@ class Kernel:
         self.replaces: tuple[int, ...] = ()
         self.pieces: Pieces | None = None
         self._executable: Any = None
+        self._task: Task | None = None  # that makes the executable
         self._on_tracers: Callable[..., Sequence[Any]] | None = None
         self._plan: Plan | None = None
         self.mapped: dict[object, object] | None = None
@@ -244,9 +247,7 @@ class Kernel:
             elif self.group is not None:
                 self._executable = compile_for_group(self.fn, self.in_avals, (), self.group, (self.call,), self.call)
             else:
-                self._executable = compile_ahead(
-                    self.fn, self.in_avals, self.out_avals, convolves=self.convolutions > 0
-                )
+                self._executable = self._made_in_background() or self._compile()
             report.spend(COMPILING, time.perf_counter() - start)
             report.op_compiles += 1
             _with_executable.append(weakref.ref(self))
@@ -255,6 +256,22 @@ class Kernel:
                 if oldest is not None:
                     oldest._executable = None
         return self._executable
+
+    def begin_executable(self) -> None:
+        """Has the compiler's thread make the executable, unless that has begun."""
+        if self._executable is None and self._task is None:
+            self._task = Task(self._compile, self.name)
+            begin(self._task)
+
+    def _made_in_background(self) -> Any:
+        task, self._task = self._task, None
+        try:
+            return None if task is None else task.result()
+        except CompilerWaits:
+            return None
+
+    def _compile(self) -> Any:
+        return compile_ahead(self.fn, self.in_avals, self.out_avals, convolves=self.convolutions > 0)
 
     def _refuse(self) -> NoReturn:
         if any(aval.placement.platform not in ("cpu", "meta") for aval in (*self.in_avals, *self.out_avals)):

@@ -216,8 +216,9 @@ class Program:
             out_avals: Sequence[Aval],
             donate: tuple[int, ...],
             convolves: bool,
+            by_element: bool,
         ) -> Executable:
-            return compile_ahead(fn, in_avals, out_avals, donate, convolves, kept=kept)
+            return compile_ahead(fn, in_avals, out_avals, donate, convolves, kept=kept, by_element=by_element)
 
         verdict = None
         if self._checked:

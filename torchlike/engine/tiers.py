@@ -49,8 +49,8 @@ EXECUTABLE_SECONDS_PER_BYTE = 1e-10
 # What a run of a program takes however little it computes: XLA's call, and the reading of a result. Only what ops take beyond it is saved
 # by compiling. (An input that lies in the host's memory takes 0.1 ms more, and a path does not tell where its inputs lie.)
 PROGRAM_SECONDS = 80e-6
-# Seconds to compile one op, and the cost of a run from which compiling it is considered.
-OP_COMPILE_SECONDS = 0.2
+# Seconds to compile one op (measured: 0.03 to 0.1), and the cost of a run from which compiling it is considered.
+OP_COMPILE_SECONDS = 0.08
 HEAVY_SECONDS = 1e-3
 # A path is compiled in the background once its runs have cost the one share of the compilation, and it runs as a program once the runs
 # since then have cost the other: by then the compilation has had the time that it takes. The change does not come as soon as it is
@@ -89,15 +89,19 @@ choice = _Choice(os.environ.get("TORCHLIKE_COMPILE", AUTO))
 def plan_to_use(kernel: Kernel) -> Plan | None:
     """The NumPy plan for an op that runs by itself; None if its executable runs instead.
 
-    An op on large arrays gets an executable of its own once that would have saved as much as compiling it costs.
+    An op on large arrays gets an executable of its own once that would have saved as much as compiling it costs. That begins in the
+    background before, so that the program need not wait.
     """
     if choice.mode == NOW:
         return None
     plan = kernel.plan()
     if plan is not None and plan.cost > HEAVY_SECONDS and choice.mode == AUTO:
-        if kernel.spent > OP_COMPILE_SECONDS + _seconds_per_convolution() * kernel.convolutions:
+        price = OP_COMPILE_SECONDS + _seconds_per_convolution() * kernel.convolutions
+        if kernel.spent > price:
             return None
         kernel.spent += plan.cost - plan.in_library
+        if kernel.spent > BEGIN_AT * price:
+            kernel.begin_executable()
     return plan
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..places import at_places
 from .generic import FromSize, Generic, Shaped, filled
-from .plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, SECONDS_PER_BYTE, SECONDS_PER_CALL, Builder, Plan
+from .plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, seconds_of_call
 from .rules import RULES, Compute, Reference, Rule, Unsupported
 from .tracing import Traced
 
@@ -112,7 +112,7 @@ class _Template:
             if not constant:
                 calls.append((function, inputs, output))
                 size = sum([nbytes[n] for n in ins]) + sum([nbytes[n] for n in outs])
-                cost += SECONDS_PER_CALL + SECONDS_PER_BYTE * size + getattr(function, "extra_cost", 0.0)
+                cost += seconds_of_call(size) + getattr(function, "extra_cost", 0.0)
                 continue
             with np.errstate(all="ignore"):
                 results: Any = function(slots[inputs]) if inputs.__class__ is int else function(*inputs(slots))

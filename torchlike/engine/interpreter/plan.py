@@ -126,9 +126,16 @@ class Plan:
         return [slots[i] for i in self._outputs]
 
 
-# Estimated time of a call: a fixed part, and a part for each byte read or written (measured in training steps on two cores).
+# Estimated time of a call: a fixed part, and a part for each byte read or written (measured in training steps on two cores). What goes
+# beyond the processor's cache takes longer, and so does memory that the system has to map first.
 SECONDS_PER_CALL = 2e-6
-SECONDS_PER_BYTE = 4e-11
+SECONDS_PER_BYTE, SECONDS_PER_BYTE_BEYOND = 4e-11, 1e-10
+CACHE_BYTES = 2**20
+
+
+def seconds_of_call(nbytes: int) -> float:
+    """About how long a call takes that reads and writes so many bytes."""
+    return SECONDS_PER_CALL + SECONDS_PER_BYTE * nbytes + SECONDS_PER_BYTE_BEYOND * max(0, nbytes - CACHE_BYTES)
 
 
 def _tie(*arrays: object) -> NoReturn:
@@ -237,9 +244,7 @@ class Builder:
         """Appends a call of a function whose result avals are known. Returns references to its outputs."""
         first = self.temporaries
         self.temporaries += len(out_avals)
-        cost = (
-            SECONDS_PER_CALL + SECONDS_PER_BYTE * _nbytes(*in_avals, *out_avals) + getattr(function, "extra_cost", 0.0)
-        )
+        cost = seconds_of_call(_nbytes(*in_avals, *out_avals)) + getattr(function, "extra_cost", 0.0)
         outputs = [("t", first + i) for i in range(len(out_avals))]
         if _nbytes(*out_avals) >= MIN_REUSED_BYTES:
             self.large = True

@@ -8,13 +8,17 @@ from types import FunctionType
 
 import numpy as np
 
+from .blas import known, one_thread
 from .rules import Compute, Parameters, ShapedDtype, Unsupported, require_native, rule
+from .sharing import together
 
 # Speeds of NumPy's matrix product, in multiplications and additions per second: by BLAS, and by NumPy's loops for other dtypes. Rough.
 BLAS_SPEED = 5e10
 LOOP_SPEED = 5e8
 # XLA computes a convolution that would need more matrix products than this.
 MAX_PARTS = 1000
+# Products of fewer multiplications OpenBLAS computes on one thread in any case, and these take less than handing half of one to another.
+MIN_ALONE, MIN_DIVIDED = 2**18, 1e7
 
 
 def with_cost(function: Compute, seconds: float) -> Compute:
@@ -42,7 +46,8 @@ def _dot_general(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
     batch = [a.shape[d] for d in batch_a]
     rows, columns = [a.shape[d] for d in free_a], [b.shape[d] for d in free_b]
     inner = prod(a.shape[d] for d in sum_a)
-    multiply = _multiply(a.dtype, b.dtype, dtype)
+    work = prod(batch) * prod(rows) * prod(columns) * inner
+    multiply = _multiply(a.dtype, b.dtype, dtype, work)
     if len(a.shape) == 2 and len(b.shape) == 2 and not batch and len(sum_a) == 1:
         # BLAS reads transposed matrices without a copy.
         if (sum_a[0], sum_b[0]) == (1, 0):
@@ -62,7 +67,6 @@ def _dot_general(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
             product = multiply(x.transpose(order_a).reshape(shape_a), y.transpose(order_b).reshape(shape_b))
             return product.reshape(shape)
 
-    work = prod(batch) * prod(rows) * prod(columns) * inner
     speed = BLAS_SPEED if dtype.kind in "fc" and dtype.itemsize >= 4 else LOOP_SPEED
     return with_cost(compute, work / speed) if work > 1e5 else compute
 
@@ -73,14 +77,76 @@ def _product(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
     return _dot_general({"dimension_numbers": (((a,), (b,)), ((), ()))}, ins, outs)
 
 
-def _multiply(left: np.dtype, right: np.dtype, dtype: np.dtype) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+_Multiply = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def _multiply(left: np.dtype, right: np.dtype, dtype: np.dtype, work: float) -> _Multiply:
     if dtype == np.float16:  # XLA, too, sums in float32
-        return lambda x, y: np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(dtype)
+        single = _by_blas(np.dtype(np.float32), work)
+        return lambda x, y: single(x.astype(np.float32), y.astype(np.float32)).astype(dtype)
     if dtype == np.bool_:
         raise Unsupported("products of bool")
+    multiply = _by_blas(dtype, work)
     if left == dtype and right == dtype:
+        return multiply
+    return lambda x, y: multiply(x.astype(dtype), y.astype(dtype))
+
+
+def _by_blas(dtype: np.dtype, work: float) -> _Multiply:
+    """NumPy's product of matrices or stacks of them, with our threads in the place of those of its library: see ``blas.py``."""
+    if not known or work < MIN_ALONE or dtype.char not in "fdFD":
         return np.matmul
-    return lambda x, y: np.matmul(x.astype(dtype), y.astype(dtype))
+
+    def alone(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        with one_thread:
+            return np.matmul(x, y)
+
+    def divided(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        result = np.empty((*x.shape[:-1], y.shape[-1]), dtype)
+        left = _shares(result.shape)
+        if left is None:
+            return alone(x, y)
+
+        def work() -> None:
+            while left:
+                try:
+                    batch, rows, columns = left.pop()
+                except IndexError:  # another thread has taken it
+                    return
+                np.matmul(x[(*batch, rows)], y[(*batch, slice(None), columns)], out=result[(*batch, rows, columns)])
+
+        with one_thread:
+            together(work, left)
+        return result
+
+    return alone if work < MIN_DIVIDED else divided
+
+
+_ALL = slice(None)
+
+
+def _shares(shape: tuple[int, ...]) -> list[tuple[tuple[slice, ...], slice, slice]] | None:
+    """Parts of a product of this shape: of the stack, of the rows or of the columns. They follow from the shape alone, as the bits do."""
+    *batch, rows, columns = shape
+    if batch and batch[0] > 1:
+        return [
+            ((part,), _ALL, _ALL) if len(batch) == 1 else ((part, *[_ALL] * (len(batch) - 1)), _ALL, _ALL)
+            for part in _parts(batch[0], 1)
+        ]
+    before = (_ALL,) * len(batch)
+    if rows >= columns:
+        return [(before, part, _ALL) for part in _parts(rows, MIN_ROWS)]
+    return [(before, _ALL, part) for part in _parts(columns, MIN_ROWS)]
+
+
+# OpenBLAS arranges one of the matrices anew for each part, which takes as long as some tens of rows of the other.
+MIN_ROWS = 128
+SHARES = 8
+
+
+def _parts(size: int, least: int) -> list[slice]:
+    step = max(least, -(-size // SHARES))
+    return [slice(start, min(start + step, size)) for start in range(0, size, step)]
 
 
 def _every(start: int, step: int, count: int) -> slice:

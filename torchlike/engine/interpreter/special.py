@@ -25,35 +25,60 @@ _DENOMINATOR = (
 )  # fmt: skip
 
 
-def _polynomial(coefficients: Sequence[float], x: np.ndarray) -> np.ndarray:
-    total = x * coefficients[-1]
+# Elements that are computed at a time: what lies between stays in the processor's cache, which makes it twice as fast.
+_ELEMENTS = 16384
+# What an element takes, by our own error function and by SciPy's functions (measured).
+SECONDS_PER_ERF, SECONDS_PER_OTHER = 1e-8, 2e-8
+
+
+def _add_polynomial(coefficients: Sequence[float], x: np.ndarray, out: np.ndarray) -> None:
+    np.multiply(x, coefficients[-1], out=out)
     for coefficient in coefficients[-2:0:-1]:
-        total += coefficient
-        total *= x
-    total += coefficients[0]
-    return total
+        np.add(out, coefficient, out=out)
+        np.multiply(out, x, out=out)
+    np.add(out, coefficients[0], out=out)
 
 
 def erf_float32(x: np.ndarray) -> np.ndarray:
     """The error function of float32, computed in float64 and rounded once. It is faster than SciPy's, and needs no import."""
-    wide = np.clip(x, -4.0, 4.0, dtype=np.float64)
-    square = wide * wide
-    wide *= _polynomial(_NUMERATOR, square)
-    wide /= _polynomial(_DENOMINATOR, square)
-    return wide.astype(np.float32)
+    result = np.empty(x.shape, np.float32)
+    source, target = x.reshape(-1), result.reshape(-1)
+    memory = np.empty((4, min(_ELEMENTS, source.size)))
+    for start in range(0, source.size, _ELEMENTS):
+        part = source[start : start + _ELEMENTS]
+        wide, square, above, below = memory[:, : part.size]
+        np.clip(part, -4.0, 4.0, out=wide)
+        np.multiply(wide, wide, out=square)
+        _add_polynomial(_NUMERATOR, square, above)
+        _add_polynomial(_DENOMINATOR, square, below)
+        np.multiply(wide, above, out=wide)
+        np.divide(wide, below, out=target[start : start + _ELEMENTS], casting="same_kind")
+    return result
+
+
+def _costing(seconds: float, function: Compute) -> Compute:
+    """The function with an estimate of what it takes beside the reading and writing of memory."""
+
+    def costing(x: np.ndarray) -> object:
+        return function(x)
+
+    costing.extra_cost = seconds  # type: ignore[attr-defined]
+    return costing
 
 
 def _special(name: str) -> Rule:
     def build(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         dtype, small = outs[0].dtype, getattr(math, name, None)
+        count = prod(outs[0].shape)
         if name == "erf" and dtype == np.float32 and outs[0].shape:
-            return erf_float32
-        if small is not None and prod(outs[0].shape) < SMALL:
+            return _costing(SECONDS_PER_ERF * count, erf_float32)
+        if small is not None and count < SMALL:
             return in_float32(ins, lambda x: np.array([small(e) for e in x.ravel().tolist()], dtype).reshape(x.shape))
         import scipy.special
 
         function = _gammaln if name == "gammaln" else getattr(scipy.special, name)
-        return in_float32(ins, lambda x: np.asarray(function(x)).astype(dtype, copy=False))
+        compute = in_float32(ins, lambda x: np.asarray(function(x)).astype(dtype, copy=False))
+        return _costing(SECONDS_PER_OTHER * count, compute)
 
     return build
 

@@ -24,11 +24,12 @@ from ..kernel import Kernel
 from ..places import at_places
 from ..trace import Path
 from ..value import Value
-from .finding import Part, outputs_of, parts, pays, repeats
+from .finding import Part, alike, outputs_of, parts, pays
 
 Function = Callable[..., Sequence[Any]]
-# (function, avals of its inputs and outputs, numbers of the inputs that it may write over, whether it has convolutions)
-Compile = Callable[[Function, Sequence[Aval], Sequence[Aval], tuple[int, ...], bool], Executable]
+# (function, avals of its inputs and outputs, numbers of the inputs that it may write over, whether it has convolutions, and whether it
+# computes element by element)
+Compile = Callable[[Function, Sequence[Aval], Sequence[Aval], tuple[int, ...], bool, bool], Executable]
 
 
 class Undivided(Exception):
@@ -177,7 +178,7 @@ class Chain:
             checks = sum(number in self._flags for number in numbers)
             avals += [Aval((2,), self._verdict.dtype, self._verdict.placement)] * checks
         convolves = any(path.steps[number].kernel.convolutions for number in numbers)
-        return self._compile(run, [path.avals[position] for position in arguments], avals, (), convolves)
+        return self._compile(run, [path.avals[position] for position in arguments], avals, (), convolves, False)
 
     def _judge(self) -> _Call:
         """The call that puts the verdicts together: see ``Program``."""
@@ -191,12 +192,12 @@ class Chain:
 
         one = Aval((2,), verdict.dtype, verdict.placement)
         bad = Aval((), jnp.dtype(bool), verdict.placement)
-        executable = self._compile(judge, [verdict, *[one] * len(self._checks)], [verdict, bad], (), False)
+        executable = self._compile(judge, [verdict, *[one] * len(self._checks)], [verdict, bad], (), False, False)
         flags = tuple(self._flags.values())
         return _Call(executable, at_places((self._earlier, *flags)), (self._all, self._bad), (self._earlier, *flags))
 
     def _of_update(self, number: int) -> Iterator[_Updates]:
-        """The calls for one step of an optimizer: parameters of layers that repeat share an executable."""
+        """The calls for one step of an optimizer: parameters of one shape share an executable."""
         path = self._path
         step = path.steps[number]
         kernel = step.kernel
@@ -205,8 +206,8 @@ class Chain:
             inputs, outputs = range(len(step.inputs)), range(len(step.outputs))
             yield self._update(kernel.fn, [(step.inputs, tuple(step.outputs))], inputs, outputs, kernel)
             return
-        for equal in repeats(pieces.kinds):
-            rounds = [pieces.some(each) for each in equal]
+        for equal in alike(pieces.kinds):
+            rounds = [pieces.some(range(n, n + 1)) for n in equal]
             calls = [
                 (
                     tuple([step.inputs[i] for i in inputs]),
@@ -263,7 +264,7 @@ class Chain:
         if checked:
             assert self._verdict is not None
             bad = [Aval((), jnp.dtype(bool), self._verdict.placement)]
-        executable = self._compile(run, [*in_avals, *bad], out_avals, taken, False)
+        executable = self._compile(run, [*in_avals, *bad], out_avals, taken, False, True)
         if executable.parts is None:
             raise Undivided  # Python code would run in the second stage
         return _Updates(

@@ -8,7 +8,7 @@ from typing import Any
 from ...dispatch.options import is_integer
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
-from ...engine import onednn
+from ...engine import onednn, set_threads
 
 
 class _Settings:
@@ -30,7 +30,9 @@ def _cores() -> int:
 
 @composite(forms=Form.FUNCTION)
 def set_num_threads(number: int) -> None:
-    """How many threads oneDNN uses for convolutions and LSTMs, where it is installed. XLA's own pool has one for each core in any case.
+    """How many threads compute a convolution or an LSTM by oneDNN, where it is installed, and a matrix product by NumPy.
+
+    XLA's own pool has one for each core in any case.
 
     To use fewer cores for all, start the process on fewer, as with ``taskset``.
 
@@ -39,6 +41,7 @@ def set_num_threads(number: int) -> None:
     """
     _Settings.threads = _count("set_num_threads", number)
     onednn.set_threads(_Settings.threads)
+    set_threads(_Settings.threads)
 
 
 @composite(forms=Form.FUNCTION)
