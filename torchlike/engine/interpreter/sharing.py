@@ -16,6 +16,10 @@ from ..threads import state
 MAX_THREADS = 8
 
 
+def _nothing() -> None:
+    """In the place of work that has been done."""
+
+
 class _Share:
     """What another thread is asked to do. Its lock is held by who does it, or by who has closed it."""
 
@@ -80,6 +84,7 @@ def together(work: Callable[[], None], left: list[Any]) -> None:
         left.clear()
         for share in shares:
             share.lock.acquire()  # at once where no thread has begun it, and then none will
+            share.work = _nothing  # it still waits in the queue, and must not keep the arrays
     for share in shares:
         if share.error is not None:
             raise share.error
