@@ -301,7 +301,10 @@ def gradient(function, **options):
 def thrice():
     primal = leaf()
     (first,) = torch.autograd.grad((fwad.make_dual(primal, V) ** 3).sum(), primal, create_graph=True)
-    return torch.autograd.grad(fwad.unpack_dual(first).tangent.sum(), primal)[0].detach()
+    assert first is not None
+    tangent = fwad.unpack_dual(first).tangent
+    assert tangent is not None
+    return torch.autograd.grad(tangent.sum(), primal)[0].detach()
 
 
 def with_a_dual_cotangent():

@@ -6,8 +6,8 @@ import threading
 import numpy as np
 import pytest
 
-from torchlike.engine.interpreter import blas, products, sharing
-from torchlike.engine.interpreter.blas import one_thread
+from torchlike.engine.interpreter import products, sharing
+from torchlike.engine.interpreter.sharing import one_thread
 
 CASES = {
     "more rows": ((900, 300), (300, 200)),
@@ -23,6 +23,11 @@ def threads():
     before = sharing._threads.wanted
     yield sharing.set_threads
     sharing.set_threads(before)
+
+
+def threads_of_library():
+    assert sharing._get is not None
+    return sharing._get()
 
 
 def matrices(shapes):
@@ -45,17 +50,17 @@ def test_parts_make_up_the_product_whatever_number_of_threads(shapes, transposed
     assert all(np.array_equal(results[0], other) for other in results[1:])
 
 
-@pytest.mark.skipif(not blas.known, reason="NumPy's library is not OpenBLAS")
+@pytest.mark.skipif(not sharing.known, reason="NumPy's library is not OpenBLAS")
 def test_the_library_has_its_threads_again():
-    before = blas._get()
+    before = threads_of_library()
     with one_thread:
-        assert blas._get() == 1
+        assert threads_of_library() == 1
         with one_thread:
-            assert blas._get() == 1
-    assert blas._get() == before
+            assert threads_of_library() == 1
+    assert threads_of_library() == before
     with pytest.raises(ZeroDivisionError), one_thread:
         raise ZeroDivisionError
-    assert blas._get() == before
+    assert threads_of_library() == before
 
 
 def test_an_error_of_another_thread_is_raised(threads):

@@ -263,7 +263,7 @@ def test_a_heavy_op_is_compiled_in_the_background_before_it_runs_so(monkeypatch)
         forget()
         torch.explain(reset=True)
         counts = runs(torch.linspace(-3, 3, 300000))  # some milliseconds each
-        begins, switches = [[n for n, count in enumerate(counts) if count[kind]][0] for kind in (0, 1)]
+        begins, switches = [next(n for n, count in enumerate(counts) if count[kind]) for kind in (0, 1)]
         assert 0 < begins < switches and counts[-1] == (1, 1)
         assert "erf" in begun[0].reason
         begun.clear()

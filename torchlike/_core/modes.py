@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
+
+_Result = TypeVar("_Result")
 
 
 class Modes(threading.local):
@@ -64,6 +66,31 @@ class Modes(threading.local):
 
 
 modes = Modes()
+
+
+def tangent_of(tensor: object) -> Any:
+    """The tangent that a tensor carries here and now; None if there is none."""
+    level = modes.level if modes.any_slow_mode else None
+    return None if level is None else level.tangent(tensor)
+
+
+def carries(*tensors: object) -> bool:
+    """Whether one of the tensors carries a tangent."""
+    return modes.any_slow_mode and any(tangent_of(tensor) is not None for tensor in tensors)
+
+
+def tangent_shown(tensor: object) -> str | None:
+    """The tangent as it is printed."""
+    tangent = tangent_of(tensor)
+    return None if tangent is None else f"{tangent}"
+
+
+def same_tangent(result: _Result, tensor: object) -> _Result:
+    """The result, with the tangent of a tensor that it is another object for."""
+    level = modes.level if modes.any_slow_mode else None
+    if level is not None:
+        level.put(result, level.tangent(tensor))
+    return result
 
 
 class DispatchState(threading.local):

@@ -11,10 +11,11 @@ from . import dtypes
 from .annotations import DeviceLike
 from .attributes import Instance, copy_fields, new
 from .devices import device as as_device
+from .modes import same_tangent
 from .overridable import defines_dispatch, meet
 from .signatures import Args, Function, Kwargs
 from .storage import Storage
-from .tensor import Tensor, alias, same_tangent
+from .tensor import Tensor, alias
 from .torch_function import DisableTorchFunctionSubclass, know_plain
 
 __all__ = ["as_class", "convert", "default_torch_function", "make_subclass", "nowrap_functions"]

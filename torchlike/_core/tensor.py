@@ -15,7 +15,7 @@ from . import devices, dtypes
 from .attributes import FIELDS, Fields, Instance, UsersAttributes, new
 from .layouts import sparse_coo, sparse_csr
 from .meta import on_meta, refuse_item
-from .modes import modes
+from .modes import carries, modes, tangent_shown
 from .node import AccumulateGrad, Node, RemovableHandle
 from .overridable import meet
 from .printing import format_tensor, format_without_data
@@ -733,7 +733,7 @@ class Tensor(TensorMethods, Fields):
             device=str(meta.device),
             requires_grad=self.requires_grad,
             grad_fn=grad_fn,
-            tangent=_tangent_shown(self),
+            tangent=tangent_shown(self),
         )
         return f"Parameter({text})" if self._is_param and not plain else text
 
@@ -823,26 +823,6 @@ def from_value(value: Value) -> Tensor:
 def records(*tensors: Tensor) -> bool:
     """Whether an operation on these tensors is recorded for ``backward``, or has a tangent."""
     return (modes.grad_enabled and any(tensor._requires_grad for tensor in tensors)) or carries(*tensors)
-
-
-def carries(*tensors: Tensor) -> bool:
-    """Whether one of the tensors carries a tangent."""
-    level = modes.level if modes.any_slow_mode else None
-    return level is not None and any(level.tangent(tensor) is not None for tensor in tensors)
-
-
-def _tangent_shown(tensor: Tensor) -> str | None:
-    level = modes.level if modes.any_slow_mode else None
-    tangent = None if level is None else level.tangent(tensor)
-    return None if tangent is None else f"{tangent}"
-
-
-def same_tangent(result: Tensor, tensor: Tensor) -> Tensor:
-    """The result, with the tangent of a tensor that it is another object for."""
-    level = modes.level if modes.any_slow_mode else None
-    if level is not None:
-        level.put(result, level.tangent(tensor))
-    return result
 
 
 def from_storage(storage: Storage) -> Tensor:

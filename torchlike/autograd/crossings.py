@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .._core import vmapped
-from .._core.modes import modes
+from .._core.modes import carries, modes
 from .._core.node import Node, node_class
-from .._core.tensor import Tensor, carries, from_value
+from .._core.tensor import Tensor, from_value
 from .._core.vmapped import Level
 from ..dispatch.pullback import ForwardOnly
 from ..engine.value import Value

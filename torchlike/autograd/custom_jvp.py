@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,16 +11,33 @@ from .._core.dtypes import FLOAT
 from .._core.fields import storage_of, version_of, view_record
 from .._core.modes import modes
 from .._core.tensor import Tensor, from_value
+from ..engine.aval import Aval
 from ..engine.value import Value
 from .grad_mode import without_tangents
-
-if TYPE_CHECKING:
-    from .function import FunctionNode
 
 __all__ = ["call_jvp", "carry_by_jvp"]
 
 
-def call_jvp(node: FunctionNode, jvp: Callable[..., object], tangents: Sequence[Tensor | None]) -> list[Any]:
+class Called(Protocol):
+    """The node of a call of a Function, as far as it is used here: see ``FunctionNode``."""
+
+    is_tensor: list[bool]
+    materialize_grads: bool
+    in_jvp: bool
+    dirty_tensors: tuple[Tensor, ...]
+    non_differentiable: tuple[Tensor, ...]
+
+    @property
+    def input_avals(self) -> Sequence[Aval | None]: ...
+
+    @property
+    def avals(self) -> Sequence[Aval | None]: ...
+
+    def share_tangents(self, outputs: Sequence[object]) -> None:
+        """Says which outputs have the tangents of others."""
+
+
+def call_jvp(node: Called, jvp: Callable[..., object], tangents: Sequence[Tensor | None]) -> list[Any]:
     """What the ``jvp`` returns for the tangents of the tensors among the inputs: one entry for each output.
 
     Raises:
@@ -45,9 +62,7 @@ def call_jvp(node: FunctionNode, jvp: Callable[..., object], tangents: Sequence[
     return list(results)
 
 
-def carry_by_jvp(
-    node: FunctionNode, jvp: Callable[..., object], inputs: Sequence[object], outputs: Sequence[object]
-) -> None:
+def carry_by_jvp(node: Called, jvp: Callable[..., object], inputs: Sequence[object], outputs: Sequence[object]) -> None:
     """Gives the outputs of a Function that was called with dual tensors their tangents.
 
     Raises:

@@ -19,10 +19,10 @@ from .._core.fields import (
     stored_value,
     view_record,
 )
-from .._core.modes import asks, hooks, modes
+from .._core.modes import asks, hooks, modes, same_tangent
 from .._core.node import SECOND_BACKWARD, AccumulateGrad, Edge, Node, check_versions
 from .._core.sparse import FORMS, SparseValue, is_sparse
-from .._core.tensor import Tensor, from_value, same_tangent
+from .._core.tensor import Tensor, from_value
 from .._core.vmapped import levels_of
 from ..dispatch.apply import link
 from ..dispatch.pullback import Rule, rules_of_gradients
@@ -655,7 +655,7 @@ def _retain(node: Node, cotangents: dict[int, Any], create: bool) -> None:
         if tensor is not None and number in cotangents:
             _add_to_grad(tensor, cotangents[number], create)
             if create and modes.any_slow_mode:
-                same_tangent(tensor._grad, cotangents[number])  # pyright: ignore[reportArgumentType]
+                same_tangent(tensor.grad, cotangents[number])
 
 
 def _accumulate(node: AccumulateGrad, cotangents: dict[int, object], create: bool) -> None:

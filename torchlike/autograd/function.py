@@ -20,9 +20,9 @@ from .._core.fields import (
     version_of,
     view_record,
 )
-from .._core.modes import dispatch_state, modes
+from .._core.modes import dispatch_state, modes, same_tangent
 from .._core.node import SECOND_BACKWARD, Node, forward_trace, modified, next_number
-from .._core.tensor import Tensor, alias, from_value, same_tangent
+from .._core.tensor import Tensor, alias, from_value
 from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View
 from .._core.vmapped import Vmapped, levels_of
 from ..dispatch.inplace import adopt_write, check_writable

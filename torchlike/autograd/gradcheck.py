@@ -75,7 +75,7 @@ def gradcheck(
     ):
         if on and not there:
             raise AssertionError(f"Setting {name}=True requires {needed} to be True")
-    arguments = _tuple(inputs)
+    arguments: tuple[Any, ...] = _tuple(inputs)
     differentiable = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
     if not differentiable:
         raise ValueError(

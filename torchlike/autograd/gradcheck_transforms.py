@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from .forward_ad import dual_level, make_dual, unpack_dual
 __all__ = ["batched_backward", "batched_forward", "pushed", "without_tangent"]
 
 
-def _with_tangent(arguments: Sequence[Any], differentiable: Sequence[int], i: int, tangent: Any) -> list[Any]:
+def _with_tangent(arguments: Sequence[Tensor], differentiable: Sequence[int], i: int, tangent: Tensor) -> list[Tensor]:
     """The arguments, with tangents: of all but one they are zero."""
     duals = list(arguments)
     for place in differentiable:
@@ -27,7 +27,7 @@ def _with_tangent(arguments: Sequence[Any], differentiable: Sequence[int], i: in
 
 
 def pushed(
-    func: Callable[..., Any], arguments: Sequence[Any], differentiable: Sequence[int], i: int, tangent: Tensor
+    func: Callable[..., object], arguments: Sequence[Tensor], differentiable: Sequence[int], i: int, tangent: Tensor
 ) -> list[Tensor]:
     """The tangents of the outputs that are floating point or complex, for a tangent of input ``i``; zeros where there is none."""
     with dual_level():
@@ -38,7 +38,7 @@ def pushed(
         return [(ops.zeros_like(primal) if change is None else change).detach() for primal, change in pairs]  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def without_tangent(func: Callable[..., Any], arguments: Sequence[Any], differentiable: Sequence[int]) -> str:
+def without_tangent(func: Callable[..., object], arguments: Sequence[Tensor], differentiable: Sequence[int]) -> str:
     """Compares a tangent of zeros with none, for each input in turn. Returns what is wrong; empty where nothing is."""
     with dual_level():
         duals = list(arguments)
@@ -60,11 +60,11 @@ def without_tangent(func: Callable[..., Any], arguments: Sequence[Any], differen
     return ""
 
 
-def _counts(output: object) -> bool:
+def _counts(output: object) -> TypeGuard[Tensor]:
     return isinstance(output, Tensor) and (output.is_floating_point() or output.is_complex())
 
 
-def batched_forward(func: Callable[..., Any], arguments: Sequence[Any], differentiable: Sequence[int]) -> str:
+def batched_forward(func: Callable[..., object], arguments: Sequence[Tensor], differentiable: Sequence[int]) -> str:
     """Compares tangents computed one by one with those of many at once. Returns what is wrong; empty where nothing is."""
     for i in differentiable:
         rows = ops.stack([ops.randn_like(arguments[i]), ops.randn_like(arguments[i])]).detach()  # pyright: ignore[reportAttributeAccessIssue]

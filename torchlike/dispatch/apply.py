@@ -10,12 +10,12 @@ import numpy as np
 
 from .._core import attributes, dtypes
 from .._core.attributes import Contents, Fields
-from .._core.modes import modes
+from .._core.modes import carries, modes
 from .._core.node import ITSELF, OF_A_VIEW, Node, RuleFields, forward_trace, next_number
 from .._core.sparse import SparseAval, SparseOperand, call as call_sparse
 from .._core.storage import Storage
 from .._core.strided import Strided
-from .._core.tensor import Tensor, carries, from_value
+from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View, ViewStep
 from ..engine.aval import Aval, Meshed
 from ..engine.interpreter import Traces

@@ -12,9 +12,9 @@ from typing import Any
 from .._core import dtypes, overridable
 from .._core.devices import accelerator
 from .._core.fields import storage_of
-from .._core.modes import modes
+from .._core.modes import carries, modes
 from .._core.python_functions import FORWARDED_TO_METHOD, PYTHON
-from .._core.tensor import Tensor, carries
+from .._core.tensor import Tensor
 from .._core.torch_function import overloaded_arguments
 from .apply import Dispatcher, apply
 from .arguments import NumbersOf, Parameters, check_call, missing

@@ -117,6 +117,14 @@ def refusal(tensor: Tensor, origin: int, by_another: bool = False) -> str:
     return f"{reason} {why}"
 
 
+def _in_dtype_of(tensor: Tensor, result: Tensor) -> Tensor:
+    if not dtypes.can_cast(result.dtype, tensor.dtype):
+        raise RuntimeError(
+            f"result type {result.dtype.scalar_name} can't be cast to the desired output type {tensor.dtype.scalar_name}"
+        )
+    return result.to(tensor.dtype)
+
+
 def write(
     tensor: Tensor,
     result: Tensor,
@@ -143,11 +151,7 @@ def write(
                 f"output with shape {list(aval.shape)} doesn't match the broadcast shape {list(new.shape)}"
             )
         if new.dtype != aval.dtype:
-            if not dtypes.can_cast(result.dtype, tensor.dtype):
-                raise RuntimeError(
-                    f"result type {result.dtype.scalar_name} can't be cast to the desired output type {tensor.dtype.scalar_name}"
-                )
-            result = result.to(tensor.dtype)
+            result = _in_dtype_of(tensor, result)
         if new.placement is not aval.placement:
             result = _beside(tensor, result)
         if new.__class__ is SparseAval and aval.__class__ is not SparseAval:
@@ -155,8 +159,9 @@ def write(
         elif aval.__class__ is SparseAval and new.__class__ is not SparseAval:
             raise RuntimeError("a dense result cannot be written into a sparse tensor")
     if modes.any_slow_mode:
-        done = note_write(tensor, result, lambda: write(tensor, result, keeps_history, inner, again), keeps_history)
-        if done:
+        if note_write(
+            tensor, result, functools.partial(write, tensor, result, keeps_history, inner, again), keeps_history
+        ):
             return tensor
     storage, view = tensor._storage, tensor._view
     if tensor._requires_grad and not (result._requires_grad or keeps_history) and modes.grad_enabled:
@@ -190,8 +195,8 @@ def write(
         raise RuntimeError(refusal(tensor, view.origin))
     _go_round_hooks(tensor, result)
     new_base = _write_with_history(steps, base, result)
-    # PyTorch's gradients know of one turn only.
-    value = new_base._value() if new_value is result._value() else write_through(steps, base._value(), new_value)
+    several = new_value is not result._value()  # PyTorch's gradients know of one turn only
+    value = write_through(steps, base._value(), new_value) if several else new_base._value()
     _adopt_history(base, new_base)
     storage.write(write_through(base_steps, storage.read(), value) if base_steps else value)
     view.has_node = True

@@ -11,10 +11,10 @@ import numpy as np
 from jax import Array, lax
 
 from .._core.fields import node_of, requires_grad_flag, storage_of, view_record
-from .._core.modes import modes
+from .._core.modes import carries, modes
 from .._core.node import Node, node_class
 from .._core.sparse import FORMS, is_sparse
-from .._core.tensor import Tensor, carries, from_value
+from .._core.tensor import Tensor, from_value
 from ..engine.aval import CPU, META, Aval, Meshed, Placement
 from ..engine.jax_settings import with_64_bits
 from ..engine.meshes import lay_out
@@ -68,7 +68,7 @@ def move(self: Tensor, placement: Placement) -> Tensor:
     result = from_value(moved_value(self._value(), placement))
     if carries(self):
         modes.level.put(result, move(modes.level.tangent(self), placement))
-    if modes.grad_enabled and self._requires_grad:
+    if modes.grad_enabled and requires_grad_flag(self):
         result._set_history(
             node_class(_Moved.name).create(_Moved(self._aval.placement), (self._edge(),), (), (), (result._aval,))
         )

@@ -16,9 +16,9 @@ from typing import Any
 
 from .. import ops
 from .._core.fields import node_of, output_number_of, requires_grad_flag, storage_of
-from .._core.modes import modes
+from .._core.modes import modes, same_tangent
 from .._core.node import AccumulateGrad, ForwardLeaf, LevelLeaf, Node
-from .._core.tensor import Tensor, alias, same_tangent
+from .._core.tensor import Tensor, alias
 from ..autograd.crossings import same_for_all
 from ..autograd.engine import grad
 from ..autograd.grad_mode import recording

@@ -15,9 +15,9 @@ from .. import ops
 from .._core.dtypes import int64
 from .._core.fields import stored_value
 from .._core.layouts import sparse_bsr, sparse_coo, sparse_csr
-from .._core.modes import modes
+from .._core.modes import carries, modes
 from .._core.sparse import Pattern, SparseValue, is_sparse
-from .._core.tensor import Tensor, alias, carries, from_host, from_value
+from .._core.tensor import Tensor, alias, from_host, from_value
 from ..autograd.function import Function
 from ..dispatch.pullback import no_tangent
 from ..ops.linalg.sparse_kernels import gathered, looked_up, rows_of

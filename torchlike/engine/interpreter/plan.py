@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
 from ..jax_settings import tracing
 from ..places import at_places, places_of
 from .rules import RULES, Compute, Parameters, Reference, ShapedDtype, Unsupported
-from .running import Call, Overwriting, run, with_ends
+from .running import NumPyCall, Overwriting, run, with_ends
 
 # Primitives that only call the jaxpr in one of their parameters. The jaxpr is inlined.
 CALLS = {
@@ -49,7 +49,7 @@ class Plan:
         self,
         slots: tuple[Any, ...],
         first_input: int,
-        calls: tuple[Call, ...],
+        calls: tuple[NumPyCall, ...],
         outputs: tuple[int, ...],
         cost: float,
         large: bool = False,
@@ -80,7 +80,7 @@ class Plan:
         first = self._first_input
         return self._slots[:first], self._slots[first + inputs :]
 
-    def calls_in(self, slots: Sequence[int]) -> Iterator[Call]:
+    def calls_in(self, slots: Sequence[int]) -> Iterator[NumPyCall]:
         """The calls with these slots in the place of the plan's own."""
         for function, inputs, output in self._calls:
             yield (
@@ -301,7 +301,7 @@ class Builder:
             return number if kind == "c" else first + places[number] if kind == "i" else after + number
 
         needed = self.needed(outputs)
-        calls: list[Call] = [
+        calls: list[NumPyCall] = [
             (
                 function,
                 # One call of C picks all inputs. A list comprehension took a tenth of the time of a plan of small operations.

@@ -8,9 +8,8 @@ from types import FunctionType
 
 import numpy as np
 
-from .blas import known, one_thread
 from .rules import Compute, Parameters, ShapedDtype, Unsupported, require_native, rule
-from .sharing import together
+from .sharing import known, one_thread, together
 
 # Speeds of NumPy's matrix product, in multiplications and additions per second: by BLAS, and by NumPy's loops for other dtypes. Rough.
 BLAS_SPEED = 5e10
@@ -93,7 +92,7 @@ def _multiply(left: np.dtype, right: np.dtype, dtype: np.dtype, work: float) -> 
 
 
 def _by_blas(dtype: np.dtype, work: float) -> _Multiply:
-    """NumPy's product of matrices or stacks of them, with our threads in the place of those of its library: see ``blas.py``."""
+    """NumPy's product of matrices or stacks of them, with our threads in the place of those of its library: see ``sharing.py``."""
     if not known or work < MIN_ALONE or dtype.char not in "fdFD":
         return np.matmul
 

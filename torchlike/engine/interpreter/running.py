@@ -19,7 +19,7 @@ from ..places import places_of
 from .rules import Compute
 
 # A call: the function; the slot of its one input, or a function that picks several inputs from the slots; the slot or slots of its outputs.
-Call = tuple[Compute, Any, Any]
+NumPyCall = tuple[Compute, Any, Any]
 # The same with the slots over which the result may be written, and those that no later call reads.
 EndingCall = tuple[Compute, Any, Any, tuple[int, ...], tuple[int, ...]]
 
@@ -36,7 +36,7 @@ class Overwriting:
         return self.function(*arrays)
 
 
-def with_ends(calls: Sequence[Call], kept: Iterable[int]) -> tuple[EndingCall, ...]:
+def with_ends(calls: Sequence[NumPyCall], kept: Iterable[int]) -> tuple[EndingCall, ...]:
     """The calls, each with the slots that end with it. ``kept``: the slots that are read after all calls, or hold constants."""
     used_later, ending = {*kept}, list[EndingCall]()
     for function, inputs, output in reversed(calls):
@@ -68,12 +68,12 @@ def run(slots: list[Any], calls: Sequence[EndingCall]) -> None:
             slots[slot] = None
 
 
-def _enter(slots: list[Any], places: tuple[int, ...], results: Any) -> None:
+def _enter(slots: list[object], places: tuple[int, ...], results: Any) -> None:
     for slot, result in zip(places, results, strict=True):
         slots[slot] = result
 
 
-def _free_place(slots: list[Any], places: tuple[int, ...]) -> int:
+def _free_place(slots: list[object], places: tuple[int, ...]) -> int:
     """The first of these slots whose array nobody else can reach; -1 if there is none."""
     for place in places:
         if is_alone(slots, place):
@@ -103,7 +103,7 @@ def is_alone(slots: list[Any], place: int) -> bool:
     )
 
 
-def _references(slots: list[Any], place: int) -> int:
+def _references(slots: list[object], place: int) -> int:
     return getrefcount(slots[place])
 
 

@@ -13,9 +13,9 @@ from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike, Dtype, MemoryFormat
 from ..._core.fields import as_inference
 from ..._core.layouts import contiguous_format, memory_format as memory_format_, preserve_format
-from ..._core.modes import modes
+from ..._core.modes import carries, modes
 from ..._core.sparse import FORMS, is_sparse
-from ..._core.tensor import Tensor, alias as alias_of, carries, records
+from ..._core.tensor import Tensor, alias as alias_of, records
 from ...dispatch.arguments import check_value
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast, convert as converted

@@ -305,12 +305,14 @@ def _reduce_at(target: Array, where: object, values: Array, reduce: str, include
 _reduced = jax.custom_vjp(_reduce_at, nondiff_argnums=(3, 4))
 
 
-def _reduced_forward(target: Array, where: object, values: Array, reduce: str, include_self: bool) -> tuple[Any, Any]:
+def _reduced_forward(
+    target: Array, where: object, values: Array, reduce: str, include_self: bool
+) -> tuple[Array, object]:
     result = _reduced(target, where, values, reduce, include_self)
     return result, (target, where, values, result)
 
 
-def _reduced_backward(reduce: str, include_self: bool, saved: Any, grad: Array) -> tuple[Any, ...]:
+def _reduced_backward(reduce: str, include_self: bool, saved: Any, grad: Array) -> tuple[Array | None, ...]:
     target, where, values, result = saved
     zero = jnp.zeros((), target.dtype)
     if reduce == "prod":
@@ -326,7 +328,7 @@ def _reduced_backward(reduce: str, include_self: bool, saved: Any, grad: Array) 
 
 
 def _divided_gradients(
-    target: Array, where: Any, values: Array, grad: Array, include_self: bool
+    target: Array, where: object, values: Array, grad: Array, include_self: bool
 ) -> tuple[Array, Array]:
     take = lambda array: array.at[where].get(mode="promise_in_bounds")  # noqa: E731
     one = jnp.ones((), target.dtype)
@@ -346,12 +348,12 @@ _product_gradients = jax.custom_vjp(_divided_gradients, nondiff_argnums=(4,))
 
 
 def _product_gradients_forward(
-    target: Array, where: Any, values: Array, grad: Array, include_self: bool
-) -> tuple[Any, Any]:
+    target: Array, where: object, values: Array, grad: Array, include_self: bool
+) -> tuple[tuple[Array, Array], object]:
     return _product_gradients(target, where, values, grad, include_self), (target, where, values, grad)
 
 
-def _product_gradients_backward(include_self: bool, saved: Any, cotangents: Any) -> tuple[Any, ...]:
+def _product_gradients_backward(include_self: bool, saved: Any, cotangents: Any) -> tuple[Array | None, ...]:
     target, where, values, grad = saved
 
     def exact(target: Array, values: Array, grad: Array) -> tuple[Array, Array]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._core.tensor import Tensor, carries, from_host
+from ..._core.modes import carries
+from ..._core.tensor import Tensor, from_host
 from ...dispatch import return_types
 from ...dispatch.pullback import no_tangent
 from ...dispatch.register import Form, composite

@@ -24,11 +24,11 @@ from ..._core.fields import (
     view_record,
 )
 from ..._core.layouts import channels_last, channels_last_3d, preserve_format
-from ..._core.modes import modes
+from ..._core.modes import carries, modes, same_tangent
 from ..._core.sparse import is_sparse, unsupported
 from ..._core.storage import DetachedStorage, Storage
 from ..._core.strided import Strided, contiguous_strides
-from ..._core.tensor import Tensor, carries, from_storage, same_tangent, wrap_dim
+from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
 from ...dispatch.apply import without_derivative
 from ...dispatch.arguments import misfit_error
