@@ -274,6 +274,24 @@ def test_a_heavy_op_is_compiled_in_the_background_before_it_runs_so(monkeypatch)
         assert runs(torch.linspace(-3, 3, 300))[-1] == (0, 0)
 
 
+def test_an_op_of_a_program_that_is_being_compiled_is_not_compiled_too(monkeypatch):
+    begun = []
+    monkeypatch.setattr(kernel, "begin", begun.append)
+    monkeypatch.setattr(tiers, "OP_COMPILE_SECONDS", 0.06)
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS", 0.04)
+    x = torch.linspace(-3, 3, 300002)
+    with compiling("auto"):
+        forget()
+        torch.explain(reset=True)
+        for _ in range(30):
+            (torch.erf(x) * 2).sum().item()
+        assert torch.explain().compiles == 1 and torch.explain().hot > 0
+        assert not begun
+        for _ in range(30):
+            torch.erf(x).sum().item()  # never a program of its own: nothing else is compiled for it
+        assert [task.reason for task in begun] == ["erf"]
+
+
 def test_an_op_without_a_plan_costs_by_what_it_moves_and_multiplies(monkeypatch):
     def run_seconds(images: int) -> tuple[float, float]:
         x, w = torch.ones(images, 8, 16, 16), torch.ones(8, 8, 3, 3)

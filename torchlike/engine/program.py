@@ -436,7 +436,9 @@ def choose(
         if task is None and len(history.tasks) < MAX_TASKS:
             task = history.tasks[key] = _task(node, history, path, key, reason)
             begin(task)
+        path.awaited = True
         return None
+    path.awaited = False
     task = task or _task(node, history, path, key, reason)
     try:
         program = task.result()
@@ -538,13 +540,14 @@ class OpFailed(Exception):
         self.number, self.error = number, error
 
 
-def run_alone(kernel: Kernel, arrays: Sequence[Any]) -> Sequence[Any]:
+def run_alone(kernel: Kernel, arrays: Sequence[Any], awaited: bool = False) -> Sequence[Any]:
     """Runs one op: with NumPy where it can, else by its own executable. NumPy's warnings are switched off by the caller.
 
     Args:
         arrays: a list is emptied: what it alone holds may be written over.
+        awaited: see ``plan_to_use``.
     """
-    plan = plan_to_use(kernel)
+    plan = plan_to_use(kernel, awaited)
     placement = kernel.out_avals[0].placement if kernel.out_avals else kernel.in_avals[0].placement
     if plan is not None:
         start = time.perf_counter_ns() if observers else 0
@@ -654,7 +657,7 @@ def run_scheduled(path: Path, schedule: list[ScheduledStep], end: int, table: di
             arrays: list[Any] = [table[i] for i in step.inputs]
             for position in unread:
                 table.pop(position, None)
-            outs: Any = run_alone(step.kernel, arrays)
+            outs: Any = run_alone(step.kernel, arrays, path.awaited)
             check_outputs(step.kernel, outs, number)
             table.update(zip(step.outputs, outs, strict=False))
             del outs, arrays

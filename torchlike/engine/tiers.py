@@ -86,11 +86,14 @@ class _Choice:
 choice = _Choice(os.environ.get("TORCHLIKE_COMPILE", AUTO))
 
 
-def plan_to_use(kernel: Kernel) -> Plan | None:
+def plan_to_use(kernel: Kernel, awaited: bool = False) -> Plan | None:
     """The NumPy plan for an op that runs by itself; None if its executable runs instead.
 
     An op on large arrays gets an executable of its own once that would have saved as much as compiling it costs. That begins in the
     background before, so that the program need not wait.
+
+    Args:
+        awaited: a program of which the op is a part is being compiled, so that its own executable would come too late.
     """
     if choice.mode == NOW:
         return None
@@ -99,6 +102,8 @@ def plan_to_use(kernel: Kernel) -> Plan | None:
         price = OP_COMPILE_SECONDS + _seconds_per_convolution() * kernel.convolutions
         if kernel.spent > price:
             return None
+        if awaited:
+            return plan
         kernel.spent += plan.cost - plan.in_library
         if kernel.spent > BEGIN_AT * price:
             kernel.begin_executable()

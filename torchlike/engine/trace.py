@@ -94,6 +94,7 @@ class Path:
         "_schedule",
         "joined",
         "endings",
+        "awaited",
     )
 
     def __init__(self, steps: tuple[Step, ...], leaves: tuple[int, ...], avals: tuple[Aval, ...]) -> None:
@@ -102,6 +103,7 @@ class Path:
         # What ``program.py`` has made of the schedule that is kept, up to a place. ``endings``: see ``memory/ending.py``.
         self.joined: dict[int, list[ScheduledStep | JoinedPlan]] = {}
         self.endings: dict[tuple[int, ...], Any] = {}
+        self.awaited = False  # whether a program of it is being compiled
         self.steps = steps
         self.leaves = leaves  # positions of the inputs, in order of first use
         self.avals = avals  # by position
