@@ -1,6 +1,7 @@
 """A signal handler may read every tensor at any moment. What it reads belongs to one step, and the program goes on as if it had not run."""
 
 import contextlib
+import itertools
 import signal
 import threading
 
@@ -152,6 +153,33 @@ def test_alarms_at_random_times():
     with compiling("auto"):  # each alarm cuts a step in another place: with "now", each would be compiled
         saved, wrong = random_alarms(200)
     assert (saved >= 200, wrong) == (True, [])
+
+
+def test_a_handler_may_run_a_path_while_its_plans_are_joined():
+    x = torch.linspace(-1, 1, 5)
+    pending, seen, results = [], [], []
+
+    def step():
+        pending[:] = [((x * 2 + 1).exp() - 3).abs() * x]
+        results.append(pending[0].sum().item())
+
+    def read(number, frame):
+        seen.append(pending[0].tolist())
+
+    with compiling("auto"):
+        step()
+        expected = pending[0].tolist()
+        for event in itertools.count(1, 3):
+            torch.engine.recorder().forget()
+            for _ in range(2):
+                step()  # from the third time on, operations in a row are joined
+            with handled(read):
+                came = signal_at(event, step)
+            assert seen in ([], [expected]) and results[-1] == results[0], event
+            seen.clear()
+            if not came:
+                break
+    assert event > 100
 
 
 SAMPLES = [

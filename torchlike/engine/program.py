@@ -615,12 +615,14 @@ def _joined(path: Path, schedule: list[ScheduledStep], end: int) -> Sequence[Sch
     """The schedule up to a place, with a ``JoinedPlan`` for steps in a row that NumPy computes in any case, if the path comes again."""
     if not path.keeps_schedule:
         return schedule[:end]
-    joined = path.joined.get(end)
-    if joined is None:
-        joined = path.joined[end] = []
+    # A handler may run the same path meanwhile, with other values alive, so that what is kept is of another schedule.
+    made_of, joined = path.joined.get(end, (None, []))
+    if made_of is not schedule:
+        joined = []
         for light, group in itertools.groupby(schedule[:end], key=_is_light):
             scheduled = list(group)
             joined += [join(scheduled)] if light and len(scheduled) > 1 else scheduled
+        path.joined[end] = schedule, joined
     return joined
 
 

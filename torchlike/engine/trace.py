@@ -100,8 +100,8 @@ class Path:
     def __init__(self, steps: tuple[Step, ...], leaves: tuple[int, ...], avals: tuple[Aval, ...]) -> None:
         self._live: tuple[int, ...] | None = None  # what ``schedule`` was asked for last
         self._schedule: list[ScheduledStep] | None = None
-        # What ``program.py`` has made of the schedule that is kept, up to a place. ``endings``: see ``memory/ending.py``.
-        self.joined: dict[int, list[ScheduledStep | JoinedPlan]] = {}
+        # What ``program.py`` has made of a schedule, up to a place, and of which. ``endings``: see ``memory/ending.py``.
+        self.joined: dict[int, tuple[list[ScheduledStep], list[ScheduledStep | JoinedPlan]]] = {}
         self.endings: dict[tuple[int, ...], Any] = {}
         self.awaited = False  # whether a program of it is being compiled
         self.steps = steps

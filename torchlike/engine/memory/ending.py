@@ -87,10 +87,13 @@ def ending_of(path: Path, live: tuple[int, ...], free: Sequence[int]) -> Ending 
     if not wanted:
         return None
     schedule, free = path.schedule(live), tuple(free)
-    if free not in path.endings:
+    # A handler may run the same path meanwhile, with other values alive, so that what is kept is of another schedule.
+    made_of, ending = path.endings.get(free, (None, None))
+    if made_of is not schedule:
         before = _place(schedule, {path.leaves[number] for number in wanted})
-        path.endings[free] = None if before is None else Ending(path, schedule, before, free)
-    return path.endings[free]
+        ending = None if before is None else Ending(path, schedule, before, free)
+        path.endings[free] = schedule, ending
+    return ending
 
 
 def _place(schedule: list[ScheduledStep], wanted: set[int]) -> int | None:
