@@ -108,6 +108,8 @@ def handled(handler: Callable[[int, object], object]) -> Iterator[None]:
     try:
         yield
     finally:
+        # In this order: the handler may come within each of these calls, and set the timer once more.
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
