@@ -248,26 +248,6 @@ def test_a_signal_handler_that_reads_while_a_step_runs():
     assert len(seen) >= 4
 
 
-def test_entries_are_found_wherever_they_stand_again():
-    assert finding.alike("abcab") == [[0, 3], [1, 4], [2]]
-    assert finding.alike("") == []
-
-
-def test_parameters_of_one_shape_are_updated_by_one_executable(monkeypatch):
-    compiled = []
-    original = program.compile_ahead
-
-    def compile_ahead(*args, **kwargs):
-        compiled.append(kwargs["by_element"])
-        return original(*args, **kwargs)
-
-    monkeypatch.setattr(program, "compile_ahead", compile_ahead)
-    recorder().forget()
-    trained(3, layers=30)
-    # The layers' matrices and vectors, the table and the matrix of the head, which are alike, and the vector of the head.
-    assert sum(compiled) == 4
-
-
 @given(st.lists(st.integers(0, 2), max_size=60), st.lists(st.integers(0, 3), max_size=20), st.integers(1, 5))
 def test_what_repeats_is_equal_and_nothing_is_left_out(before, repeated, count):
     entries = [*before, *repeated * count, 7]

@@ -24,7 +24,7 @@ from ..kernel import Kernel
 from ..places import at_places
 from ..trace import Path
 from ..value import Value
-from .finding import Part, alike, outputs_of, parts, pays
+from .finding import Part, outputs_of, parts, pays, repeats
 
 Function = Callable[..., Sequence[Any]]
 # (function, avals of its inputs and outputs, numbers of the inputs that it may write over, whether it has convolutions, and whether it
@@ -197,7 +197,7 @@ class Chain:
         return _Call(executable, at_places((self._earlier, *flags)), (self._all, self._bad), (self._earlier, *flags))
 
     def _of_update(self, number: int) -> Iterator[_Updates]:
-        """The calls for one step of an optimizer: parameters of one shape share an executable."""
+        """The calls for one step of an optimizer: parameters of layers that repeat share an executable."""
         path = self._path
         step = path.steps[number]
         kernel = step.kernel
@@ -206,8 +206,8 @@ class Chain:
             inputs, outputs = range(len(step.inputs)), range(len(step.outputs))
             yield self._update(kernel.fn, [(step.inputs, tuple(step.outputs))], inputs, outputs, kernel)
             return
-        for equal in alike(pieces.kinds):
-            rounds = [pieces.some(range(n, n + 1)) for n in equal]
+        for equal in repeats(pieces.kinds):
+            rounds = [pieces.some(each) for each in equal]
             calls = [
                 (
                     tuple([step.inputs[i] for i in inputs]),

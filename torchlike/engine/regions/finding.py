@@ -7,7 +7,7 @@ not matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,19 +39,6 @@ class Run(NamedTuple):
         """The entries of each round."""
         begins = range(self.start, self.start + self.length * self.count, self.length)
         return [range(begin, begin + self.length) for begin in begins]
-
-
-def alike(entries: Iterable[Hashable]) -> list[list[int]]:
-    """The places of equal entries, wherever they stand.
-
-    >>> from torchlike.engine.regions.finding import alike
-    >>> alike("abcab")
-    [[0, 3], [1, 4], [2]]
-    """
-    places: dict[Hashable, list[int]] = {}
-    for place, entry in enumerate(entries):
-        places.setdefault(entry, []).append(place)
-    return list(places.values())
 
 
 def repeats(entries: Sequence[Hashable]) -> list[list[range]]:
@@ -164,8 +151,9 @@ def compiled_ops(path: Path, seconds_of: Callable[[Kernel], float]) -> tuple[lis
             for kernel in [path.steps[number].kernel for part in found for number in part.rounds[0]]:
                 share, kinds = 1.0, None if kernel.pieces is None else kernel.pieces.kinds
                 if kinds:
-                    executables += len(set(kinds))
-                    share = len(set(kinds)) / len(kinds)
+                    equal = repeats(kinds)
+                    executables += len(equal)
+                    share = sum(len(ranges[0]) for ranges in equal) / len(kinds)
                 ops.append((kernel, share))
             return ops, executables
     return [(step.kernel, 1.0) for step in path.steps], 1
