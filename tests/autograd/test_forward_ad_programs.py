@@ -7,6 +7,7 @@ import weakref
 import pytest
 
 import torchlike as torch
+from torchlike._core.modes import modes
 from torchlike.autograd import forward_ad as fwad
 
 X, V = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.5])
@@ -418,6 +419,43 @@ def test_results_are_plain_after_the_level():
     assert not y.requires_grad and y.numpy().tolist() == [2.0, 4.0]
     with fwad.dual_level():
         assert shown(y) == "[2.0,4.0]" and shown(fwad.make_dual(y, V)) == "[2.0,4.0]'[1.0,0.5]"
+
+
+def test_views_of_a_dual_that_was_read_have_tangents():
+    computed = torch.tensor([[1.0, 2.0], [3.0, 4.0]]) * 1
+    with fwad.dual_level():
+        x = fwad.make_dual(computed, torch.full((2, 2), 5.0))
+        x.sum().item()  # so that its elements lie on the host, from where a row is read at once
+        assert (
+            shown([x[0], x[-1], x[1:], x[0, 1]])
+            == "[1.0,2.0]'[5.0,5.0] [3.0,4.0]'[5.0,5.0] [[3.0,4.0]]'[[5.0,5.0]] 2.0'5.0"
+        )
+        assert shown([*x]) == "[1.0,2.0]'[5.0,5.0] [3.0,4.0]'[5.0,5.0]"
+
+
+def test_a_level_is_that_of_all_threads_whatever_switches_they_have_used():
+    results, entered, left, told = [], threading.Event(), threading.Event(), threading.Event()
+    tensors = []
+
+    def other():
+        with torch.inference_mode():
+            pass
+        told.set()
+        entered.wait(10)
+        results.append(shown(tensors[0] * 3))
+        fwad.exit_dual_level()
+        left.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    told.wait(10)
+    fwad.enter_dual_level()
+    tensors.append(dual())
+    entered.set()
+    left.wait(10)
+    thread.join()
+    assert results == ["[3.0,6.0]'[3.0,1.5]"]
+    assert shown(tensors[0]) == "[1.0,2.0]" and not modes.any_slow_mode
 
 
 def test_another_thread_carries_tangents_on():

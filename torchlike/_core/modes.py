@@ -27,9 +27,8 @@ class Modes(threading.local):
     forward_levels: int = 0  # how many of them go forwards
     # Instead of ``grad_enabled = False`` where one goes forwards: what is recorded then is no part of any backward pass.
     forward_only: bool = False
-    duals: Any = (
-        None  # the level of ``torch.autograd.forward_ad``, which is the same for all threads: see ``autograd/dual.py``
-    )
+    # The level of ``torch.autograd.forward_ad``, which is the same for all threads: see ``autograd/dual.py``.
+    duals: Any = None
     forward_grad: bool = True  # whether tangents are computed
     autocast: dict[str, object] | None = None  # by type of device: the dtype that matrix products and the like run in
     backward_pass: Any = None  # what runs the backward pass that is running in this thread
@@ -43,15 +42,17 @@ class Modes(threading.local):
             self.update()
 
     def update(self) -> None:
-        self.any_slow_mode = (
+        if (
             self.inference
             or self.anomaly
-            or bool(self.saved_tensors_hooks)
+            or self.saved_tensors_hooks
             or self.forward_only
-            or bool(self.derivatives)
+            or self.derivatives
             or self.autocast is not None
-            or self.duals is not None
-        )
+        ):
+            self.any_slow_mode = True
+        else:  # A thread that has no value of its own sees that of the class, which says whether there is a level of duals.
+            self.__dict__.pop("any_slow_mode", None)
 
     @property
     def level(self) -> Any:
@@ -60,9 +61,8 @@ class Modes(threading.local):
 
     @classmethod
     def set_duals(cls, level: object) -> None:
-        """Begins or ends the level, in all threads. (A class's attribute is what a thread sees that has set none of its own.)"""
+        """Begins or ends the level, in all threads."""
         cls.duals, cls.any_slow_mode = level, level is not None
-        modes.update()
 
 
 modes = Modes()
