@@ -2,6 +2,7 @@
 
 import multiprocessing
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -63,47 +64,61 @@ def test_the_library_has_its_threads_again():
     assert threads_of_library() == before
 
 
+def in_other_thread():
+    return threading.current_thread() is not threading.main_thread()
+
+
 def test_an_error_of_another_thread_is_raised(threads):
     threads(2)
-    left, both = [1, 2], threading.Barrier(2)
+    both = threading.Barrier(2)
 
-    def work():
-        while left:
-            left.pop()
-            both.wait(10)
-            if threading.current_thread() is not threading.main_thread():
-                raise MemoryError("no room")
+    def compute(share):
+        both.wait(10)
+        if in_other_thread():
+            raise MemoryError("no room")
 
     with pytest.raises(MemoryError, match="no room"):
-        sharing.together(work, left)
+        sharing.together(compute, [1, 2])
 
 
 def test_nothing_is_left_running_where_this_thread_fails(threads):
     threads(2)
-    left, both, finished = [1, 2], threading.Barrier(2), []
+    both, failed, finished = threading.Barrier(2), threading.Event(), []
 
-    def work():
-        while left:
-            left.pop()
-            both.wait(10)
-            if threading.current_thread() is threading.main_thread():
-                raise ZeroDivisionError
-            both_have_failed.wait(0.2)
-            finished.append(True)
+    def compute(share):
+        both.wait(10)
+        if not in_other_thread():
+            failed.set()
+            raise ZeroDivisionError
+        assert failed.wait(10)
+        time.sleep(0.1)
+        finished.append(share)
 
-    both_have_failed = threading.Event()
     with pytest.raises(ZeroDivisionError):
-        sharing.together(work, left)
-    assert finished == [True]
+        sharing.together(compute, [1, 2])
+    assert len(finished) == 1
 
 
 def product_of_child(shapes, queue):
     x, y = matrices(shapes)
     queue.put(products._by_blas(x.dtype, products.MIN_DIVIDED)(x, y))
+    both, others = threading.Barrier(2), []
+
+    def compute(share):
+        both.wait(10)
+        others.append(in_other_thread())
+
+    sharing.state.by_numpy_alone = False  # here no XLA is asked for
+    sharing.set_threads(2)
+    try:
+        sharing.together(compute, [1, 2])
+    finally:
+        queue.put(sorted(others))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_process_that_was_forked_computes_alone():
+def test_a_process_that_was_forked_has_threads_of_its_own(threads):
+    threads(2)
     shapes = CASES["more rows"]
     x, y = matrices(shapes)
     expected = products._by_blas(x.dtype, products.MIN_DIVIDED)(x, y)  # our threads have started
@@ -112,4 +127,5 @@ def test_a_process_that_was_forked_computes_alone():
     child = context.Process(target=product_of_child, args=(shapes, queue))
     child.start()
     assert np.array_equal(queue.get(), expected)
+    assert queue.get() == [False, True]
     child.join()

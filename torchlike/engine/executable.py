@@ -343,7 +343,7 @@ def compile_ahead(
 
     Args:
         donate: the numbers of the inputs over which results are written.
-        by_element: whether it computes element by element.
+        by_element: whether it computes element by element, as updates of most optimizers do. For others the code may be slower.
         convolves: whether there are convolutions. ``recomputes``: whether something is computed a second time to save memory.
         reuse_memory: divide the memory, and keep the program on no disk: see ``memory/large_programs.py``.
         kept: compile nothing: the program lies on disk.

@@ -429,6 +429,7 @@ def choose(
         return program
     # A path without a program is counted as a whole, whatever is alive at its end.
     tier = due(node, history, key if history.programs else None, hot)
+    path.awaited = tier is Due.BEGIN
     if tier is Due.NOTHING:
         return None
     task = history.tasks.get(key)
@@ -436,9 +437,7 @@ def choose(
         if task is None and len(history.tasks) < MAX_TASKS:
             task = history.tasks[key] = _task(node, history, path, key, reason)
             begin(task)
-        path.awaited = True
         return None
-    path.awaited = False
     task = task or _task(node, history, path, key, reason)
     try:
         program = task.result()

@@ -237,9 +237,9 @@ def put(array: np.ndarray, placement: Placement) -> jax.Array:
     if isinstance(there, Tracer):  # the user may be inside a JAX trace, in which this array takes no part
         with jax.ensure_compile_time_eval():
             there = jax.device_put(array, placement.sharding, may_alias=False)
-    _sent.nbytes += array.nbytes
-    if _sent.nbytes >= MAX_SENT_BYTES:
-        _sent.nbytes = 0
+    _Sent.nbytes += array.nbytes
+    if _Sent.nbytes >= MAX_SENT_BYTES:
+        _Sent.nbytes = 0
         if placement.platform == "cpu":
             there.block_until_ready()
         drop_what_was_sent()
@@ -255,6 +255,3 @@ class _Sent:
     """``nbytes``: what was copied to devices since the host's arrays were dropped."""
 
     nbytes = 0
-
-
-_sent = _Sent

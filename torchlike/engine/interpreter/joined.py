@@ -62,11 +62,7 @@ class JoinedPlan:
 
     def __call__(self, arrays: Sequence[object]) -> Sequence[object]:
         """The results at ``outputs``, of the arrays at ``inputs``."""
-        slots = [*self._slots]
-        first = self._first_input
-        slots[first : first + len(arrays)] = arrays
-        run(slots, self._calls)
-        return self._picked(slots)
+        return self.consuming([*arrays])
 
     def consuming(self, arrays: list[Any]) -> Sequence[object]:
         """The same, of arrays that the list alone holds: it is emptied, and results may be written over them."""

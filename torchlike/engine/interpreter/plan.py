@@ -99,12 +99,11 @@ class Plan:
         return len(self._outputs)
 
     def __call__(self, *arrays: np.ndarray) -> list[np.ndarray]:
+        if self._ending_calls is not None:
+            return self.consuming([*arrays])
         slots = [*self._slots]
         first = self._first_input
         slots[first : first + len(arrays)] = arrays
-        if self._ending_calls is not None:
-            run(slots, self._ending_calls)
-            return [slots[i] for i in self._outputs]
         for function, inputs, output in self._calls:
             results: Any = function(slots[inputs]) if inputs.__class__ is int else function(*inputs(slots))
             if output.__class__ is int:

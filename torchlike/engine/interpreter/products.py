@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +21,17 @@ MAX_PARTS = 1000
 MIN_ALONE, MIN_DIVIDED = 2**18, 1e7
 
 
-def with_cost(function: Compute, seconds: float) -> Compute:
-    """The function with an estimate of its seconds, which it spends in a library that computes as fast within a program.
+def with_cost(function: Compute, seconds: float, in_library: bool = True) -> Compute:
+    """The function with an estimate of its seconds, beside the reading and writing of memory.
 
     A function of Python's, which must be new, gets it itself.
+
+    Args:
+        in_library: it spends them in a library that computes as fast within a program.
     """
     own = function if isinstance(function, FunctionType) else _wrapped(function)
-    own.extra_cost = own.in_library = seconds  # type: ignore[attr-defined]
+    own.extra_cost = seconds  # type: ignore[attr-defined]
+    own.in_library = seconds if in_library else 0.0  # type: ignore[attr-defined]
     return own
 
 
@@ -102,40 +107,30 @@ def _by_blas(dtype: np.dtype, work: float) -> _Multiply:
 
     def divided(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         result = np.empty((*x.shape[:-1], y.shape[-1]), dtype)
-        left = _shares(result.shape)
-        if left is None:
-            return alone(x, y)
 
-        def work() -> None:
-            while left:
-                try:
-                    batch, rows, columns = left.pop()
-                except IndexError:  # another thread has taken it
-                    return
-                np.matmul(x[(*batch, rows)], y[(*batch, slice(None), columns)], out=result[(*batch, rows, columns)])
+        def compute(share: _Share) -> None:
+            stack, rows, columns = share
+            np.matmul(x[..., rows, :][stack], y[..., columns][stack], out=result[..., rows, columns][stack])
 
         with one_thread:
-            together(work, left)
+            together(compute, _shares(result.shape))
         return result
 
     return alone if work < MIN_DIVIDED else divided
 
 
+_Share = tuple[Any, slice, slice]  # of the stack, if there is one, of the rows and of the columns
 _ALL = slice(None)
 
 
-def _shares(shape: tuple[int, ...]) -> list[tuple[tuple[slice, ...], slice, slice]] | None:
+def _shares(shape: tuple[int, ...]) -> list[_Share]:
     """Parts of a product of this shape: of the stack, of the rows or of the columns. They follow from the shape alone, as the bits do."""
-    *batch, rows, columns = shape
-    if batch and batch[0] > 1:
-        return [
-            ((part,), _ALL, _ALL) if len(batch) == 1 else ((part, *[_ALL] * (len(batch) - 1)), _ALL, _ALL)
-            for part in _parts(batch[0], 1)
-        ]
-    before = (_ALL,) * len(batch)
+    *stack, rows, columns = shape
+    if stack and stack[0] > 1:
+        return [(part, _ALL, _ALL) for part in _parts(stack[0], 1)]
     if rows >= columns:
-        return [(before, part, _ALL) for part in _parts(rows, MIN_ROWS)]
-    return [(before, _ALL, part) for part in _parts(columns, MIN_ROWS)]
+        return [(..., part, _ALL) for part in _parts(rows, MIN_ROWS)]
+    return [(..., _ALL, part) for part in _parts(columns, MIN_ROWS)]
 
 
 # OpenBLAS arranges one of the matrices anew for each part, which takes as long as some tens of rows of the other.

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ try:
 except ImportError:  # another version of NumPy has other names
     _multiarray_umath: Any = None
 
+_T = TypeVar("_T")
 # More threads than this gain nothing: between two functions of C they take turns.
 MAX_THREADS = 8
 
@@ -78,7 +79,7 @@ def _nothing() -> None:
     """In the place of work that has been done."""
 
 
-class _Share:
+class _Request:
     """What another thread is asked to do. Its lock is held by who does it, or by who has closed it."""
 
     __slots__ = ("work", "lock", "error")
@@ -100,22 +101,27 @@ class _Share:
 
 
 class _Threads:
-    """Threads that help, started when they are first needed. In a process that was forked there are none."""
+    """Threads that help, started when they are first needed."""
 
     def __init__(self) -> None:
         self.wanted = min(_cores(), MAX_THREADS)
-        self.queue: SimpleQueue[_Share] = SimpleQueue()
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """There are no threads yet, as in a process that was forked."""
+        self.queue: SimpleQueue[_Request] = SimpleQueue()
         self.started = 0
 
-    def ask(self, share: _Share, count: int) -> None:
+    def ask(self, request: _Request, count: int) -> None:
         while self.started < count:
             self.started += 1
             threading.Thread(target=self._serve, name=f"torchlike-computes-{self.started}", daemon=True).start()
-        self.queue.put(share)
+        self.queue.put(request)
 
     def _serve(self) -> None:
+        queue = self.queue
         while True:
-            self.queue.get().run()
+            queue.get().run()
 
 
 def _cores() -> int:
@@ -123,6 +129,8 @@ def _cores() -> int:
 
 
 _threads = _Threads()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.begin_anew)
 
 
 def set_threads(number: int) -> None:
@@ -130,19 +138,28 @@ def set_threads(number: int) -> None:
     _threads.wanted = min(number, MAX_THREADS)
 
 
-def together(work: Callable[[], None], left: list[Any]) -> None:
-    """Does ``work`` here and on other threads, until nothing is left in the list; each of them takes from it."""
-    count = 0 if state.by_numpy_alone else min(_threads.wanted, len(left)) - 1
-    shares = [_Share(work) for _ in range(count)]
-    for share in shares:
-        _threads.ask(share, count)
+def together(compute: Callable[[_T], None], shares: list[_T]) -> None:
+    """Computes shares here and on other threads, until none is left in the list."""
+
+    def work() -> None:
+        while shares:
+            try:
+                share = shares.pop()
+            except IndexError:  # another thread has taken it
+                return
+            compute(share)
+
+    count = 0 if state.by_numpy_alone else min(_threads.wanted, len(shares)) - 1
+    requests = [_Request(work) for _ in range(count)]
+    for request in requests:
+        _threads.ask(request, count)
     try:
         work()
     finally:
-        left.clear()
-        for share in shares:
-            share.lock.acquire()  # at once where no thread has begun it, and then none will
-            share.work = _nothing  # it still waits in the queue, and must not keep the arrays
-    for share in shares:
-        if share.error is not None:
-            raise share.error
+        shares.clear()
+        for request in requests:
+            request.lock.acquire()  # at once where no thread has begun it, and then none will
+            request.work = _nothing  # it still waits in the queue, and must not keep the arrays
+    for request in requests:
+        if request.error is not None:
+            raise request.error

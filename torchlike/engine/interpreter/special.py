@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from .elementwise import in_float32
+from .products import with_cost
 from .rules import Compute, Parameters, Rule, ShapedDtype, rule
 
 # Arrays with fewer elements go through Python's own functions: SciPy's are faster, but take a fifth of a second to import.
@@ -31,7 +32,7 @@ _ELEMENTS = 16384
 SECONDS_PER_ERF, SECONDS_PER_OTHER = 1e-8, 2e-8
 
 
-def _add_polynomial(coefficients: Sequence[float], x: np.ndarray, out: np.ndarray) -> None:
+def _polynomial(coefficients: Sequence[float], x: np.ndarray, out: np.ndarray) -> None:
     np.multiply(x, coefficients[-1], out=out)
     for coefficient in coefficients[-2:0:-1]:
         np.add(out, coefficient, out=out)
@@ -49,21 +50,11 @@ def erf_float32(x: np.ndarray) -> np.ndarray:
         wide, square, above, below = memory[:, : part.size]
         np.clip(part, -4.0, 4.0, out=wide)
         np.multiply(wide, wide, out=square)
-        _add_polynomial(_NUMERATOR, square, above)
-        _add_polynomial(_DENOMINATOR, square, below)
+        _polynomial(_NUMERATOR, square, above)
+        _polynomial(_DENOMINATOR, square, below)
         np.multiply(wide, above, out=wide)
         np.divide(wide, below, out=target[start : start + _ELEMENTS], casting="same_kind")
     return result
-
-
-def _costing(seconds: float, function: Compute) -> Compute:
-    """The function with an estimate of what it takes beside the reading and writing of memory."""
-
-    def costing(x: np.ndarray) -> object:
-        return function(x)
-
-    costing.extra_cost = seconds  # type: ignore[attr-defined]
-    return costing
 
 
 def _special(name: str) -> Rule:
@@ -71,14 +62,14 @@ def _special(name: str) -> Rule:
         dtype, small = outs[0].dtype, getattr(math, name, None)
         count = prod(outs[0].shape)
         if name == "erf" and dtype == np.float32 and outs[0].shape:
-            return _costing(SECONDS_PER_ERF * count, erf_float32)
+            return with_cost(lambda x: erf_float32(x), SECONDS_PER_ERF * count, in_library=False)
         if small is not None and count < SMALL:
             return in_float32(ins, lambda x: np.array([small(e) for e in x.ravel().tolist()], dtype).reshape(x.shape))
         import scipy.special
 
         function = _gammaln if name == "gammaln" else getattr(scipy.special, name)
         compute = in_float32(ins, lambda x: np.asarray(function(x)).astype(dtype, copy=False))
-        return _costing(SECONDS_PER_OTHER * count, compute)
+        return with_cost(compute, SECONDS_PER_OTHER * count, in_library=False)
 
     return build
 
