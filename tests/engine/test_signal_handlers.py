@@ -173,8 +173,10 @@ def test_a_handler_may_run_a_path_while_its_plans_are_joined():
             torch.engine.recorder().forget()
             for _ in range(2):
                 step()  # from the third time on, operations in a row are joined
+            torch.explain(reset=True)
             with handled(read):
                 came = signal_at(event, step)
+            assert not any("failed" in reason for reason in torch.explain().reasons), event
             assert seen in ([], [expected]) and results[-1] == results[0], event
             seen.clear()
             if not came:
