@@ -68,6 +68,11 @@ class Modes(threading.local):
 modes = Modes()
 
 
+def computes_tangents() -> bool:
+    """Whether tangents of dual tensors are computed in this thread."""
+    return modes.forward_grad and not modes.inference
+
+
 def tangent_of(tensor: object) -> Any:
     """The tangent that a tensor carries here and now; None if there is none."""
     level = modes.level if modes.any_slow_mode else None

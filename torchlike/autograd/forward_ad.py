@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .. import ops
 from .._core.fields import stored_value
-from .._core.modes import modes
+from .._core.modes import computes_tangents, modes
 from .._core.tensor import Tensor, alias
 from ..dispatch.type_names import type_name
 from ..ops.shape.complex_numbers import is_conj, is_neg, neg_view
@@ -186,9 +186,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 _IDENTITY: Any = Crossing("torch::autograd::Identity", (), lambda value, _: value, lambda gradient, _: gradient)
 
 
-def _is_fwd_grad_enabled() -> bool:
-    """Whether tangents are computed in this thread."""
-    return modes.forward_grad and not modes.inference
+_is_fwd_grad_enabled = computes_tangents
 
 
 class _set_fwd_grad_enabled(DecoratorContextManager):

@@ -10,7 +10,7 @@ import numpy as np
 from .._core.tensor import Tensor, from_host
 from ..engine import op_by_op
 from .engine import grad
-from .gradcheck_transforms import batched_backward, batched_forward, pushed, without_tangent
+from .gradcheck_transforms import batched_backward, batched_forward, has_tangent, pushed, without_tangent
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -141,7 +141,7 @@ def _check_forward(
     axes = [(1.0, "")]
     if x.dtype.kind == "c":
         axes = [(axis, f"While considering the {part} part of complex inputs only, ") for part, axis in _AXES.items()]
-    wanted = [isinstance(o, Tensor) and o.requires_grad for o in _tuple(func(*arguments)) if _floats(o)]
+    wanted = [isinstance(o, Tensor) and o.requires_grad for o in _tuple(func(*arguments)) if has_tangent(o)]
     for axis, prefix in axes:
         if fast:
             directions = [axis * _noise(np.random.default_rng(0), x.shape, np.dtype(np.float64)).astype(x.dtype)]
@@ -164,10 +164,6 @@ def _check_forward(
 
 
 _AXES: dict[str, Any] = {"imaginary": 1j, "real": 1.0}
-
-
-def _floats(output: object) -> bool:
-    return isinstance(output, Tensor) and (output.is_floating_point() or output.is_complex())
 
 
 def _report(wrong: str) -> None:

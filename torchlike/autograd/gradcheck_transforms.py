@@ -14,7 +14,7 @@ from .crossings import enter, leave
 from .engine import grad
 from .forward_ad import dual_level, make_dual, unpack_dual
 
-__all__ = ["batched_backward", "batched_forward", "pushed", "without_tangent"]
+__all__ = ["batched_backward", "batched_forward", "has_tangent", "pushed", "without_tangent"]
 
 
 def _with_tangent(arguments: Sequence[Tensor], differentiable: Sequence[int], i: int, tangent: Tensor) -> list[Tensor]:
@@ -33,7 +33,7 @@ def pushed(
     with dual_level():
         result = func(*_with_tangent(arguments, differentiable, i, tangent))
         pairs = [
-            unpack_dual(out) for out in (result if isinstance(result, (tuple, list)) else (result,)) if _counts(out)
+            unpack_dual(out) for out in (result if isinstance(result, (tuple, list)) else (result,)) if has_tangent(out)
         ]
         return [(ops.zeros_like(primal) if change is None else change).detach() for primal, change in pairs]  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -50,7 +50,7 @@ def without_tangent(func: Callable[..., object], arguments: Sequence[Tensor], di
             for argument in (make_dual(primal, ops.zeros_like(primal)), primal):
                 result = func(*duals[:i], argument, *duals[i + 1 :])
                 outputs = result if isinstance(result, (tuple, list)) else (result,)
-                results.append([unpack_dual(out).tangent for out in outputs if _counts(out)])
+                results.append([unpack_dual(out).tangent for out in outputs if has_tangent(out)])
             for number, (zero, none) in enumerate(zip(*results, strict=True)):
                 if zero is not None and none is not None and not ops.allclose(zero, none):
                     return (
@@ -60,7 +60,8 @@ def without_tangent(func: Callable[..., object], arguments: Sequence[Tensor], di
     return ""
 
 
-def _counts(output: object) -> TypeGuard[Tensor]:
+def has_tangent(output: object) -> TypeGuard[Tensor]:
+    """Whether an output is of a kind that has tangents: floating point or complex."""
     return isinstance(output, Tensor) and (output.is_floating_point() or output.is_complex())
 
 

@@ -158,11 +158,10 @@ def write(
             result = result.to_dense()  # pyright: ignore[reportAttributeAccessIssue]
         elif aval.__class__ is SparseAval and new.__class__ is not SparseAval:
             raise RuntimeError("a dense result cannot be written into a sparse tensor")
-    if modes.any_slow_mode:
-        if note_write(
-            tensor, result, functools.partial(write, tensor, result, keeps_history, inner, again), keeps_history
-        ):
-            return tensor
+    if modes.any_slow_mode and note_write(
+        tensor, result, functools.partial(write, tensor, result, keeps_history, inner, again), keeps_history
+    ):
+        return tensor
     storage, view = tensor._storage, tensor._view
     if tensor._requires_grad and not (result._requires_grad or keeps_history) and modes.grad_enabled:
         if view is None or view.base is None:
