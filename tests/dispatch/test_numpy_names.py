@@ -11,6 +11,7 @@ import pytest
 
 import torchlike as torch
 from torchlike._core.python_functions import PYTHON
+from torchlike.dispatch.arguments import ALIASES
 
 SIGNATURES = Path(torch.__file__).parent / "_ops" / "aten_signatures.txt.xz"
 NAMES_OF_NUMPY = {"dim": ["axis"], "keepdim": ["keepdims"], "input": ["x", "a", "x1"], "other": ["x2"]}
@@ -42,6 +43,37 @@ def takes(function, own: str) -> bool:
     return own in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
+def own_names(signature: str) -> set[str]:
+    """The names in a recorded signature, without those of results to write into."""
+    return set(re.findall(r"(\w+)(?:=[^,]*)?(?:,|$)", re.sub(r"\w+\(\w!\)\S* \w+", "", signature))) - {""}
+
+
+# Parameters that other rules are for: where the result lies, and how PyTorch's accelerators compute products.
+OPTIONS = {"out", "dtype", "layout", "device", "pin_memory", "generator", "memory_format", "out_dtype"}
+
+
+def test_parameters_have_pytorchs_names():
+    lacking = {}
+    for line in lzma.decompress(SIGNATURES.read_bytes()).decode().split("\n"):
+        match = re.match(r"(\w+)(?:\.\w+)?\((.*)\) ->", line)
+        function = match and not match[1].startswith("_") and match[1] not in PYTHON["torch"] and public(match[1])
+        if not match or not function or not hasattr(function, "declared"):
+            continue
+        parameters = inspect.signature(function).parameters
+        names = {"input" if name == "self" else name for name in own_names(match[2])} - OPTIONS
+        known = {other for other, own in ALIASES.items() if own in parameters} | set(parameters)
+        if names - known and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            lacking[line.partition("(")[0]] = names - known
+    # Lists of tensors, and parameters of quantized ones, are told by their types; the last has no form in Python.
+    assert lacking == {
+        "dequantize.tensors": {"tensors"},
+        "dequantize.tensors_out": {"tensors"},
+        "quantize_per_tensor.tensors": {"tensors", "scales", "zero_points"},
+        "quantize_per_tensor.tensors_out": {"tensors", "scales", "zero_points"},
+        "normal.out": {"input"},
+    }
+
+
 CASES = [
     (name, own, other)
     for name, parameters in sorted(recorded().items())
@@ -68,6 +100,17 @@ I = torch.zeros(2, 3, dtype=torch.long)  # noqa: E741
 # What PyTorch gives: the shape and the first elements.
 RESULTS = {
     "linalg.norm": (lambda: torch.linalg.norm(X, axis=1, keepdims=True), (2, 1), [2.236068, 7.0710678]),
+    "linalg.vector_norm": (lambda: torch.linalg.vector_norm(input=X, axis=1), (2,), [2.236068, 7.0710678]),
+    "linalg.cond": (lambda: torch.linalg.cond(x=torch.eye(2), p=1), (), [1]),
+    "linalg.pinv": (lambda: torch.linalg.pinv(a=torch.eye(2)), (2, 2), [1, 0, 0, 1]),
+    "linalg.eigvalsh": (lambda: torch.linalg.eigvalsh(input=torch.eye(2)), (2,), [1, 1]),
+    "linalg.lstsq": (lambda: torch.linalg.lstsq(input=torch.eye(2), b=torch.eye(2))[0], (2, 2), [1, 0, 0, 1]),
+    "linalg.tensorsolve": (lambda: torch.linalg.tensorsolve(torch.eye(2), other=torch.ones(2)), (2,), [1, 1]),
+    "hsplit": (lambda: torch.hsplit(X, sections=3)[0], (2, 1), [0, 3]),
+    "isin": (lambda: torch.isin(element=1, test_elements=X), (), [1]),
+    "one_hot": (lambda: torch.nn.functional.one_hot(input=I[0], num_classes=2), (3, 2), [1, 0]),
+    "resize_": (lambda: X.clone().resize_(size=(3, 2)), (3, 2), [0, 1]),
+    "special.airy_ai": (lambda: torch.special.airy_ai(x=torch.zeros(2)), (2,), [0.355028]),
     "linalg.matrix_norm": (
         lambda: torch.linalg.matrix_norm(X[None], axis=(1, 2), keepdims=True),
         (1, 1, 1),
@@ -119,6 +162,9 @@ def test_gives_what_pytorch_gives(call, shape, start):
         lambda: torch.sort(X, dim=0, axis=0),
         lambda: X.split(1, axis=0),
         lambda: X.amax(0, 1, 1),
+        lambda: torch.linalg.norm(A=X),
+        lambda: torch.special.airy_ai(input=X),
+        lambda: X.kthvalue(1, keepdim=True, keepdims=True),
     ],
 )
 def test_refuses_what_pytorch_refuses(call):

@@ -16,6 +16,9 @@ from .type_names import type_name
 
 # NumPy's names for parameters, which every function that PyTorch has in C++ takes for its own: whatever has a ``dim`` has an ``axis``.
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+# One parameter here, which in PyTorch has a name for each type that it may have.
+ALIASES |= {"indices": "indices_or_sections", "sections": "indices_or_sections"}
+ALIASES |= {"element": "elements", "test_element": "test_elements"}
 
 
 class Parameters:
@@ -87,7 +90,7 @@ class Parameters:
             i = self.index.get(key)
             if i is None:
                 i = self.index.get(ALIASES.get(key, ""))
-            if i is None:
+            if i is None or (key not in self.index and self.names[i] in kwargs):
                 raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
             if i < len(args):
                 raise TypeError(f"{name}() got multiple values for argument '{key}'")

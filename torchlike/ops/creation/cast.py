@@ -397,11 +397,11 @@ def fill(input: Tensor, value: TensorOrNumber) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def fill_(self: Tensor, value: Tensor | complex) -> Tensor:
+def fill_(input: Tensor, value: Tensor | complex) -> Tensor:
     """Puts one number, or the element of a 0-dim tensor, everywhere into this tensor."""
-    check_writable(self)
+    check_writable(input)
     inner = Inner.IN_WINDOWS if isinstance(value, Tensor) else Inner.ANYWHERE
-    return write(self, _like_filled("fill_", self, value, inplace=True), inner=inner)
+    return write(input, _like_filled("fill_", input, value, inplace=True), inner=inner)
 
 
 @op(
@@ -419,11 +419,11 @@ def zeroed(input: Array) -> Array:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def zero_(self: Tensor) -> Tensor:
+def zero_(input: Tensor) -> Tensor:
     """Puts zero everywhere into this tensor."""
-    check_writable(self)
-    if is_sparse(self):
-        return write(self, FORMS["zeros_like"](self, self.dtype, None, False))
-    if records(self):
-        return write(self, zeroed(self), inner=Inner.ANYWHERE)
-    return write(self, _like_filled("zero_", self, 0, inplace=True), inner=Inner.ANYWHERE)
+    check_writable(input)
+    if is_sparse(input):
+        return write(input, FORMS["zeros_like"](input, input.dtype, None, False))
+    if records(input):
+        return write(input, zeroed(input), inner=Inner.ANYWHERE)
+    return write(input, _like_filled("zero_", input, 0, inplace=True), inner=Inner.ANYWHERE)

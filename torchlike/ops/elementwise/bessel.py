@@ -322,25 +322,25 @@ def special_modified_bessel_k1(input: Array) -> Array:
 
 @op(**_fields("scaled_modified_bessel_k0_cpu", **_PLAIN))
 @in_float32
-def special_scaled_modified_bessel_k0(input: Array) -> Array:
+def special_scaled_modified_bessel_k0(x: Array) -> Array:
     """``exp(input) * modified_bessel_k0(input)``."""
-    return _k(input, 0, scaled=True)
+    return _k(x, 0, scaled=True)
 
 
 @op(**_fields("scaled_modified_bessel_k1_cpu", **_PLAIN))
 @in_float32
-def special_scaled_modified_bessel_k1(input: Array) -> Array:
+def special_scaled_modified_bessel_k1(x: Array) -> Array:
     """``exp(input) * modified_bessel_k1(input)``."""
-    return _k(input, 1, scaled=True)
+    return _k(x, 1, scaled=True)
 
 
 @op(**_fields("spherical_bessel_j0_cpu", **_PLAIN))
 @in_float32
-def special_spherical_bessel_j0(input: Array) -> Array:
+def special_spherical_bessel_j0(x: Array) -> Array:
     """``sin(input) / input``, which is 1 at 0."""
-    safe = jnp.where((input == 0) | jnp.isinf(input), jnp.ones((), input.dtype), input)
-    result = jnp.where(input == 0, jnp.ones((), input.dtype), jnp.sin(safe) / safe)
-    return jnp.where(jnp.isinf(input), jnp.zeros((), input.dtype), result)
+    safe = jnp.where((x == 0) | jnp.isinf(x), jnp.ones((), x.dtype), x)
+    result = jnp.where(x == 0, jnp.ones((), x.dtype), jnp.sin(safe) / safe)
+    return jnp.where(jnp.isinf(x), jnp.zeros((), x.dtype), result)
 
 
 # ---- Airy's function: decay on the right, a wave on the left, in powers of 1 / zeta = 3/2 |x| ** (-3/2)
@@ -378,17 +378,17 @@ _AIRY_WAVE = (Series(_airy_wave(0), 0.0, 1.0, 24), Series(_airy_wave(1), 0.0, 1.
 
 @op(**_fields("airy_ai_cpu", **_PLAIN))
 @in_float32
-def special_airy_ai(input: Array) -> Array:
+def special_airy_ai(x: Array) -> Array:
     """Airy's function Ai."""
-    size = jnp.maximum(jnp.abs(input), AIRY_BORDER)
-    finite = jnp.where(jnp.isinf(size), jnp.asarray(AIRY_BORDER, input.dtype), size)
+    size = jnp.maximum(jnp.abs(x), AIRY_BORDER)
+    finite = jnp.where(jnp.isinf(size), jnp.asarray(AIRY_BORDER, x.dtype), size)
     zeta = 2 / 3 * finite * jnp.sqrt(finite)
     ratio = _ZETA_AT_BORDER / zeta
     root = jnp.sqrt(jnp.sqrt(finite)) * math.sqrt(math.pi)
     right = _AIRY_DECAY(ratio) * jnp.exp(-zeta) / (2 * root)
     angle = zeta + math.pi / 4
     left = (_AIRY_WAVE[0](ratio) * jnp.sin(angle) - _AIRY_WAVE[1](ratio) * ratio * jnp.cos(angle)) / root
-    near = _AIRY_NEAR(jnp.clip(input, -AIRY_BORDER, AIRY_BORDER))
-    result = jnp.where(input > AIRY_BORDER, right, jnp.where(input < -AIRY_BORDER, left, near))
-    result = jnp.where(jnp.isposinf(input), jnp.zeros((), input.dtype), result)
-    return jnp.where(jnp.isnan(input) | jnp.isneginf(input), jnp.asarray(math.nan, input.dtype), result)
+    near = _AIRY_NEAR(jnp.clip(x, -AIRY_BORDER, AIRY_BORDER))
+    result = jnp.where(x > AIRY_BORDER, right, jnp.where(x < -AIRY_BORDER, left, near))
+    result = jnp.where(jnp.isposinf(x), jnp.zeros((), x.dtype), result)
+    return jnp.where(jnp.isnan(x) | jnp.isneginf(x), jnp.asarray(math.nan, x.dtype), result)

@@ -391,7 +391,7 @@ def eigh_of(x: Array, lower: bool) -> tuple[Array, Array]:
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, ...]:
+def linalg_eigh(input: Array, UPLO: str = "L") -> tuple[Array, ...]:
     """Eigenvalues, smallest first, and eigenvectors (columns) of Hermitian matrices.
 
     Args:
@@ -400,8 +400,8 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, ...]:
     >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
     """
-    square("linalg.eigh", floating("linalg.eigh", A))
-    return return_types.linalg_eigh(*eigh_of(A, _check_uplo(UPLO)))
+    square("linalg.eigh", floating("linalg.eigh", input))
+    return return_types.linalg_eigh(*eigh_of(input, _check_uplo(UPLO)))
 
 
 @op(
@@ -413,10 +413,10 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, ...]:
     samples=[SYMMETRIC],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def linalg_eigvalsh(A: Array, UPLO: str = "L") -> Array:
+def linalg_eigvalsh(input: Array, UPLO: str = "L") -> Array:
     """The eigenvalues of Hermitian matrices, smallest first."""
-    square("linalg.eigvalsh", floating("linalg.eigvalsh", A))
-    return eigh_of(A, _check_uplo(UPLO))[0]
+    square("linalg.eigvalsh", floating("linalg.eigvalsh", input))
+    return eigh_of(input, _check_uplo(UPLO))[0]
 
 
 def _raw_eig(x: Array) -> tuple[Array, Array]:
@@ -615,45 +615,45 @@ def _eliminate(x: Array, k: int) -> tuple[Array, Array]:
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
+def ormqr(input: Array, input2: Array, input3: Array, left: bool = True, transpose: bool = False) -> Array:
     """``other`` multiplied by the square Q of Householder reflections, or by its adjoint, from the left or the right."""
     if input.ndim < 2:
         raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
-    if other.ndim < 2:
+    if input3.ndim < 2:
         raise RuntimeError("torch.ormqr: other must have at least 2 dimensions.")
-    side = other.shape[-2 if left else -1]
+    side = input3.shape[-2 if left else -1]
     place = "-2" if left else "-1"
-    if side < tau.shape[-1]:
+    if side < input2.shape[-1]:
         raise RuntimeError(f"torch.ormqr: other.shape[{place}] must be greater than or equal to tau.shape[-1]")
     if side != input.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{place}] must be equal to input.shape[-2]")
-    if tau.shape[-1] > input.shape[-1]:
+    if input2.shape[-1] > input.shape[-1]:
         raise RuntimeError("torch.ormqr: tau.shape[-1] must be less than or equal to input.shape[-1]")
-    if input.ndim - tau.ndim != 1:
+    if input.ndim - input2.ndim != 1:
         raise RuntimeError(
-            f"torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is "
+            f"torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim equal to {input2.ndim} and input.ndim is "
             f"equal to {input.ndim}"
         )
-    if input.ndim != other.ndim:
+    if input.ndim != input3.ndim:
         raise RuntimeError(
             "torch.ormqr: Expected other to have the same number of dimensions as input, but got other.ndim equal to "
-            f"{other.ndim} and input.ndim is equal to {input.ndim}"
+            f"{input3.ndim} and input.ndim is equal to {input.ndim}"
         )
-    if input.shape[:-2] != tau.shape[:-1]:
+    if input.shape[:-2] != input2.shape[:-1]:
         raise RuntimeError(
-            f"torch.ormqr: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
+            f"torch.ormqr: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(input2.shape[:-1])}"
         )
-    if input.shape[:-2] != other.shape[:-2]:
+    if input.shape[:-2] != input3.shape[:-2]:
         raise RuntimeError(
-            f"torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(other.shape[:-2])}"
+            f"torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(input3.shape[:-2])}"
         )
-    for name, x in (("tau", tau), ("other", other)):
+    for name, x in (("tau", input2), ("other", input3)):
         if x.dtype != input.dtype:
             raise RuntimeError(
                 f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype {said(input.dtype)} and {name} has "
                 f"dtype {said(x.dtype)}"
             )
     if left:
-        return _reflect(input, jnp.conj(tau) if transpose else tau, other, reverse=not transpose)
-    turned = _reflect(input, tau if transpose else jnp.conj(tau), adjoint(other), reverse=transpose)
+        return _reflect(input, jnp.conj(input2) if transpose else input2, input3, reverse=not transpose)
+    turned = _reflect(input, input2 if transpose else jnp.conj(input2), adjoint(input3), reverse=transpose)
     return adjoint(turned)

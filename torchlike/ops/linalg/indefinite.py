@@ -45,11 +45,11 @@ def _refuse_gradient(name: str, *tensors: Any) -> None:
 
 
 @composite(forms=Form.OUT)
-def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> tuple[Array, ...]:
+def linalg_ldl_factor_ex(input: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> tuple[Array, ...]:
     """``ldl_factor`` without an error: ``info`` is 0, or the number of the first zero on the diagonal of D."""
-    _check("torch.linalg.ldl_factor_ex", A)
-    _refuse_gradient("linalg.ldl_factor_ex", A)
-    matrices = A._array()
+    _check("torch.linalg.ldl_factor_ex", input)
+    _refuse_gradient("linalg.ldl_factor_ex", input)
+    matrices = input._array()
     n = matrices.shape[-1]
     count = math.prod(matrices.shape[:-2])
     flat = matrices.reshape(count, n, n)
@@ -74,9 +74,9 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
 
 
 @composite(forms=Form.OUT)
-def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False) -> tuple[Array, ...]:
+def linalg_ldl_factor(input: Tensor, *, hermitian: bool = False) -> tuple[Array, ...]:
     """``L D L^T = A`` (with ``hermitian`` ``L D L^H``) in compact form, and the rows exchanged: D has blocks of one or two rows."""
-    factors, pivots, _ = linalg_ldl_factor_ex(A, hermitian=hermitian, check_errors=True)
+    factors, pivots, _ = linalg_ldl_factor_ex(input, hermitian=hermitian, check_errors=True)
     return return_types.linalg_ldl_factor(factors, pivots)
 
 

@@ -121,7 +121,12 @@ def _singular_norm(A: Tensor, ord: object, keepdim: bool) -> Tensor:
 
 @composite(forms=Form.OUT, autocast={"cuda": Autocast.FLOAT32})
 def linalg_matrix_norm(
-    A: Tensor, ord: float | str = "fro", dim: IntOrInts = (-2, -1), keepdim: bool = False, *, dtype: Dtype | None = None
+    input: Tensor,
+    ord: float | str = "fro",
+    dim: IntOrInts = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Dtype | None = None,
 ) -> Tensor:
     """The norms of the matrices that two dimensions form.
 
@@ -133,17 +138,19 @@ def linalg_matrix_norm(
     tensor(5.)
     """
     name = "linalg.matrix_norm"
-    if A.dim() < 2:
+    if input.dim() < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
-    if A.dtype.category < dtypes.FLOAT:
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}")
+    if input.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_name}"
+        )
     if not isinstance(dim, (tuple, list)):
         options = "tuple of ints dim = {-2,-1}, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)\n"
         raise TypeError(
             f"linalg_matrix_norm() received an invalid combination of arguments - got (Tensor, {type_name(ord)}, dim={type_name(dim)}), "
             f'but expected one of:\n * (Tensor input, Number ord, {options} * (Tensor input, str ord = "fro", {options}'
         )
-    check_norm_dtype(name, A.dtype, dtype)
+    check_norm_dtype(name, input.dtype, dtype)
     if isinstance(ord, str):
         if ord not in ("fro", "nuc"):
             raise RuntimeError(f"{name}: Order {ord} not supported.")
@@ -151,20 +158,20 @@ def linalg_matrix_norm(
         raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
     elif abs(ord) not in (1, 2, math.inf):
         raise RuntimeError(f"{name}: Order {ord:g} not supported.")
-    a, b = _pair(name, dim, A.dim())
+    a, b = _pair(name, dim, input.dim())
     if ord == "fro":
-        return vector_norm(A, 2, (a, b), keepdim, dtype=dtype)
+        return vector_norm(input, 2, (a, b), keepdim, dtype=dtype)
     if dtype is not None:
-        A = A.to(dtype)
+        input = input.to(dtype)
     if ord in ("nuc", 2, -2):
-        if A.dtype.itemsize < 4:
-            raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.scalar_name}")
-        if ord == -2 and 0 in (A.shape[a], A.shape[b]):
+        if input.dtype.itemsize < 4:
+            raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {input.dtype.scalar_name}")
+        if ord == -2 and 0 in (input.shape[a], input.shape[b]):
             raise IndexError("amin(): Expected reduction dim -1 to have non-zero size.")
-        values = _singular_norm(A.movedim((a, b), (-2, -1)), ord, keepdim)
+        values = _singular_norm(input.movedim((a, b), (-2, -1)), ord, keepdim)
         return values.unsqueeze(-1).movedim((-2, -1), (a, b)) if keepdim else values
     summed, kept_dim = (a, b) if abs(ord) == 1 else (b, a)
-    sums = vector_norm(A, 1, summed, keepdim)
+    sums = vector_norm(input, 1, summed, keepdim)
     kept_dim -= 0 if keepdim or kept_dim < summed else 1
     if ord < 0:
         return sums.amin(kept_dim, keepdim)
@@ -175,7 +182,12 @@ def linalg_matrix_norm(
 
 @composite(forms=Form.OUT)
 def linalg_norm(
-    A: Tensor, ord: object = None, dim: IntOrInts | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
+    input: Tensor,
+    ord: object = None,
+    dim: IntOrInts | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Dtype | None = None,
 ) -> Tensor:
     """The norm of vectors or matrices.
 
@@ -189,44 +201,44 @@ def linalg_norm(
     if dims is not None:
         if len(dims) not in (1, 2):
             raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
-    elif ord is not None and A.dim() not in (1, 2):
+    elif ord is not None and input.dim() not in (1, 2):
         raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D."
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {input.dim()}D."
         )
-    if isinstance(ord, str) or (ord is not None and (len(dims) == 2 if dims is not None else A.dim() == 2)):
-        return linalg_matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
-    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
+    if isinstance(ord, str) or (ord is not None and (len(dims) == 2 if dims is not None else input.dim() == 2)):
+        return linalg_matrix_norm(input, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
+    return vector_norm(input, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
 
 
 @composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})
-def linalg_cond(A: Tensor, p: object = None) -> Tensor:
+def linalg_cond(input: Tensor, p: object = None) -> Tensor:
     """The condition numbers of matrices: ``norm(A) norm(inv(A))``, or the largest singular value over the smallest for 2 (None) and -2."""
     name = "linalg.cond"
-    if A.dim() < 2:
+    if input.dim() < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if p in (None, 2, -2):
-        s = linalg_svdvals(A)
+        s = linalg_svdvals(input)
         largest, smallest = s.narrow(-1, 0, 1), s.narrow(-1, -1, 1)
         return (largest / smallest if p != -2 else smallest / largest).squeeze(-1)
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(f"{name} got an invalid norm type: {p}")
-    if A.shape[-1] != A.shape[-2]:
+    if input.shape[-1] != input.shape[-2]:
         raise RuntimeError(
-            f"{name}: A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
+            f"{name}: A must be batches of square matrices, but they are {input.shape[-2]} by {input.shape[-1]} matrices"
         )
-    if A.numel() == 0:
-        return A.new_zeros(A.shape[:-2], dtype=A.abs().dtype)
+    if input.numel() == 0:
+        return input.new_zeros(input.shape[:-2], dtype=input.abs().dtype)
     if p == "nuc":
-        s = linalg_svdvals(A)
+        s = linalg_svdvals(input)
         return s.sum(-1) * s.reciprocal().sum(-1)
-    inverted, info = linalg_inv_ex(A)
+    inverted, info = linalg_inv_ex(input)
     inverted = inverted.masked_fill((info != 0).unsqueeze(-1).unsqueeze(-1), math.inf)
-    return linalg_matrix_norm(A, p) * linalg_matrix_norm(inverted, p)
+    return linalg_matrix_norm(input, p) * linalg_matrix_norm(inverted, p)
 
 
 @composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})
 def linalg_matrix_rank(
-    A: Tensor, tol: object = None, hermitian: object = False, *, atol: Any = None, rtol: object = None
+    input: Tensor, tol: object = None, hermitian: object = False, *, atol: Any = None, rtol: object = None
 ) -> Tensor:
     """How many singular values are above the larger of ``atol`` and ``rtol`` times the largest one.
 
@@ -234,7 +246,7 @@ def linalg_matrix_rank(
     tensor(1)
     """
     name = "torch.linalg.matrix_rank"
-    if A.dim() < 2:
+    if input.dim() < 2:
         raise RuntimeError(f"{name}: The input tensor input must have at least 2 dimensions.")
     if isinstance(tol, bool) and hermitian is False:
         tol, hermitian = None, tol
@@ -245,13 +257,13 @@ def linalg_matrix_rank(
     for tolerance, word in ((atol, "atol"), (rtol, "rtol")):
         if isinstance(tolerance, Tensor) and tolerance.dtype.category == dtypes.COMPLEX:
             raise RuntimeError(f"{name}: {word} tensor of complex type is not supported.")
-    if A.numel() == 0:
-        return A.new_zeros(A.shape[:-2], dtype=dtypes.int64)
-    values = linalg_eigvalsh(A).abs() if hermitian else linalg_svdvals(A)
+    if input.numel() == 0:
+        return input.new_zeros(input.shape[:-2], dtype=dtypes.int64)
+    values = linalg_eigvalsh(input).abs() if hermitian else linalg_svdvals(input)
     largest = values.amax(-1, True)
     has_tolerance = (isinstance(atol, Tensor) or (atol is not None and atol > 0)) or tol is not None
     if rtol is None:
-        rtol = 0.0 if has_tolerance else float(np.finfo(A.dtype.numpy).eps) * max(A.shape[-2:])
+        rtol = 0.0 if has_tolerance else float(np.finfo(input.dtype.numpy).eps) * max(input.shape[-2:])
     for_each_matrix = lambda t: t.unsqueeze(-1) if isinstance(t, Tensor) else t  # noqa: E731
     bound = largest * for_each_matrix(rtol)
     atol = for_each_matrix(0.0 if atol is None else atol)
@@ -263,31 +275,31 @@ def linalg_matrix_rank(
 
 
 @composite(forms=Form.OUT)
-def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
+def linalg_matrix_power(input: Tensor, n: int) -> Tensor:
     """The n-th power of square matrices; negative powers are those of the inverse.
 
     >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
     tensor([[1., 3.],
             [0., 1.]])
     """
-    if A.dim() < 2:
+    if input.dim() < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
-    if A.shape[-1] != A.shape[-2]:
+    if input.shape[-1] != input.shape[-2]:
         raise RuntimeError(
             "linalg.matrix_power: A must be batches of square matrices, but they are "
-            f"{A.shape[-2]} by {A.shape[-1]} matrices"
+            f"{input.shape[-2]} by {input.shape[-1]} matrices"
         )
     if n < 0:
-        A, n = linalg_inv(A), -n
+        input, n = linalg_inv(input), -n
     if n == 0:
-        return A.clone().copy_(eye(A.shape[-1], dtype=A.dtype))
-    product, square_ = None, A
+        return input.clone().copy_(eye(input.shape[-1], dtype=input.dtype))
+    product, square_ = None, input
     while n:
         if n & 1:
             product = square_ if product is None else matmul(product, square_)
         n >>= 1
         square_ = matmul(square_, square_) if n else square_
-    return A.clone() if product is A else product  # pyright: ignore[reportReturnType]
+    return input.clone() if product is input else product  # pyright: ignore[reportReturnType]
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
@@ -478,33 +490,33 @@ def linalg_vander(x: Any, *, N: int | None = None) -> Tensor:
 
 
 @composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})
-def linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+def linalg_tensorinv(input: Tensor, ind: int = 2) -> Tensor:
     """The tensor that undoes ``tensordot(A, x, ind)``: A's first ``ind`` dimensions and the others as rows and columns."""
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
-    rows, columns = math.prod(A.shape[:ind]), math.prod(A.shape[ind:])
+    rows, columns = math.prod(input.shape[:ind]), math.prod(input.shape[ind:])
     if rows != columns:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
             f"{columns} != {rows}"
         )
-    return linalg_inv(A.reshape(rows, columns)).reshape([*A.shape[ind:], *A.shape[:ind]])  # pyright: ignore[reportAttributeAccessIssue]
+    return linalg_inv(input.reshape(rows, columns)).reshape([*input.shape[ind:], *input.shape[:ind]])  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @composite(forms=Form.OUT, autocast={"cpu": Autocast.FLOAT32})
-def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
+def linalg_tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor:
     """The X of ``tensordot(A, X, X.ndim) = B``."""
     if dims is not None:
-        dims_to_move = [wrap_dim(int(d), A.dim()) for d in dims]
-        A = A.permute([d for d in range(A.dim()) if d not in dims_to_move] + dims_to_move)
-    shape = A.shape[B.dim() :]
-    size, rows = math.prod(shape), math.prod(A.shape[: B.dim()])
+        dims_to_move = [wrap_dim(int(d), input.dim()) for d in dims]
+        input = input.permute([d for d in range(input.dim()) if d not in dims_to_move] + dims_to_move)
+    shape = input.shape[other.dim() :]
+    size, rows = math.prod(shape), math.prod(input.shape[: other.dim()])
     if size != rows:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
             f"{size} != {rows}"
         )
-    return linalg_solve(A.reshape(rows, size), B.flatten()).reshape(list(shape))  # pyright: ignore[reportAttributeAccessIssue]
+    return linalg_solve(input.reshape(rows, size), other.flatten()).reshape(list(shape))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 # ---- PyTorch's older names

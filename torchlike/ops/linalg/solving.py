@@ -228,7 +228,7 @@ def _bounds(input: Any, atol: object, rtol: object) -> tuple[object, object]:
 
 @composite(forms=Form.OUT)
 def linalg_pinv(
-    A: Any, rcond: object = None, hermitian: object = False, *, atol: object = None, rtol: object = None
+    input: Any, rcond: object = None, hermitian: object = False, *, atol: object = None, rtol: object = None
 ) -> Tensor:
     """The pseudo-inverses of matrices of any shape.
 
@@ -240,9 +240,9 @@ def linalg_pinv(
     tensor([[0.5000, 0.0000]])
     """
     kinds = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
-    if A.dim() < 2 or A.dtype not in kinds:
+    if input.dim() < 2 or input.dtype not in kinds:
         raise RuntimeError(
-            f"linalg.pinv({A.dtype.scalar_name}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
+            f"linalg.pinv({input.dtype.scalar_name}{{{list(input.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
             "cfloat or cdouble types"
         )
     if isinstance(rcond, bool) and hermitian is False:
@@ -252,10 +252,10 @@ def linalg_pinv(
         check_value("linalg_pinv", parameter, None, "float | None", bound)
     rtol = rcond if rtol is None else rtol
     if hermitian:
-        square("linalg.pinv", A)
+        square("linalg.pinv", input)
     if isinstance(atol, Tensor) or isinstance(rtol, Tensor):
-        return pinv_bounded(A, *_bounds(A, atol, rtol), bool(hermitian))
-    return pinv_op(A, atol, rtol, bool(hermitian))
+        return pinv_bounded(input, *_bounds(input, atol, rtol), bool(hermitian))
+    return pinv_op(input, atol, rtol, bool(hermitian))
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD, autocast={"cpu": Autocast.FLOAT32})
@@ -370,7 +370,7 @@ def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool
     samples=[Sample(values=([[2.0, 0.0], [1.0, 3.0]], [[1.0], [2.0]]), kwargs={"upper": False})],
 )
 def linalg_solve_triangular(
-    A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
+    input: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
     """The X of ``A X = B``, or of ``X A = B``, for triangular matrices, of which the other triangle is not read.
 
@@ -378,14 +378,14 @@ def linalg_solve_triangular(
         unitriangular: whether the diagonal is taken to be ones.
     """
     name = "linalg.solve_triangular"
-    square(name, A)
+    square(name, input)
     matrices(name, B, "B")
-    if A.shape[-1] != B.shape[-2 if left else -1]:
+    if input.shape[-1] != B.shape[-2 if left else -1]:
         raise RuntimeError(
-            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({A.shape[-2]}x{A.shape[-1]} and "
-            f"{B.shape[-2]}x{B.shape[-1]})"
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({input.shape[-2]}x{input.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})"
         )
-    return triangular(A, B, lower=not upper, left=left, unit=unitriangular)
+    return triangular(input, B, lower=not upper, left=left, unit=unitriangular)
 
 
 @op(
@@ -419,14 +419,14 @@ def triangular_solve(
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
+def cholesky_solve(input: Array, input2: Array, upper: bool = False) -> Array:
     """The X of ``A X = input``, where ``A = L L^H``, or ``L^H L`` with ``upper``."""
-    if input.ndim < 2 or L.ndim < 2:
-        name, x = ("b", input) if input.ndim < 2 else ("u", L)
+    if input.ndim < 2 or input2.ndim < 2:
+        name, x = ("b", input) if input.ndim < 2 else ("u", input2)
         raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
-    floating("cholesky_solve", L)
-    L = adjoint(L) if upper else L
-    return triangular(L, triangular(L, input, lower=True), lower=True, adjointed=True)
+    floating("cholesky_solve", input2)
+    input2 = adjoint(input2) if upper else input2
+    return triangular(input2, triangular(input2, input, lower=True), lower=True, adjointed=True)
 
 
 @op(
@@ -439,11 +439,11 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
 )
-def cholesky_inverse(L: Array, upper: bool = False) -> Array:
+def cholesky_inverse(input: Array, upper: bool = False) -> Array:
     """The inverse of ``L L^H``, or of ``L^H L`` with ``upper``."""
-    square("cholesky_inverse", floating("cholesky_inverse", L))
-    L = adjoint(L) if upper else L
-    half = triangular(L, jnp.eye(L.shape[-1], dtype=L.dtype), lower=True)
+    square("cholesky_inverse", floating("cholesky_inverse", input))
+    input = adjoint(input) if upper else input
+    half = triangular(input, jnp.eye(input.shape[-1], dtype=input.dtype), lower=True)
     return mm(adjoint(half), half)
 
 
@@ -476,9 +476,9 @@ def linalg_lu_solve(LU: Array, pivots: Indices, B: Array, *, left: bool = True, 
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The X of ``A X = b`` from what ``lu_factor`` gives for A."""
-    return linalg_lu_solve(LU_data, LU_pivots, b)
+    return linalg_lu_solve(LU_data, LU_pivots, input)
 
 
 # ---- least squares
@@ -501,7 +501,7 @@ def least_squares(A: Array, B: Array, rcond: float) -> tuple[Array, Array, Array
 
 
 @composite(forms=Form.NONE, autocast={"cpu": Autocast.FLOAT32})
-def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: object = None) -> tuple[Array, ...]:
+def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: object = None) -> tuple[Array, ...]:
     """The X that makes ``|A X - B|`` least, the squares of what is left of each column, A's rank and its singular values.
 
     Args:
@@ -513,26 +513,26 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: ob
     if driver is not None and driver not in drivers:
         raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     driver = driver or "gelsy"
-    if A.dim() < 2:
+    if input.dim() < 2:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
-    if B.dim() < 1:
+    if b.dim() < 1:
         raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
-    if A.dtype is not B.dtype:
+    if input.dtype is not b.dtype:
         raise RuntimeError(
-            f"torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype {A.dtype.scalar_name} and "
-            f"other's dtype {B.dtype.scalar_name}"
+            f"torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype {input.dtype.scalar_name} and "
+            f"other's dtype {b.dtype.scalar_name}"
         )
-    vectors = B.dim() == 1 or (A.dim() - 1 == B.dim() and B.shape == A.shape[:-1])
-    if B.shape[-1 if vectors else -2] != A.shape[-2]:
+    vectors = b.dim() == 1 or (input.dim() - 1 == b.dim() and b.shape == input.shape[:-1])
+    if b.shape[-1 if vectors else -2] != input.shape[-2]:
         place = "-1" if vectors else "-2"
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({place})")
-    m, n = A.shape[-2:]
-    bound = float(np.finfo(A.dtype.numpy).eps) * max(m, n) if rcond is None else float(rcond)
-    solution, residuals, rank, singular = least_squares(A, B, bound)
-    nothing = A.new_empty((0,), dtype=singular.dtype)
+    m, n = input.shape[-2:]
+    bound = float(np.finfo(input.dtype.numpy).eps) * max(m, n) if rcond is None else float(rcond)
+    solution, residuals, rank, singular = least_squares(input, b, bound)
+    nothing = input.new_empty((0,), dtype=singular.dtype)
     full = driver == "gels" or (m > n and bool((rank == n).all()))
     if not (m > n and full) or driver == "gelsy":
         residuals = residuals.flatten()[:0]
     if driver == "gels":
-        rank = A.new_empty((0,), dtype=dtypes.int64)
+        rank = input.new_empty((0,), dtype=dtypes.int64)
     return return_types.linalg_lstsq(solution, residuals, rank, singular if driver in ("gelsd", "gelss") else nothing)

@@ -93,7 +93,7 @@ def embedding(
 
 
 @composite(forms=Form.FUNCTIONAL)
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """Class numbers as rows with a single 1.
 
     Args:
@@ -106,25 +106,25 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     Raises:
         RuntimeError: another dtype than int64, or numbers that are no class.
     """
-    if tensor.dtype is not dtypes.int64:
+    if input.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if not tensor.numel():
+    if not input.numel():
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return in_classes(tensor, num_classes)
+        return in_classes(input, num_classes)
     if num_classes != -1:
-        host = stored_value(tensor).array if is_whole_storage(tensor) else None
+        host = stored_value(input).array if is_whole_storage(input) else None
         if host.__class__ is not np.ndarray:
-            return in_classes(tensor, num_classes)  # checked in the program
-    refuse_item(tensor)
-    numbers = tensor._array()
+            return in_classes(input, num_classes)  # checked in the program
+    refuse_item(input)
+    numbers = input._array()
     if numbers.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
         num_classes = int(numbers.max()) + 1
     elif numbers.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return in_classes(tensor, num_classes)
+    return in_classes(input, num_classes)
 
 
 def _no_class(tensor: Array | np.ndarray, num_classes: int) -> tuple[object, object]:

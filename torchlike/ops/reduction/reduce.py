@@ -725,25 +725,25 @@ def check_norm_dtype(name: str, own: dtypes.dtype, dtype: dtypes.dtype | None) -
     autocast={"cuda": Autocast.FLOAT32},
 )
 def vector_norm(
-    x: Array, ord: float = 2, dim: IntOrInts | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
+    input: Array, ord: float = 2, dim: IntOrInts | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Array:
     """``sum(|x| ** ord) ** (1 / ord)`` over all elements or along dimensions; the largest for inf, the count of nonzeros for 0.
 
     Where the norm is 0 the gradient is 0, as in PyTorch.
     """
     if dtype is not None:
-        x = x.astype(dtype.numpy)
-    axes = dims_of(dim, x.ndim, "linalg.vector_norm")
-    if not x.size and (ord < 0 or ord == math.inf):
-        if dim is None or builtins.any(x.shape[d] == 0 for d in axes):
+        input = input.astype(dtype.numpy)
+    axes = dims_of(dim, input.ndim, "linalg.vector_norm")
+    if not input.size and (ord < 0 or ord == math.inf):
+        if dim is None or builtins.any(input.shape[d] == 0 for d in axes):
             raise RuntimeError(
                 f"linalg.vector_norm cannot compute the {_order(ord)} norm on an empty tensor because the operation does not have an "
                 "identity"
             )
-    result = _real_of(x)
-    if x.dtype.itemsize < 4:
-        x = x.astype(jnp.float32)
-    size = _modulus(x)
+    result = _real_of(input)
+    if input.dtype.itemsize < 4:
+        input = input.astype(jnp.float32)
+    size = _modulus(input)
     if ord in (math.inf, -math.inf):
         return _extremum(jnp.max if ord > 0 else jnp.min, size, axes, keepdim, nan_ties=True).astype(result)
     if ord == 0:
@@ -751,7 +751,7 @@ def vector_norm(
     if ord == 1:
         return jnp.sum(size, axis=axes, keepdims=keepdim).astype(result)
     if ord == 2:
-        squares = x.real**2 + x.imag**2 if x.dtype.kind == "c" else jnp.square(x)
+        squares = input.real**2 + input.imag**2 if input.dtype.kind == "c" else jnp.square(input)
         return _root(jnp.sum(squares, axis=axes, keepdims=keepdim)).astype(result)
     # The power sees no zero: for ``ord < 1`` its derivative there is infinite, and would make NaN of a gradient that is selected to
     # be 0.

@@ -121,9 +121,9 @@ def slice_copy(input: Tensor, dim: int = 0, start: object = None, end: object = 
 
 
 @composite(forms=Form.FUNCTION | Form.OUT)
-def view_copy(input: Tensor, *size: object, dtype: Dtype | None = None) -> Tensor:
+def view_copy(input: Tensor, *sizes: object, size: object = None, dtype: Dtype | None = None) -> Tensor:
     """What ``view`` shows, copied."""
-    return alias_copy(input.view(*size, dtype=dtype))  # pyright: ignore[reportAttributeAccessIssue]
+    return alias_copy(input.view(*sizes if size is None else (*sizes, size), dtype=dtype))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 # ---- pieces that PyTorch lets one write to

@@ -631,10 +631,10 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @composite(forms=Form.METHOD)
-def sum_to_size(self: Tensor, *size: object) -> Tensor:
+def sum_to_size(self: Tensor, *sizes: object, size: object = None) -> Tensor:
     """The sums that undo broadcasting: over the dimensions that a tensor of this shape would have been expanded along."""
     own = self
-    target_shape = tuple(int(n) for n in unpack_sizes("sum_to_size", "size", size))
+    target_shape = tuple(int(n) for n in unpack_sizes("sum_to_size", "size", sizes if size is None else (*sizes, size)))
     if not target_shape:
         return own.sum()  # an integer of one element is summed, too, and becomes int64
     lead = own.dim() - len(target_shape)

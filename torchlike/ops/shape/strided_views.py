@@ -291,7 +291,7 @@ _in_place(as_strided, "as_strided_")
 
 
 @composite(forms=Form.METHOD)
-def resize_(self: Tensor, *sizes: Any, memory_format: MemoryFormat | None = None) -> Tensor:
+def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: MemoryFormat | None = None) -> Tensor:
     """Another shape for the same memory, elements in order.
 
     Where the memory does not suffice, the tensor moves to a longer one, whose further elements are zero.
@@ -299,6 +299,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: MemoryFormat | None = None
     Raises:
         NotImplementedError: the memory does not suffice, and other tensors share it.
     """
+    sizes = sizes if size is None else (*sizes, size)
     size = tuple(int(n) for n in (sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes))
     for n in size:
         if n < 0:
@@ -393,13 +394,13 @@ def zero_extended(input: Array, size: Any) -> Array:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)
-def resize_as_(self: Tensor, other: Tensor, *, memory_format: MemoryFormat | None = None) -> Tensor:
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: MemoryFormat | None = None) -> Tensor:
     """``resize_`` to the shape of another tensor; with ``torch.preserve_format`` also to its order of the dimensions in memory."""
     if memory_format is preserve_format:
         formats = (channels_last, channels_last_3d)
-        lies = [f for f in formats if not other.is_contiguous() and other.is_contiguous(f)]
+        lies = [f for f in formats if not the_template.is_contiguous() and the_template.is_contiguous(f)]
         memory_format = lies[0] if lies else None
-    return resize_(self, tuple(other.shape), memory_format=memory_format)
+    return resize_(input, tuple(the_template.shape), memory_format=memory_format)
 
 
 @composite(forms=Form.METHOD)
