@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests._alias import checks
+from torchlike._alias.names import _recorded as recorded_modules, is_module, kinds
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -78,3 +79,15 @@ print(torch.ones(2).sum().item(), torch.__name__)
         "PyTorch has been imported already in this process, from None, so `import torch` cannot mean torchlike"
     )
     assert "restart the kernel" in refusal and used == "2.0 torch"
+
+
+def test_what_a_module_imports_from_another_is_recorded_there():
+    imported = [
+        (module, name, *more)
+        for module in recorded_modules()
+        for name, (kind, more) in kinds(module).items()
+        if kind == "from"
+    ]
+    assert len(imported) > 500
+    assert [each for each in imported if not is_module(each[2]) or each[3] not in kinds(each[2])] == []
+    assert "_script_if_tracing" in kinds("torch.jit")  # torchvision imports it from there

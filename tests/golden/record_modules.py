@@ -174,7 +174,8 @@ def listed(module: Any) -> dict[str, tuple[str, Any]]:
         home, own = (getattr(value, "__module__", None), getattr(value, "__name__", name)) if named else (None, name)
         if home not in (None, module.__name__):
             there = sys.modules.get(home) if home.startswith("torch") else None
-            if there is not None and vars(there).get(own) is value and not is_closed(home):
+            # A name that its home hides is recorded where it is imported: ``torch.jit._script_if_tracing``, by torchvision.
+            if there is not None and vars(there).get(own) is value and not is_closed(home) and not is_inner(there, own):
                 if is_inner_file(module):
                     continue
                 kind = "from", f"{home}.{own}"
