@@ -163,3 +163,108 @@ def test_masks_of_bytes_are_deprecated():
         assert result.tolist() == expected
         words = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
         assert len(caught) == 1 and str(caught[0].message).startswith(words)
+
+
+SHARED = {
+    "put_": lambda y: y.put_(torch.tensor(2), y[0]),
+    "index_copy_": lambda y: y.index_copy_(0, torch.tensor([2]), y[0]),
+    "put_ of a number": lambda y: y[0].put_(torch.tensor(0), y[0]),
+    "scatter_ of a number": lambda y: y[2].scatter_(0, torch.tensor(0), y[2]),
+    "index_add_ of a number": lambda y: y[2].index_add_(0, torch.tensor(0), y[2]),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_source_without_dimensions_must_lie_elsewhere(name):
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        SHARED[name](torch.arange(6.0))
+
+
+def test_a_number_that_is_filled_in_may_lie_in_the_tensor():
+    y = torch.arange(6.0)
+    assert y.clone().masked_fill_(y > 1, y[0]).tolist() == [0, 1, 0, 0, 0, 0]
+    y.index_fill_(0, torch.tensor([2]), y[0])
+    y[y > 3] = y[1]
+    assert y.tolist() == [0, 1, 0, 3, 1, 1]
+
+
+NUMBERS = {
+    "isclose": lambda x, n: torch.isclose(x, x, 1.5, n),
+    "layer_norm": lambda x, n: torch.nn.functional.layer_norm(x, (2,), eps=n),
+    "leaky_relu": lambda x, n: torch.nn.functional.leaky_relu(x, n),
+    "add": lambda x, n: torch.add(x, x, alpha=n),
+    "addcmul": lambda x, n: torch.addcmul(x, x, x, value=n),
+    "logit": lambda x, n: torch.logit(x, n),
+    "cdist": lambda x, n: torch.cdist(x[None], x[None], p=n),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_tensor_with_a_gradient_or_dimensions_is_no_number(name):
+    x = torch.ones(2)
+    for number in (torch.tensor(1.0, requires_grad=True), torch.ones(2)):
+        with pytest.raises(TypeError, match=r"must be (Number|float), not Tensor"):
+            NUMBERS[name](x, number)
+    assert NUMBERS[name](x, torch.tensor(0.5)) is not None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.int64])
+@pytest.mark.parametrize("value", [1 + 1j, 2 + 0j, torch.tensor(1 + 1j)], ids=str)
+def test_complex_numbers_are_filled_into_complex_tensors_only(dtype, value):
+    for call in (torch.Tensor.index_fill, torch.Tensor.index_fill_):
+        with pytest.raises(RuntimeError) as caught:
+            call(torch.zeros(3, dtype=dtype), 0, torch.tensor([0]), value)
+        assert str(caught.value) == "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+
+
+def test_values_put_by_index_are_refused_for_their_shape_first():
+    mask, x = torch.ones(4, dtype=torch.bool), torch.arange(4)
+    calls = [
+        (mask, torch.tensor([]), "value tensor of shape [0] cannot be broadcast to indexing result of shape [4]"),
+        (mask, torch.ones(3), "value tensor of shape [3] cannot be broadcast to indexing result of shape [4]"),
+        ([0, 1], torch.ones(3), "value tensor of shape [3] cannot be broadcast to indexing result of shape [2]"),
+    ]
+    for index, values, words in calls:
+        with pytest.raises(RuntimeError) as caught:
+            x[index] = values
+        assert str(caught.value) == f"shape mismatch: {words}"
+    with pytest.raises(RuntimeError, match="Index put requires the source and destination dtypes match"):
+        x[mask] = torch.ones(4)
+    with pytest.raises(
+        RuntimeError, match=r"value tensor of shape \[1\] cannot be broadcast to indexing result of shape \[\]"
+    ):
+        torch.ones([]).index_put([], torch.tensor([1.0]), True)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: torch.ones(3, 2, 2).transpose(1, 2), "Tensor must have a last dimension with stride 1"),
+        (lambda: torch.ones(3, 3)[:, :2], "Tensor must have a stride divisible by 2 for all but last dimension"),
+        (lambda: torch.ones(5)[1:3], "Tensor must have a storage_offset divisible by 2"),
+    ],
+)
+def test_memory_that_is_no_row_of_pairs_is_not_seen_as_complex(make, words):
+    with pytest.raises(RuntimeError) as caught:
+        torch.view_as_complex(make())
+    assert str(caught.value) == words
+    assert torch.view_as_complex(torch.ones(1, 3)[:, :2]).shape == (1,)
+
+
+def test_bags_of_rows_that_are_not_there():
+    bag = torch.nn.functional.embedding_bag
+    index, weight = torch.tensor([[1, 20]]), torch.ones(10, 2)
+    for options, words in (
+        ({}, "Index 1 of input takes value 20 which is not in the valid range [0, 10)"),
+        ({"padding_idx": 0}, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be 20"),
+        ({"mode": "max"}, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be 20"),
+    ):
+        with pytest.raises(RuntimeError) as caught:
+            bag(index, weight, **options)
+        assert str(caught.value) == words
+
+
+def test_no_bags_are_an_empty_result():
+    bag = torch.nn.functional.embedding_bag
+    none = bag(torch.tensor([1, 2]), torch.ones(4, 3), torch.tensor([0]), include_last_offset=True)
+    assert none.shape == (0, 3)

@@ -482,7 +482,10 @@ def _plain(dispatcher: Dispatcher, args: tuple[object, ...]) -> tuple[Any, ...]:
 
     op = dispatcher.op
     for i, (arg, annotation) in enumerate(zip(args, op.parameters.annotations, strict=True)):
-        if isinstance(arg, (np.generic, np.ndarray, list, tuple)) and (words := misfit(annotation, arg)) is not None:
+        if (
+            isinstance(arg, (np.generic, np.ndarray, list, tuple, Tensor))
+            and (words := misfit(annotation, arg)) is not None
+        ):
             raise misfit_error(public(op.name), op.parameters.names[i], i + 1, words)
     return tuple(plain(a, r) for a, r in zip(args, op.roles, strict=True))
 

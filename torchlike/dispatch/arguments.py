@@ -199,6 +199,8 @@ _SIZES = {"Dims", "Sequence[int]", "IntOrInts", "Pair", "tuple[int, ...]"}  # an
 _FLOATS = {"float", "complex"}
 _NUMBERS = {"int", *_FLOATS, *_SIZES}
 # Parameters that take no None: by their annotation, what PyTorch's errors call the type.
+# Parameters that take one number, or a tensor without dimensions that requires no gradient.
+ONE_NUMBER = {"int": "int", "float": "float", "complex": "Number", "Number": "Number"}
 _NO_NONE = {"Tensor": "Tensor", "int": "int", "float": "float", "complex": "Number"}
 _OF_CREATION = (
     "pin_memory",
@@ -214,6 +216,10 @@ def misfit(annotation: object, value: object) -> str | None:
     bool. It does take NumPy's ints.
     """
     kind, *others = str(annotation).split(" | ")
+    if isinstance(value, Tensor):
+        expected = ONE_NUMBER.get(kind) if others in ([], ["None"]) else None
+        as_number = expected is None or not (value.requires_grad or value.dim())
+        return None if as_number else f"must be {expected}, not {type_name(value)}"
     if value is None and kind in _NO_NONE and _NO_NONE.keys() >= set(others):
         return f"must be {_NO_NONE[kind]}, not NoneType"
     if kind == "float" and others in ([], ["None"]):
@@ -342,6 +348,9 @@ class NumbersOf:
             takes = self.annotations.get(parameter, "").split(" | ")
             if isinstance(value, np.number):
                 if _becomes_pythons(value, takes):
+                    looked_at.append(at)
+            elif isinstance(value, Tensor):
+                if takes[0] in ONE_NUMBER:
                     looked_at.append(at)
             elif isinstance(value, (list, tuple)) and not _SIZES.isdisjoint(takes):
                 looked_at.append(at)

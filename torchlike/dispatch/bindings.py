@@ -22,6 +22,7 @@ from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_writable, into, watch_in_place, write, write_in_turn
 from .opdef import Composite, Form, Op, Promote, declarations
 from .options import resized
+from .out_dtypes import exactly
 from .overlap import Inner, Reading, reading, reading_in_place, refuse_overlap, refuse_overlap_with_out
 from .overloads import invalid_combination
 from .type_names import type_name
@@ -41,6 +42,10 @@ _COUNTS = re.compile(
 )
 
 
+# Reductions that take ``dtype=`` compute in the dtype of ``out=``.
+_IN_DTYPE_OF_OUT = {Promote.REDUCE_INT_TO_LONG}
+
+
 def function_form(op: Op, name: str | None = None, method: bool = False) -> Callable[..., Any]:
     """The function a user calls: ``torch.add(input, other, *, alpha=1, out=None)``.
 
@@ -56,12 +61,15 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     tails = {} if variadic else parameters.tails
     takes_out = Form.OUT in op.forms
     casts, reads = bool(op.autocast), reading(op)
+    in_dtype_of_out = takes_out and op.dtype_rule.promote in _IN_DTYPE_OF_OUT
 
     def call(*arguments: Any, **kwargs: Any) -> Any:
         args = arguments
         if kwargs and takes_out and "out" in kwargs:
             out = kwargs.pop("out")
             if out is not None:
+                if in_dtype_of_out and isinstance(out, Tensor) and kwargs.get("dtype") is None:
+                    kwargs["dtype"] = out.dtype
                 if reads is not Reading.ANYWHERE:
                     # Before anything is computed, as in PyTorch: a call that is refused must not draw random numbers, for example.
                     refuse_overlap_with_out(reads, out, (*arguments, *kwargs.values()))
@@ -266,7 +274,9 @@ def inplace_form(name: str) -> Callable[..., Any]:
     declared = function.declared
     # Whether each element of the result depends on the same element alone, as in what works element by element, and in what writes to
     # the places that an index names. All other operations are refused where elements share places.
-    by_element = reads is Reading.ELSEWHERE or (reads is Reading.SAME_PLACES and declared.overlap is None)
+    by_element = reads in (Reading.ELSEWHERE, Reading.NUMBERS_ASIDE) or (
+        reads is Reading.SAME_PLACES and declared.overlap is None
+    )
     inner = Inner.ANYWHERE if declared.validation.expanded else Inner.IN_WINDOWS if by_element else Inner.NOWHERE
 
     def call(self: Tensor, *args: object, **kwargs: object) -> Tensor:
@@ -367,19 +377,12 @@ def _dress(call: Callable[..., object], source: Callable[..., object], name: str
     call.__module__ = module
 
 
-def exactly(expected: dtypes.dtype, actual: dtypes.dtype) -> Exception:
-    """The error of most ops that promote nothing for an ``out=`` of another dtype, to which they do not cast."""
-    return RuntimeError(
-        f"Expected out tensor to have dtype {dtypes.C_NAMES[expected.name]}, but got {dtypes.C_NAMES[actual.name]} instead"
-    )
-
-
-def _with_out(op: Op | Composite, out: Tensor | None, result: Any) -> Any:
-    """Writes results into the tensors given as ``out=``, by PyTorch's rules, and returns those."""
+def _with_out(op: Op | Composite, out: Tensor | None, result: Any, part: bool = False) -> Any:
+    """Writes results into the tensors given as ``out=``, by PyTorch's rules, and returns those. ``part``: it is one of several results."""
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{op.name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
-        filled = [_with_out(op, o, r) for o, r in zip(out, result, strict=True)]
+        filled = [_with_out(op, o, r, part=True) for o, r in zip(out, result, strict=True)]
         return type(result)(*filled) if hasattr(result, "_fields") else tuple(filled)
     if not isinstance(out, Tensor):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -396,10 +399,12 @@ def _with_out(op: Op | Composite, out: Tensor | None, result: Any) -> Any:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {result.device} and {out.device}!"
         )
-    promotes_nothing = isinstance(op, Op) and op.dtype_rule.promote is Promote.NONE
-    make_error = op.validation.out or (exactly if promotes_nothing else None)
-    if make_error is not None and out.dtype is not result.dtype:
-        raise make_error(result.dtype, out.dtype)
+    if out.dtype is not result.dtype:
+        promotes_nothing = part or (isinstance(op, Op) and op.dtype_rule.promote is Promote.NONE)
+        find_error = (op.validation.outs if part else op.validation.out) or (exactly if promotes_nothing else None)
+        error = None if find_error is None else find_error(result.dtype, out.dtype)
+        if error is not None:
+            raise error
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.scalar_name} can't be cast to the desired output type {out.dtype.scalar_name}"

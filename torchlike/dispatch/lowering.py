@@ -15,7 +15,7 @@ from ..engine.interpreter import Traced, Traces
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
 from ..numerics.numbers import check_width, number_for
-from .arguments import misfit, misfit_error
+from .arguments import ONE_NUMBER, misfit, misfit_error
 from .computation import (
     TENSOR as TENSOR,
     Computation,
@@ -25,7 +25,7 @@ from .computation import (
     with_every_size,
     without_sizes,
 )
-from .opdef import NUMBER, OPERAND, Category, Op, Promote
+from .opdef import NUMBER, OPERAND, STATIC, Category, Op, Promote
 from .type_names import type_name
 from .unsigned import REFUSING, WIDE_UNSIGNED
 
@@ -102,6 +102,7 @@ def lower(
     sizeless: Any = None if typing is not None else with_every_size(1, args, roles, avals)
     if typing is None:
         check_arguments(op, sizeless[0])
+        refuse_as_number(op, args, lambda number: len(avals[number].shape) > 0)
     args = tuple(
         float(a) if isinstance(a, bool) and kind.startswith("float") else a
         for a, kind in zip(args, op.parameters.annotations, strict=True)
@@ -205,6 +206,22 @@ def _fitting(op: Op, args: tuple[object, ...], compute_dtype: Any) -> tuple[Any,
             if type(number) is int and dtype.category == dtypes.INTEGER:
                 fitting[i] = result
     return tuple(fitting)
+
+
+def refuse_as_number(op: Op, args: tuple[object, ...], refused: Callable[[int], bool]) -> None:
+    """Raises PyTorch's error where a tensor is given for a number and PyTorch takes it for none: with dimensions, or with a gradient.
+
+    Args:
+        refused: (number of the tensor among the call's tensors) -> whether PyTorch takes it for none.
+    """
+    number = 0
+    for i, (arg, role) in enumerate(zip(args, op.roles, strict=True)):
+        if role in (NUMBER, STATIC) and arg is TENSOR and refused(number):
+            kind, *others = str(op.parameters.annotations[i]).split(" | ")
+            if kind in ONE_NUMBER and others in ([], ["None"]):
+                words = f"must be {ONE_NUMBER[kind]}, not Tensor"
+                raise misfit_error(public(op.name), op.parameters.names[i], i + 1, words)
+        number += count_tensors(arg)
 
 
 def _tensor_roles(args: tuple[object, ...], roles: tuple[int, ...], avals: tuple[Aval, ...]) -> list[tuple[Aval, int]]:

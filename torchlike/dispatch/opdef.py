@@ -11,6 +11,7 @@ from jax import Array
 
 from .._core import dtypes
 from .arguments import Parameters
+from .out_dtypes import OutDtype
 
 __all__ = [
     "CATALOG", "COMPOSITES", "Autocast", "AutocastRule", "Category", "Composite", "DtypeRule", "Form", "Indices", "Number", "Op", "Operand",
@@ -248,6 +249,7 @@ class Reading(enum.Enum):
     ELSEWHERE = 2  # no input may share an element
     FIRST = 3  # SAME_PLACES for the first input; the others are not checked
     OTHERS_ELSEWHERE = 4  # SAME_PLACES for the first input, ELSEWHERE for the others
+    NUMBERS_ASIDE = 5  # ELSEWHERE for inputs that have dimensions; the others are numbers, which are read first
 
 
 class Inner(enum.Enum):
@@ -266,7 +268,8 @@ class Validation:
     call: Callable[..., object] | None = None
     shapes: Callable[..., object] | None = None  # the same with the aval, shape and dtype, of each tensor
     inplace: Callable[..., object] | None = None  # (self, *args) raises for calls of the in-place form
-    out: Callable[..., Exception] | None = None  # (dtype, dtype of out) -> the error where these differ
+    out: OutDtype | None = None  # (dtype, dtype of out) -> the error where these differ, or None: see ``out_dtypes.py``
+    outs: OutDtype | None = None  # the same for one of several results
     # Whether the in-place form may write to an expanded tensor, of which ``inplace`` then warns.
     expanded: bool = False
 

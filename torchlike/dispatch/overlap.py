@@ -148,11 +148,11 @@ def refuse_overlap_with_out(rule: Reading, out: object, inputs: Sequence[object]
     refuse_overlap(rule, out, inputs)
 
 
-def refuse_overlap(rule: Reading, target: object, inputs: Sequence[object], joined: bool = False) -> None:
-    """Checks the inputs of an operation that is about to write to a tensor, or to each of several.
+_ELSEWHERE = (Reading.ELSEWHERE, Reading.NUMBERS_ASIDE)
 
-    Args:
-        joined: the inputs are tensors of a list. There one without dimensions is a part of the result and not a number.
+
+def refuse_overlap(rule: Reading, target: object, inputs: Sequence[object]) -> None:
+    """Checks the inputs of an operation that is about to write to a tensor, or to each of several.
 
     Raises:
         RuntimeError: an input shares memory with ``target``, otherwise than the rule allows.
@@ -164,12 +164,12 @@ def refuse_overlap(rule: Reading, target: object, inputs: Sequence[object], join
         return
     for read in inputs:
         if isinstance(read, (list, tuple)):
-            refuse_overlap(rule, target, read, joined=True)
+            refuse_overlap(rule, target, read)
         elif (
             isinstance(read, Tensor)
             and storage_of(read) is storage_of(target)
-            and (read is not target or rule is Reading.ELSEWHERE)
-            and (joined or read.dim() or rule is not Reading.ELSEWHERE)
+            and (read is not target or rule in _ELSEWHERE)
+            and (read.dim() or rule is not Reading.NUMBERS_ASIDE)
             and _overlaps(target, read, rule)
         ):
             raise RuntimeError(
@@ -186,5 +186,5 @@ def _overlaps(target: Tensor, read: Tensor, rule: Reading) -> bool:
     if not (a.size and b.size and a.dense and b.dense) or target.dtype.itemsize != read.dtype.itemsize:
         return False
     if a.offset == b.offset and a.size == b.size and a.strides == b.strides:
-        return rule is Reading.ELSEWHERE
+        return rule in _ELSEWHERE
     return a.offset < b.offset + b.size and b.offset < a.offset + a.size

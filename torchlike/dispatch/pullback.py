@@ -20,7 +20,7 @@ from ..engine.places import at_places
 from ..engine.recorder import Operation
 from ..numerics.half_precision import HALF
 from ..numerics.wide_sums import with_wide_sums
-from .lowering import TENSOR, Lowered
+from .lowering import TENSOR, Lowered, refuse_as_number
 from .opdef import OPERAND, Op, Saves
 
 
@@ -255,6 +255,8 @@ def rule_for(kernel: Lowered, mask: int) -> Any:
             rule = rule_for(kernel.one, mask)
             rule = kernel.rules[mask] = rule.like(kernel) if isinstance(rule, Rule) else rule
             return rule
+        if isinstance(kernel.op, Op):
+            refuse_as_number(kernel.op, kernel.args, lambda number: bool(mask >> number & 1))
         rule = Rule(kernel, mask) or None
         if rule is not None and rule.missing:
             rule = MissingRule(rule.missing, str(rule.name), rule.grad_inputs, rule.outputs)

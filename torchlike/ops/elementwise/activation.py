@@ -11,7 +11,8 @@ from jax import Array, lax
 
 from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
-from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Saves, composite, op
+from ...dispatch.out_dtypes import FOUND
+from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Saves, Validation, composite, op
 from ...numerics.derivatives import custom_jvp
 from ...numerics.exact_math import exact_quotient
 from ...numerics.half_precision import in_float32
@@ -328,7 +329,8 @@ def threshold(input: Array, threshold: Number, value: Number) -> Array:
         Sample(shapes=((4,),), args=(0.8,)),
         forms=Form.FUNCTION | Form.METHOD | Form.OUT | Form.FUNCTIONAL,
         must_fit=("lambd",),
-    )
+    ),
+    validation=Validation(out=FOUND),
 )
 def hardshrink(input: Array, lambd: Number = 0.5) -> Array:
     """``input`` where it is farther than ``lambd`` from 0, else 0.

@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
+from ...dispatch.out_dtypes import FOUND
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, op
 from ...numerics.denormals import nonzero
 from .pointwise import one_tensor
@@ -15,7 +16,11 @@ SAMPLES = [Sample(shapes=((3, 4), (4,))), Sample(shapes=((3, 4),), args=(3,))]
 
 
 def _bits(
-    name: str, kernel: str, accepts: Category = Category.BOOL | Category.INTEGER, samples: object = SAMPLES
+    name: str,
+    kernel: str,
+    accepts: Category = Category.BOOL | Category.INTEGER,
+    samples: object = SAMPLES,
+    validation: Validation | None = None,
 ) -> dict[str, Any]:
     return {
         "promote": Promote.DEFAULT,
@@ -24,7 +29,7 @@ def _bits(
         "samples": samples,
         "refuse": kernel,
         "differentiable": False,
-        "validation": Validation(call=one_tensor(name)),
+        "validation": validation or Validation(call=one_tensor(name)),
     }
 
 
@@ -58,7 +63,14 @@ def bitwise_xor(input: Operand, other: Operand) -> Array:
     return jnp.bitwise_xor(input, other)
 
 
-@op(**_bits("bitwise_not", "bitwise_not_cpu", samples=[Sample(shapes=((3, 4),))]))
+@op(
+    **_bits(
+        "bitwise_not",
+        "bitwise_not_cpu",
+        samples=[Sample(shapes=((3, 4),))],
+        validation=Validation(out=FOUND),
+    )
+)
 def bitwise_not(input: Array) -> Array:
     """Every bit turned over; for bool tensors the logical not: ``~input``."""
     return jnp.bitwise_not(input)

@@ -11,6 +11,7 @@ from ..._core import dtypes
 from ..._core.annotations import Dtype
 from ..._core.meta import on_meta, refuse_item, refuse_meta
 from ..._core.tensor import Tensor
+from ...dispatch.out_dtypes import words
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, alias, composite, op
 from ...numerics import denormals as _denormals
 
@@ -140,7 +141,8 @@ def isfinite(input: Array) -> Array:
         Category.REAL,
         Form.FUNCTION | Form.METHOD | Form.OUT,
         refuse=lambda name, dtype: f"{name} does not support complex inputs.",
-    )
+    ),
+    validation=Validation(out=words("isposinf does not support non-boolean outputs.")),
 )
 def isposinf(input: Array) -> Array:
     """Which elements are positive infinity."""
@@ -152,7 +154,8 @@ def isposinf(input: Array) -> Array:
         Category.REAL,
         Form.FUNCTION | Form.METHOD | Form.OUT,
         refuse=lambda name, dtype: f"{name} does not support complex inputs.",
-    )
+    ),
+    validation=Validation(out=words("isneginf does not support non-boolean outputs.")),
 )
 def isneginf(input: Array) -> Array:
     """Which elements are negative infinity."""

@@ -13,6 +13,7 @@ from jax import Array
 from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ...dispatch import return_types
+from ...dispatch.out_dtypes import unless_cast
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Category, Form, Operand, Promote, Sample, Validation, composite, op
 from ...numerics.half_precision import at_least_float32, in_float32
@@ -193,7 +194,10 @@ def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, A
 # ---- the parts of a floating-point number
 
 
-@composite(forms=Form.UNARY)
+@composite(
+    forms=Form.UNARY,
+    validation=Validation(out=unless_cast("ldexp can't be cast to the desired output type {out}")),
+)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2 ** other``.
 

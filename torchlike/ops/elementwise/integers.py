@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ..._core import dtypes
+from ...dispatch.out_dtypes import words
 from ...dispatch.register import Category, Form, Promote, Sample, Validation, op
 from ...numerics.denormals import greater, nonzero
 
@@ -75,7 +76,9 @@ def _same_dtype(input: object, values: object) -> None:
     accepts=Category.REAL,
     forms=Form.ELEMENTWISE,
     differentiable="aten::heaviside",
-    validation=Validation(call=_same_dtype),
+    validation=Validation(
+        call=_same_dtype, out=words("heaviside is not yet implemented for tensors with different dtypes.")
+    ),
     samples=[
         Sample(shapes=((3, 4), (4,))),
         Sample(values=([-1.0, 0.0, -0.0, 2.0, float("nan")], [5.0, 6.0, 7.0, 8.0, 9.0]), dtypes=("float32",)),

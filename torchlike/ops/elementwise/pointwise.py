@@ -14,6 +14,7 @@ from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ..._core.tensor_meta import tensor_meta
 from ...dispatch.lowering import check_broadcast
+from ...dispatch.out_dtypes import FOUND, words
 from ...dispatch.register import (
     Autocast,
     Category,
@@ -200,6 +201,7 @@ def one_tensor(name: str) -> Any:
         "`logical_not()` operator instead."
     ),
     samples=[ONE, EDGES],
+    validation=Validation(out=FOUND),
 )
 def neg(input: Array) -> Array:
     """``-input``, element by element."""
@@ -224,7 +226,7 @@ def _validate_abs_(self: Tensor) -> None:
     accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
     forms=Form.UNARY,
     refuse="abs_cpu",
-    validation=Validation(inplace=_validate_abs_),
+    validation=Validation(out=FOUND, inplace=_validate_abs_),
     samples=[ONE, EDGES],
 )
 def abs(input: Array) -> Array:
@@ -257,6 +259,7 @@ def _abs_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[A
         "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
     ),
     samples=[ONE, EDGES],
+    validation=Validation(out=FOUND),
 )
 def sign(input: Array) -> Array:
     """-1, 0 or 1, element by element; 0 for NaN."""
@@ -270,7 +273,13 @@ def _sign(input: Array) -> Array:
     return greater(input, 0).astype(input.dtype) - less(input, 0).astype(input.dtype)
 
 
-@op(promote=Promote.DEFAULT, accepts=Category.ALL, forms=Form.ELEMENTWISE, samples=[ONE])
+@op(
+    promote=Promote.DEFAULT,
+    accepts=Category.ALL,
+    forms=Form.ELEMENTWISE,
+    samples=[ONE],
+    validation=Validation(out=FOUND),
+)
 def sgn(input: Array) -> Array:
     """``input / abs(input)``, and 0 where that is 0: the sign of real, the direction of complex numbers."""
     if input.dtype.kind != "c":
@@ -285,6 +294,7 @@ def sgn(input: Array) -> Array:
     differentiable=False,
     refuse=lambda name, dtype: NotImplementedError("signbit is not implemented for complex tensors."),
     samples=[ONE, EDGES],
+    validation=Validation(out=words("signbit does not support non-boolean outputs.")),
 )
 def signbit(input: Array) -> Array:
     """Whether the sign bit is set: for negative elements and for -0.0."""
@@ -346,19 +356,19 @@ def _whole(fn: Any, input: Array) -> Array:
     return input if input.dtype.kind in "iu" else fn(input)
 
 
-@op(**_rounding("ceil"))
+@op(**_rounding("ceil"), validation=Validation(out=FOUND))
 def ceil(input: Array) -> Array:
     """The smallest whole number not below each element."""
     return _whole(jnp.ceil, input)
 
 
-@op(**_rounding("floor"))
+@op(**_rounding("floor"), validation=Validation(out=FOUND))
 def floor(input: Array) -> Array:
     """The largest whole number not above each element."""
     return _whole(jnp.floor, input)
 
 
-@op(**_rounding("trunc"))
+@op(**_rounding("trunc"), validation=Validation(out=FOUND))
 def trunc(input: Array) -> Array:
     """Each element without its fraction."""
     return _whole(jnp.trunc, input)
@@ -372,6 +382,7 @@ def trunc(input: Array) -> Array:
     refuse="round_vml_cpu",
     backward=lambda input, decimals: "RoundBackward0" if decimals == 0 else "RoundBackward1",
     samples=[ONE, EDGES, Sample(shapes=((3, 4),), kwargs={"decimals": 1}, dtypes=("float32",))],
+    validation=Validation(out=FOUND),
 )
 def round(input: Array, *, decimals: int = 0) -> Array:
     """The nearest whole number, the even one of two; or rounded to so many decimal places.
@@ -400,6 +411,7 @@ def round(input: Array, *, decimals: int = 0) -> Array:
     saves=Saves.NOTHING,
     refuse="frac_cpu",
     samples=[ONE, EDGES],
+    validation=Validation(out=FOUND),
 )
 def frac(input: Array) -> Array:
     """The fraction of each element, with its sign: ``input - trunc(input)``."""
@@ -545,6 +557,7 @@ def select_by(condition: Indices, input: Operand, other: Operand) -> Array:
             gradient=False,
         ),
     ],
+    validation=Validation(out=words("nan_to_num: dtype of out: {out} should be same as input: {result}")),
 )
 def nan_to_num(
     input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None

@@ -11,6 +11,7 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
+from ...dispatch.out_dtypes import words
 from ...dispatch.register import (
     Autocast,
     Category,
@@ -166,7 +167,13 @@ def _validate_float_power_(self: Tensor, exponent: object) -> None:
         )
 
 
-@composite(forms=Form.ELEMENTWISE, validation=Validation(inplace=_validate_float_power_))
+@composite(
+    forms=Form.ELEMENTWISE,
+    validation=Validation(
+        inplace=_validate_float_power_,
+        out=words("the output given to float_power has dtype {out} but the operation's result requires dtype {result}"),
+    ),
+)
 def float_power(input: TensorOrNumber, exponent: object) -> Tensor:
     """``input ** exponent`` in float64 (complex128 for complex arguments), whatever the dtypes."""
     sides = [input, exponent]

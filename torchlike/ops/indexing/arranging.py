@@ -17,7 +17,8 @@ from ..._core.tensor import Tensor, from_host, from_value, wrap_dim
 from ...dispatch.arguments import check_tensors, check_value
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
-from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
+from ...dispatch.out_dtypes import exactly
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, Validation, composite, op
 from ...dispatch.type_names import type_name
 from ...dispatch.unsigned import refuse_wide_unsigned
 from ...dispatch.warned import warn_once
@@ -393,7 +394,15 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     return jnp.moveaxis(jnp.where(on_diagonal, rows, jnp.zeros((), input.dtype)), (-2, -1), (a, b))
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
+def _diag_out(result: dtypes.dtype, out: dtypes.dtype) -> Exception:
+    if dtypes.can_cast(result, out):
+        return exactly(result, out)
+    return RuntimeError(
+        f"diag: result type {result.scalar_name} can't be cast to the desired out= type {out.scalar_name}"
+    )
+
+
+@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, validation=Validation(out=_diag_out))
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with a vector on its diagonal.
 

@@ -13,6 +13,7 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch.out_dtypes import exactly, words
 from ...dispatch.overlap import Reading, warn_of_expanded
 from ...dispatch.register import (
     CATALOG,
@@ -35,7 +36,17 @@ from ...numerics.picking import picked
 from ...numerics.scatter import add_at, products_of_others, set_at
 from ..elementwise.division import remainder
 from ..shape.reshape import broadcast_to, common_shape, flatten
-from .index import check_mask, expand_masks, fill_where, only_mask, put_at, refuse_byte_mask, trailing
+from .index import (
+    check_mask,
+    check_shape,
+    expand_masks,
+    fill_where,
+    only_mask,
+    put_at,
+    refuse_byte_mask,
+    refuse_dtypes,
+    trailing,
+)
 
 TAKES_INTEGERS = ("int64", "int32")
 
@@ -587,6 +598,9 @@ def fill_tensor(input: Array, dim: int, index: Indices, value: Array) -> Array:
     return _fill(input, dim, index, value.astype(input.dtype))
 
 
+COMPLEX = (complex, np.complexfloating)
+
+
 @composite(
     forms=Form.ELEMENTWISE,
     validation=Validation(
@@ -599,6 +613,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: object) -> Tensor:
     >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([0, 2]), 5)
     tensor([5., 0., 5.])
     """
+    if not input.is_complex() and (value.is_complex() if isinstance(value, Tensor) else isinstance(value, COMPLEX)):
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     if not isinstance(value, Tensor):
         return fill_number(input, dim, index, number_for(value, input.dtype))
     if value.dim():
@@ -614,7 +630,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: object) -> Tensor:
 @composite(
     forms=Form.FUNCTION | Form.METHOD | Form.INPLACE,
     autocast={"cuda": Autocast.PROMOTE},
-    overlap=Reading.ELSEWHERE,
+    overlap=Reading.NUMBERS_ASIDE,
     validation=Validation(
         expanded=True, inplace=lambda self, *_, **__: warn_of_expanded(self, "index_put_", "tensor[indices] = tensor")
     ),
@@ -634,11 +650,12 @@ def index_put(input: Tensor, indices: object, values: Tensor, accumulate: bool =
         check_mask(mask.shape, input.shape, 0)
         refuse_byte_mask(mask)
         return fill_where(input, trailing(mask, input), values.reshape(()).to(input.dtype))
+    if not indices:
+        check_shape(values.shape, input.shape)
+        values = values.expand(input.shape)  # pyright: ignore[reportAttributeAccessIssue]
+        return input + values if accumulate else values.clone()  # pyright: ignore[reportOperatorIssue, reportAttributeAccessIssue]
     if values.dtype is not input.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {input.dtype.scalar_name} for the destination and "
-            f"{values.dtype.scalar_name} for the source."
-        )
+        refuse_dtypes(input, list(indices), values)
     for index in indices:
         if index is not None and index.dtype.name not in ("int64", "int32", "uint8", "bool"):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
@@ -667,6 +684,11 @@ def _error_flat(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
     saves=Saves.INPUTS,
     check=ValueCheck(_outside_flat, _error_flat),
     samples=[],
+    validation=Validation(
+        out=words(
+            "take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}"
+        )
+    ),
 )
 def take(input: Array, index: Indices) -> Array:
     """Elements by their place in the flattened tensor, in the shape of ``index``.
@@ -712,7 +734,11 @@ def put(input: Array, index: Indices, source: Array, accumulate: bool = False) -
     return result.reshape(input.shape)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, overlap=Reading.ELSEWHERE)
+@composite(
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    overlap=Reading.ELSEWHERE,
+    validation=Validation(out=exactly),
+)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """``gather`` with the other dimensions broadcast; without ``dim``, from the flattened tensor.
 

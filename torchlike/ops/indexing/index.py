@@ -14,7 +14,7 @@ from ..._core import dtypes
 from ..._core.fields import requires_grad_flag, storage_of, stored_value, view_record
 from ..._core.meta import on_meta, refuse_meta
 from ..._core.modes import modes
-from ..._core.tensor import Tensor, from_host
+from ..._core.tensor import Tensor, alias, from_host
 from ..._core.views import HostView
 from ...dispatch.inplace import check_writable, write, write_in_turn
 from ...dispatch.on_host import is_basic, read_on_host, rows_on_host, write_on_host
@@ -501,7 +501,6 @@ def put(view: Tensor, value: object) -> None:
 def put_indexed(view: Tensor, items: list[object], value: Tensor, accumulate: bool = False) -> None:
     """Writes a tensor to the places that masks and tensors of indices name, in place."""
     check_writable(view)
-    refuse_overlap(Reading.ELSEWHERE, view, [value])
     mask = None if accumulate else only_mask(items)
     if mask is not None and value.numel() == 1:
         check_mask(mask.shape, view.shape, 0)
@@ -510,12 +509,10 @@ def put_indexed(view: Tensor, items: list[object], value: Tensor, accumulate: bo
         warn_of_expanded(view, "masked_fill_", "tensor[mask] = scalar")
         _change(view, lambda shown: fill_where(shown, wide, number))
         return
+    refuse_overlap(Reading.ELSEWHERE, view, [value])
     warn_of_expanded(view, "index_put_", "tensor[indices] = tensor")
     if value.dtype is not view.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {view.dtype.scalar_name} for the destination and "
-            f"{value.dtype.scalar_name} for the source."
-        )
+        refuse_dtypes(view, items, value)
     if mask is not None and mask.dtype is dtypes.bool_:
         check_mask(mask.shape, view.shape, 0)
         if value.dim() == view.dim() - mask.dim() + 1:
@@ -523,6 +520,31 @@ def put_indexed(view: Tensor, items: list[object], value: Tensor, accumulate: bo
             return
     places = expand_masks(view.shape, items)
     _change(view, lambda shown: put_at(shown, places, value, accumulate))
+
+
+def refuse_dtypes(target: Tensor, indices: list[object], values: Tensor) -> None:
+    """Raises PyTorch's error for values of another dtype than the tensor that they are put into; if their shape is wrong, it says that."""
+    put_at(alias(target), expand_masks(target.shape, indices), alias(values).to(target.dtype), False)  # pyright: ignore[reportAttributeAccessIssue]
+    raise RuntimeError(
+        f"Index put requires the source and destination dtypes match, got {target.dtype.scalar_name} for the destination and "
+        f"{values.dtype.scalar_name} for the source."
+    )
+
+
+def check_shape(source: Sequence[int], target: Sequence[int]) -> tuple[int, ...]:
+    """The shape of values without leading ones that the places do not have; RuntimeError unless they can be broadcast to the places."""
+    source, target = tuple(source), tuple(target)
+    lead = len(source) - len(target)
+    shape = source[lead:] if lead > 0 and source[:lead] == (1,) * lead else source
+    try:
+        fits = lax.broadcast_shapes(shape, target) == target
+    except ValueError:
+        fits = False
+    if not fits or (source and not target):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(source)} cannot be broadcast to indexing result of shape {list(target)}"
+        )
+    return shape
 
 
 def _change(view: Tensor, change: Callable[[Tensor], Tensor]) -> None:
@@ -610,16 +632,7 @@ def put_at(input: Array, indices: list[Indices], values: Array, accumulate: bool
     """``input`` with ``values`` at the places that the indices name, or added there."""
     subscript = _subscript(input, indices)
     target = jax.eval_shape(lambda array: array[subscript], input).shape
-    lead = values.ndim - len(target)
-    source_shape = values.shape[lead:] if lead > 0 and values.shape[:lead] == (1,) * lead else values.shape
-    try:
-        fits = lax.broadcast_shapes(source_shape, target) == target
-    except ValueError:
-        fits = False
-    if not fits:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(target)}"
-        )
+    source_shape = check_shape(values.shape, target)
     values = jnp.broadcast_to(values.reshape(source_shape), target)
     return add_at(input, subscript, values) if accumulate else set_at(input, tuple(indices), values)
 

@@ -15,6 +15,7 @@ from ..._core import dtypes
 from ..._core.meta import on_meta, refuse_meta
 from ..._core.tensor import Tensor, from_value, wrap_dim
 from ...dispatch.apply import without_derivative
+from ...dispatch.out_dtypes import words
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Category, Form, Indices, Promote, Sample, Saves, Validation, ValueCheck, composite, op
 from ...dispatch.unsigned import refuse_wide_unsigned
@@ -23,6 +24,7 @@ from ...engine.value import Unreadable, Value
 from ...numerics.denormals import order
 from ...numerics.exact_math import exact_quotient
 from ...numerics.numbers import check_width
+from ...numerics.std_sort import std_sort
 from ..elementwise.pointwise import select_by
 from ..shape.reshape import broadcast_to, common_shape
 
@@ -49,7 +51,11 @@ def pick(input: Array, places: Indices) -> Array:
     return input.reshape(-1).at[places].get(mode="promise_in_bounds")
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, overlap=Reading.ELSEWHERE)
+@composite(
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    overlap=Reading.ELSEWHERE,
+    validation=Validation(out=words("masked_select(): self and result must have the same scalar type")),
+)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where ``mask`` is true, in one dimension. The mask is read.
 
@@ -175,10 +181,31 @@ def unique(
     refuse_meta(input, "_unique2" if dim is None else "unique_dim")
     array = _read(input, "_unique2" if dim is None else "unique_dim")
     axis = None if dim is None else wrap_dim(dim, input.dim())
+    if axis is not None and array.dtype.kind not in "biu" and array.size and np.isnan(array).any():
+        values, inverse, counts = _slices_with_nan(array, axis)
+        return _result_tuple("unique_dim", input, values, (inverse, return_inverse), (counts, return_counts))
     values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     inverse = inverse.reshape(array.shape if axis is None else -1)
     operator = "_unique2" if dim is None else "unique_dim"
     return _result_tuple(operator, input, values, (inverse, return_inverse), (counts, return_counts))
+
+
+def _slices_with_nan(array: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The distinct slices, where each one's are in the result, and how many are equal, in the order in which PyTorch's sort leaves NaN."""
+    rows = np.moveaxis(array, axis, 0)
+    flat = rows.reshape(rows.shape[0], -1).tolist()
+
+    def less(a: int, b: int) -> bool:
+        return next((x < y for x, y in zip(flat[a], flat[b], strict=True) if x < y or x > y), False)
+
+    order = np.asarray(std_sort(len(flat), less))
+    ordered = rows[order]
+    starts = np.ones(len(order), np.bool_)
+    starts[1:] = (ordered[1:] != ordered[:-1]).reshape(len(order) - 1, -1).any(axis=1)
+    inverse = np.empty(len(order), np.int64)
+    inverse[order] = np.cumsum(starts) - 1
+    first = np.flatnonzero(starts)
+    return np.moveaxis(ordered[first], 0, axis), inverse, np.diff(np.append(first, len(order)))
 
 
 def _result_tuple(operator: str, input: Tensor, values: np.ndarray, *optional: tuple[np.ndarray, bool]) -> Any:
@@ -268,6 +295,11 @@ def _no_range(low: float, high: float) -> Exception:
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     differentiable=False,
     check=ValueCheck(_not_finite, _not_finite_error),
+    validation=Validation(
+        out=words(
+            "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {c_result} and hist {c_out}"
+        )
+    ),
     refuse=lambda name, dtype: NotImplementedError(
         f'"{"linspace" if dtype.category == dtypes.BOOL else "aminmax" if dtype.is_complex else "histogram"}_cpu" not '
         f"implemented for '{dtype.scalar_name}'"
@@ -342,6 +374,13 @@ def _search(edges: Array, values: Array, right: bool, out_int32: bool) -> Array:
     return places.astype(np.int32 if out_int32 else np.int64)
 
 
+def _search_out(result: dtypes.dtype, out: dtypes.dtype) -> Exception:
+    return RuntimeError(
+        "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether "
+        f"out_int32 flag is True, but we got output tensor's dtype {out.scalar_name} and out_int32 flag is {result is dtypes.int32}"
+    )
+
+
 @op(
     name="_bucketize",
     promote=Promote.NONE,
@@ -365,7 +404,10 @@ def _as_tensor(value: object, like: Tensor) -> Tensor:
     return _host(np.asarray(value, dtypes.of_number(value).numpy), like)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT)
+@composite(
+    forms=Form.FUNCTION | Form.OUT,
+    validation=Validation(out=_search_out),
+)
 def bucketize(input: object, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """In which interval between boundaries each element lies: intervals hold their upper boundary, or with ``right`` their lower.
 
@@ -378,7 +420,10 @@ def bucketize(input: object, boundaries: Tensor, *, out_int32: bool = False, rig
     return search(boundaries, _as_tensor(input, boundaries), right, out_int32)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT)
+@composite(
+    forms=Form.FUNCTION | Form.OUT,
+    validation=Validation(out=_search_out),
+)
 def searchsorted(
     sorted_sequence: Tensor,
     input: object,
@@ -436,7 +481,12 @@ def _where_method(self: Tensor, condition: Tensor, other: object) -> Tensor:
     return where(condition, self, other)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, method=_where_method, overlap=Reading.SAME_PLACES)
+@composite(
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    method=_where_method,
+    overlap=Reading.SAME_PLACES,
+    validation=Validation(out=words("Expected out type to be {result} but got {out}")),
+)
 def where(condition: Tensor, input: object = None, other: object = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``, element by element; with the condition alone, where it holds.
 

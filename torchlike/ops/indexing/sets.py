@@ -12,8 +12,8 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.size import Size
 from ..._core.tensor import Tensor
-from ...dispatch.bindings import exactly
 from ...dispatch.options import is_integer
+from ...dispatch.out_dtypes import exactly
 from ...dispatch.register import Category, Form, Promote, Sample, Validation, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.denormals import order

@@ -15,6 +15,7 @@ from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ..._core.tensor_meta import tensor_meta
 from ...dispatch.arguments import check_tensors
+from ...dispatch.out_dtypes import cast as cast_out, words
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Validation, alias, composite, op
 from ...dispatch.type_names import type_name
@@ -241,12 +242,14 @@ def mv(input: Array, vec: Array) -> Array:
     return product(input, vec)
 
 
+_PRODUCT_OUT = words("result dtype {out} does not match input dtype {result}")
 _DOT: dict[str, Any] = {
     "promote": Promote.NONE,
     "accepts": Category.ALL,
     "forms": Form.FUNCTION | Form.METHOD | Form.OUT,
     "samples": [Sample(shapes=((4,), (4,)))],
     "autocast": {"cuda": Autocast.PROMOTE},
+    "validation": Validation(out=_PRODUCT_OUT),
 }
 
 
@@ -322,7 +325,11 @@ def stacked(input: Array, other: Array) -> Array:
     return product(input, other)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast=Autocast.LOWER)
+@composite(
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    autocast=Autocast.LOWER,
+    validation=Validation(out=_PRODUCT_OUT),
+)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of vectors, matrices or stacks of matrices, as NumPy's ``@``; leading dimensions broadcast.
 
@@ -617,7 +624,7 @@ def _check_addr(input: Aval, vec1: Aval, vec2: Aval, beta: object, alpha: object
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.ELEMENTWISE,
-    validation=Validation(shapes=_check_addr),
+    validation=Validation(out=cast_out, shapes=_check_addr),
     samples=[Sample(shapes=((3, 4), (3,), (4,)))],
     autocast={"cuda": Autocast.LOWER},
     overlap=Reading.SAME_PLACES,
@@ -637,6 +644,7 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Num
     backward="MulBackward0",
     samples=[Sample(shapes=((3,), (4,)))],
     overlap=Reading.SAME_PLACES,
+    validation=Validation(out=cast_out),
 )
 def outer(input: Array, vec2: Array) -> Array:
     """Each element of one vector times each of the other: (n) by (m) gives (n, m).
@@ -653,7 +661,14 @@ def outer(input: Array, vec2: Array) -> Array:
 ger = alias("ger", outer)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
+@composite(
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    validation=Validation(
+        out=words(
+            "tensordot: Expected the output tensor to have dtype {result}, but got an output tensor with dtype {out}"
+        )
+    ),
+)
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Sums of products along the last dimension of both; plain multiplication where one is a number."""
     return inner_of_vectors(input, other) if input.dim() and other.dim() else mul(input, other)
@@ -689,6 +704,7 @@ def inner_of_vectors(input: Array, other: Array) -> Array:
     backward="UnsafeViewBackward0",
     samples=[Sample(shapes=((2, 3), (4, 5))), Sample(shapes=((3,), (2, 2)))],
     overlap=Reading.SAME_PLACES,
+    validation=Validation(out=cast_out),
 )
 def kron(input: Array, other: Array) -> Array:
     """The Kronecker product: each element of the first times the whole of the second."""

@@ -18,8 +18,9 @@ from ..._core.annotations import Dtype, IntOrInts
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.arguments import check_flags, check_tensors, check_value
+from ...dispatch.out_dtypes import exactly
 from ...dispatch.overlap import Reading
-from ...dispatch.register import Autocast, Category, Form, Promote, Sample, alias, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Validation, alias, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.half_precision import at_least_float32
 from ..creation.filled import eye
@@ -406,7 +407,12 @@ def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
     return jnp.cross(a, b, axis=axis)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cuda": Autocast.PROMOTE}, overlap=Reading.ELSEWHERE)
+@composite(
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    autocast={"cuda": Autocast.PROMOTE},
+    overlap=Reading.ELSEWHERE,
+    validation=Validation(out=exactly),
+)
 def cross(input: Tensor, other: Tensor, dim: IntOrInts | None = None) -> Tensor:
     """The cross products of vectors of three elements along a dimension: the first of that size by default.
 

@@ -15,7 +15,8 @@ from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch import return_types
 from ...dispatch.arguments import check_flags, check_value
-from ...dispatch.register import Autocast, Form, Indices, Sample, Saves, ValueCheck, composite, op
+from ...dispatch.out_dtypes import exactly
+from ...dispatch.register import Autocast, Form, Indices, Sample, Saves, Validation, ValueCheck, composite, op
 from ...engine.aval import Aval
 from ..creation.from_data import tensor
 from ..shape.reshape import common_shape
@@ -129,7 +130,11 @@ def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, ...]:
     return return_types.linalg_inv_ex(inverse_of(A), zero_on_diagonal(lu_of(lax.stop_gradient(A))[0]))
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
+@composite(
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    autocast={"cpu": Autocast.FLOAT32},
+    validation=Validation(out=exactly),
+)
 def inverse(input: Tensor) -> Tensor:
     """The inverses of square matrices."""
     return linalg_inv(input)

@@ -60,6 +60,9 @@ def _error(code: int, *args: object, avals: Sequence[Aval]) -> Exception:
     number = value & 0xFFFFFFFF
     # The index was packed as 32 bits without a sign, which it gets back here.
     number -= (number >> 31) << 32
+    mode, padding_idx = args[4], args[7]
+    if mode == MAX or padding_idx != -1 or avals[0].dtype.itemsize == 8:  # PyTorch's slower kernels have other words
+        return RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {number}")
     return RuntimeError(
         f"Index {value >> 32} of input takes value {number} which is not in the valid range [0, {avals[0].shape[0]})"
     )
@@ -146,6 +149,9 @@ def looked_up(
             f"type torch.{kinds[0]}Tensor does not equal torch.{kinds[1]}Tensor (while checking arguments for embedding_bag)"
         )
     flat = indices.reshape(-1)
+    if include_last and offsets is not None and offsets.shape[0] == 1:  # there are no bags
+        none = jnp.zeros((0,), np.int64)
+        return jnp.zeros((0, weight.shape[1]), weight.dtype), none, none, none
     bags = _bags(indices, offsets, include_last, padding_idx)
     rows = rows_at(weight, flat)
     if by_frequency:

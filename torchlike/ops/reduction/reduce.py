@@ -21,6 +21,7 @@ from ...dispatch import return_types
 from ...dispatch.arguments import check_value, misfit_error
 from ...dispatch.bindings import FUNCTIONS
 from ...dispatch.options import is_integer
+from ...dispatch.out_dtypes import exactly, truth, words
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, Validation, composite, op
 from ...dispatch.type_names import type_name
@@ -237,6 +238,7 @@ def _as_truth(result: Array, input: Array) -> Array:
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     differentiable=False,
     samples=[WHOLE, ALONG, SEVERAL, POINT, NONE_LEFT],
+    validation=Validation(out=truth("all")),
 )
 def all(input: Array, dim: IntOrInts | None = None, keepdim: bool = False) -> Array:
     """Whether no element is zero, in all or along dimensions; uint8 for uint8.
@@ -254,6 +256,7 @@ def all(input: Array, dim: IntOrInts | None = None, keepdim: bool = False) -> Ar
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     differentiable=False,
     samples=[WHOLE, ALONG, SEVERAL, POINT, NONE_LEFT],
+    validation=Validation(out=truth("any")),
 )
 def any(input: Array, dim: IntOrInts | None = None, keepdim: bool = False) -> Array:
     """Whether some element is not zero, in all or along dimensions; uint8 for uint8.
@@ -295,6 +298,11 @@ def _extremum(
     return best if keepdim else best.reshape([n for d, n in enumerate(input.shape) if d not in axes])
 
 
+_MATCH = words(
+    "Expected the dtype for input and out to match, but got {result} for input's dtype and {out} for out's dtype."
+)
+
+
 def _declare_extremum(name: str, reduce: Callable[..., Array], adjective: str) -> Callable[..., Tensor]:
     def compute(input: Array, dim: IntOrInts | None = (), keepdim: bool = False) -> Array:
         axes = dims_of(dim, input.ndim, name)
@@ -313,6 +321,7 @@ def _declare_extremum(name: str, reduce: Callable[..., Array], adjective: str) -
         forms=Form.FUNCTION | Form.METHOD | Form.OUT,
         saves=Saves.RESULT,
         refuse=f"{name[1:]}_values_cpu",
+        validation=Validation(out=_MATCH),
         samples=[WHOLE, ALONG, SEVERAL, POINT, Sample(values=([[1.0, 1.0], [2.0, 1.0]],), args=(1,))],
     )(compute)
 
@@ -778,7 +787,11 @@ def _order(ord: float) -> str:
     return f"{ord:g}"
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cuda": Autocast.FLOAT32})
+@composite(
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    autocast={"cuda": Autocast.FLOAT32},
+    validation=Validation(out=exactly),
+)
 def norm(input: Tensor, p: object = "fro", dim: Any = None, keepdim: bool = False, dtype: object = None) -> Tensor:
     """The norm of all elements taken as a vector, or along dimensions. ``p``: a number, inf, "fro" (as 2) or "nuc".
 

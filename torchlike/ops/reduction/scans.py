@@ -13,8 +13,9 @@ from jax import Array, lax
 from ..._core.dtypes import bool_
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
+from ...dispatch.out_dtypes import SCALAR_TYPE
 from ...dispatch.overlap import Reading
-from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, Validation, composite, op
 from ...engine.interpreter import scan
 from ...numerics.exact_math import accumulator
 from ..elementwise.exponents import complex_logaddexp
@@ -129,6 +130,7 @@ def cumprod(input: Array, dim: int, *, dtype: object = None) -> Array:
     saves=Saves.INPUTS,
     samples=ALONG,
     overlap=Reading.SAME_PLACES,
+    validation=Validation(out=SCALAR_TYPE),
 )
 def logcumsumexp(input: Array, dim: int) -> Array:
     """``log(cumsum(exp(input)))`` along a dimension, without overflow."""
@@ -215,6 +217,7 @@ def _running_extremum(kind: type, input: Array, dim: int, scan: Callable[..., Ar
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     saves=Saves.INPUTS,
     samples=ALONG,
+    validation=Validation(outs=SCALAR_TYPE),
 )
 def cummax(input: Array, dim: int) -> tuple[Array, Array]:
     """The largest element up to each along a dimension, and where it was met last.
@@ -232,6 +235,7 @@ def cummax(input: Array, dim: int) -> tuple[Array, Array]:
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     saves=Saves.INPUTS,
     samples=ALONG,
+    validation=Validation(outs=SCALAR_TYPE),
 )
 def cummin(input: Array, dim: int) -> tuple[Array, Array]:
     """The smallest element up to each along a dimension, and where it was met last.

@@ -11,8 +11,9 @@ from jax import Array, lax
 
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
+from ...dispatch.out_dtypes import exactly, words
 from ...dispatch.overlap import Reading
-from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
+from ...dispatch.register import Category, Form, Promote, Sample, Saves, Validation, composite, op
 from ...numerics.denormals import not_equal, order
 
 TIES = Sample(values=([[2.0, 1.0, 2.0, 1.0], [0.0, -0.0, float("nan"), float("inf")]],))
@@ -78,7 +79,10 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: b
     return order_along(input, dim, bool(descending), stable).indices
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT)
+@composite(
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    validation=Validation(out=exactly),
+)
 def msort(input: Tensor) -> Tensor:
     """The elements in order along the first dimension."""
     return order_along(input, 0, False).values
@@ -139,6 +143,7 @@ def _needs_elements(name: str, input: Array, dim: int) -> None:
     saves=Saves.INPUTS,
     overlap=Reading.ELSEWHERE,
     samples=[Sample(shapes=((3, 4),), args=(2,)), Sample(shapes=((3, 4),), args=(1, 0, True))],
+    validation=Validation(outs=words("output values must be of same type as input")),
 )
 def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The ``k``-th smallest element along a dimension, counted from 1, and its place.

@@ -16,7 +16,8 @@ from ..._core.tensor import Tensor, from_host, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.arguments import check_value, misfit_error
 from ...dispatch.options import is_integer
-from ...dispatch.register import Autocast, Category, Form, Promote, composite, op
+from ...dispatch.out_dtypes import words
+from ...dispatch.register import Autocast, Category, Form, Promote, Validation, composite, op
 from ...dispatch.type_names import type_name
 from ...numerics.exact_math import exact_quotient
 from ..creation.filled import scalar_tensor
@@ -79,7 +80,11 @@ def _quantile(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
     return numbers.movedim(-1, 0).reshape(q.numel(), *result_shape)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
+@composite(
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    autocast={"cpu": Autocast.FLOAT32},
+    validation=Validation(out=words("quantile() out tensor must be same dtype as the input tensor")),
+)
 def quantile(
     input: Tensor,
     q: Tensor | float,
@@ -100,7 +105,11 @@ def quantile(
     return _quantile(input, q, dim, keepdim, interpolation, skip_nan=False)
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
+@composite(
+    forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    autocast={"cpu": Autocast.FLOAT32},
+    validation=Validation(out=words("quantile() out tensor must be same dtype as the input tensor")),
+)
 def nanquantile(
     input: Tensor,
     q: Tensor | float,

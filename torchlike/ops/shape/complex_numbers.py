@@ -14,6 +14,7 @@ from ..._core.fields import view_record
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor
 from ...dispatch.bindings import FUNCTIONS
+from ...dispatch.out_dtypes import FOUND
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, Validation, composite, op
 from .reshape import common_shape
 from .slicing import select
@@ -184,6 +185,16 @@ def _put_numbers(whole: object, part: Array, *args: object) -> Array:
     return jnp.stack([part.real, part.imag], -1)
 
 
+def _pairs_in_memory(layout: Strided) -> None:
+    """Raises PyTorch's errors unless the pairs of the last dimension lie in memory as complex numbers do."""
+    if layout.strides[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for n, s in zip(layout.shape[:-1], layout.strides, strict=False) if n != 1):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if layout.offset % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+
+
 @op(
     promote=Promote.NONE,
     accepts=Category.FLOAT,
@@ -213,14 +224,24 @@ def view_as_complex(input: Array) -> Array:
     if input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if isinstance(input, Strided):
-        if input.strides[-1] != 1:
-            raise RuntimeError("Tensor must have a last dimension with stride 1")
-        if any(s % 2 for s in input.strides[:-1]):
-            raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-        if input.offset % 2:
-            raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+        _pairs_in_memory(input)
         return Strided(input.shape[:-1], [s // 2 for s in input.strides[:-1]], input.offset // 2)  # pyright: ignore[reportReturnType]
     return lax.complex(input[..., 0], input[..., 1])
+
+
+_numbers_of_memory = view_as_complex
+
+
+@functools.wraps(_numbers_of_memory)
+def _numbers(*args: object, **kwargs: object) -> Tensor:
+    input = next(iter((*args, *kwargs.values())), None)
+    # The layout is looked at here: the op itself sees an array, which has none.
+    if isinstance(input, Tensor) and view_record(input) is not None and input.dim() and input.shape[-1] == 2:
+        _pairs_in_memory(input._geometry)
+    return _numbers_of_memory(*args, **kwargs)
+
+
+FUNCTIONS["view_as_complex"] = view_as_complex = _numbers
 
 
 @composite(forms=Form.FUNCTION | Form.PROPERTY)
@@ -276,7 +297,10 @@ def conjugated(input: Array) -> Array:
     return jnp.conj(input)
 
 
-@composite(forms=Form.UNARY)
+@composite(
+    forms=Form.UNARY,
+    validation=Validation(out=FOUND),
+)
 def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate in memory of its own; the tensor itself if its dtype is real."""
     return conjugated(input) if input.is_complex() else input

@@ -13,7 +13,8 @@ from jax import Array
 from ..._core.annotations import Dtype, IntOrInts
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, wrap_dim
-from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
+from ...dispatch.out_dtypes import exactly
+from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, Validation, composite, op
 from ...numerics.windows import put_at_layout
 from . import complex_numbers as complex_numbers  # they declare views that are named below
 from .joining import chunk
@@ -89,7 +90,10 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     return self.copy_(other).detach()
 
 
-@composite(forms=Form.FUNCTION | Form.OUT)
+@composite(
+    forms=Form.FUNCTION | Form.OUT,
+    validation=Validation(out=exactly),
+)
 def detach_copy(input: Tensor) -> Tensor:
     """A copy of the tensor without its history."""
     return alias_copy(input.detach())  # pyright: ignore[reportAttributeAccessIssue]
@@ -114,7 +118,10 @@ def _slice_of(input: Tensor, dim: int, start: object, end: object, step: int) ->
     return input[index]  # pyright: ignore[reportIndexIssue]
 
 
-@composite(forms=Form.FUNCTION | Form.OUT)
+@composite(
+    forms=Form.FUNCTION | Form.OUT,
+    validation=Validation(out=exactly),
+)
 def slice_copy(input: Tensor, dim: int = 0, start: object = None, end: object = None, step: int = 1) -> Tensor:
     """What ``input[..., start:end:step]`` shows at a dimension, copied."""
     return alias_copy(_slice_of(input, dim, start, end, step))

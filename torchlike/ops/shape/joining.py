@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 from jax import Array
 
+from ..._core import dtypes
 from ..._core.strided import Strided
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch.arguments import check_tensors, check_value
 from ...dispatch.options import is_integer
 from ...dispatch.overlap import Reading
-from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
+from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, Validation, composite, op
 from ...numerics.windows import FULL, TAKE, read_slices
 from .reshape import reshape, unsqueeze
 from .slicing import narrow
@@ -28,6 +29,12 @@ __all__ = ["split"]
 # ---- joining
 
 
+def _joined_out(result: dtypes.dtype, out: dtypes.dtype) -> Exception | None:
+    if dtypes.can_cast(result, out):
+        return None
+    return TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.scalar_name}")
+
+
 _JOINING: dict[str, Any] = {
     "promote": Promote.REDUCE_SAME,
     "accepts": Category.ALL,
@@ -36,6 +43,7 @@ _JOINING: dict[str, Any] = {
     "samples": [],
     "autocast": {"cpu": Autocast.PROMOTE},
     "overlap": Reading.ELSEWHERE,
+    "validation": Validation(out=_joined_out),
 }
 
 
@@ -75,13 +83,13 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
     return jnp.concatenate([a for _, a in real], dim)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE, validation=Validation(out=_joined_out))
 def concat(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Another name of ``cat``."""
     return cat(tensors, dim if axis is None else axis)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE, validation=Validation(out=_joined_out))
 def concatenate(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Another name of ``cat``."""
     return cat(tensors, dim if axis is None else axis)
@@ -148,7 +156,7 @@ def _non_empty(name: str, tensors: Any) -> list[Tensor]:
     return list(tensors)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE, validation=Validation(out=_joined_out))
 def hstack(tensors: object) -> Tensor:
     """Tensors joined along the second dimension, vectors along their only one.
 
@@ -159,7 +167,7 @@ def hstack(tensors: object) -> Tensor:
     return cat(grown, 0 if grown[0].dim() == 1 else 1)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE, validation=Validation(out=_joined_out))
 def vstack(tensors: object) -> Tensor:
     """Tensors joined along the first dimension, vectors as rows.
 
@@ -170,14 +178,14 @@ def vstack(tensors: object) -> Tensor:
     return cat([atleast_2d(x) for x in _non_empty("vstack", tensors)], 0)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE, validation=Validation(out=_joined_out))
 def row_stack(tensors: object) -> Tensor:
     """Another name of ``vstack``."""
     check_tensors("row_stack", tensors)
     return vstack(tensors)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE, validation=Validation(out=_joined_out))
 def dstack(tensors: object) -> Tensor:
     """Tensors joined along the third dimension.
 
@@ -188,7 +196,7 @@ def dstack(tensors: object) -> Tensor:
     return cat([atleast_3d(x) for x in _non_empty("dstack", tensors)], 2)
 
 
-@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE)
+@composite(forms=Form.FUNCTION | Form.OUT, overlap=Reading.ELSEWHERE, validation=Validation(out=_joined_out))
 def column_stack(tensors: object) -> Tensor:
     """Tensors joined along the second dimension, vectors as columns."""
     columns = _non_empty("column_stack", tensors)
