@@ -360,3 +360,86 @@ def test_gradgradcheck_goes_forwards_over_the_backward_pass():
         AssertionError, match="Setting check_undefined_grad=True requires check_rev_over_rev to be True"
     ):
         gradgradcheck(torch.sin, (x,), **options)
+
+
+# ---- whatever the function reaches its inputs by
+
+
+def test_inputs_are_changed_where_the_function_reads_them():
+    layer = torch.nn.Linear(2, 2).double()
+    x = torch.rand(1, 2, dtype=torch.float64, requires_grad=True)
+    for fast in (False, True):
+        assert gradcheck(lambda x, *_: layer(x), (x, *layer.parameters()), fast_mode=fast)
+        assert gradcheck(lambda given, _: given["x"] ** 2, ({"x": x}, x), fast_mode=fast)
+        assert gradgradcheck(lambda a, *_: (a * x) ** 2, (x.detach().clone().requires_grad_(), x), fast_mode=fast)
+    before = x.detach().clone()
+    y = x * 2
+    assert gradcheck(lambda v: v**2, (y,))
+    assert torch.equal(x, before) and torch.equal(y, before * 2) and x._version == y._version == 0
+
+
+SPARSE = {
+    "coo": lambda x: x.to_sparse(),
+    "hybrid": lambda x: x.to_sparse(1),
+    "csr": lambda x: x.to_sparse_csr(),
+    "csc": lambda x: x.to_sparse_csc(),
+    "bsr": lambda x: x.to_sparse_bsr((1, 2)),
+}
+
+
+@pytest.mark.parametrize("layout", SPARSE)
+def test_sparse_inputs(layout):
+    dense = torch.tensor([[1.0, 0.0], [0.0, 3.0]], dtype=torch.float64)
+    for masked in (False, True):
+        x = SPARSE[layout](dense).requires_grad_()
+        assert gradcheck(lambda x: x.to_dense(masked_grad=masked), (x,), masked=masked)  # noqa: B023
+        assert torch.equal(x.to_dense(), dense)
+    x = SPARSE[layout](dense).requires_grad_()
+    with pytest.raises(ValueError, match="^Sparse output is not supported at gradcheck yet. Please call to_dense"):
+        gradcheck(lambda x: x * 2, (x,))
+
+
+def test_inputs_that_cannot_be_checked():
+    with pytest.raises(RuntimeError, match="^The 0th input has a dimension with stride 0. gradcheck only supports"):
+        gradcheck(torch.sin, (torch.ones(1, dtype=torch.float64).expand(3).requires_grad_(),))
+    with pytest.warns(UserWarning, match="^Input #0 requires gradient and is not a double precision"):
+        gradcheck(lambda x: x * 2, (torch.ones(1, requires_grad=True),), eps=1e-2)
+
+
+# ---- outputs without a gradient
+
+
+class Undefined(Function):
+    """Two outputs, whose backward takes for granted that one of them has a gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x.clone(), x * 2
+
+    @staticmethod
+    def backward(ctx, first, second):
+        if first is None and second is None:
+            raise RuntimeError("no gradient")
+        return sum(gradient * factor for gradient, factor in ((first, 1), (second, 2)) if gradient is not None)
+
+
+def test_a_backward_that_needs_a_gradient_is_found():
+    x = leaf(1.0, 2.0)
+    with pytest.raises(GradcheckError, match="^Expected backward function to handle undefined output grads. Please"):
+        gradcheck(Undefined.apply, (x,))
+    assert gradcheck(Undefined.apply, (x,), check_undefined_grad=False)
+
+
+def test_a_backward_that_is_no_product_is_found():
+    class Adds(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient + 1e-7
+
+    with pytest.raises(GradcheckError, match="^backward not multiplied by grad_output$"):
+        gradcheck(Adds.apply, (leaf(1.0),))

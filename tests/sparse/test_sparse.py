@@ -276,3 +276,20 @@ def test_sums_of_two_dtypes_are_computed_in_the_common_one(name, alpha, dense):
         total = function(a if dense else a.to_sparse(), b.to_sparse(), alpha=alpha)
         expected = function(a.short(), b.short(), alpha=alpha)
         assert total.dtype is torch.int16 and total.to_dense().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "bsr"])
+def test_gradients_of_elements_that_are_not_stored(layout):
+    make = {
+        "coo": lambda x: x.to_sparse(),
+        "csr": lambda x: x.to_sparse_csr(),
+        "bsr": lambda x: x.to_sparse_bsr((1, 2)),
+    }
+    x = make[layout](torch.tensor([[1.0, 0.0], [0.0, 0.0]])).requires_grad_()
+    (x.to_dense(masked_grad=False) * 3).sum().backward()
+    assert x.grad.layout is x.layout
+    assert x.grad.to_dense().tolist() == [[3.0, 3.0], [3.0, 3.0]]
+    x.grad = None
+    (x.to_dense() * 3).sum().backward()
+    assert x.grad is not None
+    assert x.grad.to_dense().tolist() == ([[3.0, 3.0], [0.0, 0.0]] if layout == "bsr" else [[3.0, 0.0], [0.0, 0.0]])

@@ -7,10 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from .._core.sparse import is_sparse
 from .._core.tensor import Tensor, from_host
 from ..engine import op_by_op
 from .engine import grad
-from .gradcheck_transforms import batched_backward, batched_forward, has_tangent, pushed, without_tangent
+from .gradcheck_inputs import ChangedInput, check_inputs, check_outputs, densified
+from .gradcheck_transforms import (
+    batched_backward,
+    batched_forward,
+    has_tangent,
+    of_zeros,
+    pushed,
+    without_gradient,
+    without_tangent,
+)
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -57,9 +67,11 @@ def gradcheck(
         raise_exception: raise ``GradcheckError`` rather than return False.
         nondet_tol: how far two runs of the backward may differ.
         check_backward_ad, check_forward_ad: check the backward pass; the tangents of ``torch.autograd.forward_ad``.
-        check_undefined_grad: with ``check_forward_ad``, also compare tangents of zeros with none.
+        check_undefined_grad: check also that outputs without a gradient give none to the inputs, or zeros; and with ``check_forward_ad``
+            that tangents of zeros give what none give.
         check_batched_grad, check_batched_forward_grad: check also that a pass for many rows at once gives what one pass for each does.
         fast_mode: compare along random directions only, which takes two runs of ``func`` rather than two for each element.
+        masked: of sparse inputs, compare only the elements that are stored. Else all are stored before.
 
     >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradcheck(torch.exp, (x,))
@@ -77,17 +89,16 @@ def gradcheck(
             raise AssertionError(f"Setting {name}=True requires {needed} to be True")
     arguments: tuple[Any, ...] = _tuple(inputs)
     differentiable = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
-    if not differentiable:
-        raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
-        )
+    check_inputs(arguments)
+    outputs = _differentiable_outputs(func(*arguments))
+    check_outputs(outputs)
+    masked = bool(masked)
     try:
-        outputs = _differentiable_outputs(func(*arguments))
         places = [(number, output, i) for number, output in enumerate(outputs) for i in differentiable]
         if check_backward_ad:
             check = _check_direction if fast_mode else _check_jacobian
             for number, output, i in places:
-                check(func, arguments, i, output, number, eps, atol, rtol, nondet_tol)
+                check(func, arguments, i, output, number, eps, atol, rtol, nondet_tol, masked)
         if check_forward_ad:
             for i in differentiable:
                 _check_forward(func, arguments, differentiable, i, eps, atol, rtol, fast_mode)
@@ -95,10 +106,14 @@ def gradcheck(
                 _report(without_tangent(func, arguments, differentiable))
         if check_batched_forward_grad:
             _report(batched_forward(func, arguments, differentiable))
+        tensors: list[Any] = [arguments[i] for i in differentiable]
         if check_batched_grad:
-            tensors: list[Any] = [arguments[i] for i in differentiable]
             for number, output in enumerate(outputs):
                 _report(batched_backward(tensors, output, number))
+        if check_backward_ad and outputs:
+            _report(of_zeros(outputs, tensors))
+            if check_undefined_grad:
+                _report(without_gradient(lambda: _differentiable_outputs(func(*arguments)), tensors))
     except GradcheckError:
         if raise_exception:
             raise
@@ -107,7 +122,7 @@ def gradcheck(
 
 
 def _check_jacobian(
-    func: object,
+    func: Any,
     arguments: Any,
     i: int,
     output: Tensor,
@@ -116,11 +131,12 @@ def _check_jacobian(
     atol: float,
     rtol: float,
     nondet: float,
+    masked: bool,
 ) -> None:
-    slopes = _slopes(func, arguments, i, number, eps)
+    slopes, places = _slopes(func, arguments, i, number, eps, masked)
     for component, prefix in _parts(output):
         numeric = _along_axes([np.imag(s) if component.imag else np.real(s) for s in slopes])
-        analytic, again = (_analytic(arguments[i], output, component) for _ in range(2))
+        analytic, again = (_at(places, _analytic(arguments[i], output, component)) for _ in range(2))
         if not np.allclose(analytic, again, rtol=0.0, atol=nondet, equal_nan=True):
             raise GradcheckError(
                 "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
@@ -137,7 +153,8 @@ def _check_forward(
     func: Any, arguments: Any, differentiable: list[int], i: int, eps: float, atol: float, rtol: float, fast: bool
 ) -> None:
     """Compares the tangents for each element of input ``i``, or for one random direction, with differences."""
-    x = arguments[i].numpy(force=True)
+    changed = ChangedInput(arguments[i])
+    x = changed.array
     axes = [(1.0, "")]
     if x.dtype.kind == "c":
         axes = [(axis, f"While considering the {part} part of complex inputs only, ") for part, axis in _AXES.items()]
@@ -151,7 +168,7 @@ def _check_forward(
         kept = [[t for t, counts in zip(row, wanted, strict=True) if counts] for row in rows]
         for number in range(sum(wanted)):
             ends = [
-                [_value_at(func, arguments, i, number, x + sign * eps * d).reshape(-1) for sign in (1, -1)]
+                [changed.output_with(func, arguments, number, x + sign * eps * d).reshape(-1) for sign in (1, -1)]
                 for d in directions
             ]
             numeric = np.array([(after - before) / (2 * eps) for after, before in ends])
@@ -181,21 +198,42 @@ def _parts(output: Tensor) -> list[tuple[complex, str]]:
     ]
 
 
-def _slopes(func: object, arguments: Sequence[Any], i: int, number: int, eps: float) -> list[np.ndarray]:
-    """Central differences, (elements of the input, elements of the output): along the real and, if there is one, the imaginary axis."""
-    array = arguments[i].numpy(force=True).copy()
+def _slopes(
+    func: Any, arguments: Sequence[Any], i: int, number: int, eps: float, masked: bool
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Central differences, (elements of the input, elements of the output): along the real and, if there is one, the imaginary axis.
+
+    Returns:
+        the differences, and which elements were changed.
+    """
+    arguments = _as_changed(arguments, masked)
+    changed = ChangedInput(arguments[i])
     axes = []
-    for step in (eps, eps * 1j) if array.dtype.kind == "c" else (eps,):
+    for step in (eps, eps * 1j) if changed.array.dtype.kind == "c" else (eps,):
         rows = []
-        for element in range(array.size):
+        for element in range(changed.array.size):
             ends = []
             for sign in (1, -1):
-                shifted = array.copy()
+                shifted = changed.array.copy()
                 shifted.reshape(-1)[element] += sign * step
-                ends.append(_value_at(func, arguments, i, number, shifted).reshape(-1))
+                ends.append(changed.output_with(func, arguments, number, shifted).reshape(-1))
             rows.append((ends[0] - ends[1]) / (2 * eps))
-        axes.append(np.array(rows))
-    return axes
+        matrix = np.zeros((arguments[i].numel(), *np.shape(rows)[1:]), np.asarray(rows).dtype)
+        matrix[changed.places] = np.array(rows)
+        axes.append(matrix)
+    return axes, changed.places
+
+
+def _as_changed(arguments: Sequence[Any], masked: bool) -> list[Any]:
+    """The inputs as they are changed: sparse ones with all their elements, unless only those that are stored count."""
+    return [densified(x) if isinstance(x, Tensor) and is_sparse(x) and not masked else x for x in arguments]
+
+
+def _at(places: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """The rows of these elements, and zeros for the others."""
+    rows = np.zeros_like(matrix)
+    rows[places] = matrix[places]
+    return rows
 
 
 def _along_axes(slopes: list[np.ndarray]) -> np.ndarray:
@@ -210,14 +248,16 @@ def _analytic(tensor: Tensor, output: Tensor, part: complex) -> np.ndarray:
         seed = np.zeros(output.numel(), output.dtype.numpy)
         seed[element] = part
         (g,) = grad(output, tensor, from_host(seed.reshape(output.shape)), retain_graph=True, allow_unused=True)
-        columns.append(
-            np.zeros(tensor.numel(), tensor.dtype.numpy) if g is None else g.numpy(force=True).reshape(-1).copy()
-        )
+        columns.append(np.zeros(tensor.numel(), tensor.dtype.numpy) if g is None else _dense(g).reshape(-1).copy())
     return np.stack(columns, axis=1) if columns else np.zeros((tensor.numel(), 0), tensor.dtype.numpy)
 
 
+def _dense(tensor: Any) -> np.ndarray:
+    return (tensor.to_dense() if is_sparse(tensor) else tensor).numpy(force=True)
+
+
 def _check_direction(
-    func: object,
+    func: Any,
     arguments: Any,
     i: int,
     output: Tensor,
@@ -226,15 +266,19 @@ def _check_direction(
     atol: float,
     rtol: float,
     nondet: float,
+    masked: bool,
 ) -> None:
     """Along one random direction ``d`` and for one random cotangent ``v``: ``<J^T v, d>`` against ``<v, J d>`` by differences."""
     random = np.random.default_rng(0)
-    x = arguments[i].numpy(force=True)
+    others = _as_changed(arguments, masked)
+    changed = ChangedInput(others[i])
+    x = changed.array
     direction, cotangent = _noise(random, x.shape, x.dtype), _noise(random, tuple(output.shape), output.dtype.numpy)
-    ends = [_value_at(func, arguments, i, number, x + sign * eps * direction) for sign in (1, -1)]
+    ends = [changed.output_with(func, others, number, x + sign * eps * direction) for sign in (1, -1)]
     numeric = float(np.sum(np.real(np.conj(cotangent) * (ends[0] - ends[1]) / (2 * eps))))
     (g,) = grad(output, arguments[i], from_host(cotangent), retain_graph=True, allow_unused=True)
-    analytic = 0.0 if g is None else float(np.sum(np.real(np.conj(g.numpy(force=True)) * direction)))
+    along = None if g is None else _dense(g).reshape(-1)[changed.places].reshape(x.shape)
+    analytic = 0.0 if along is None else float(np.sum(np.real(np.conj(along) * direction)))
     if not np.isclose(analytic, numeric, rtol=rtol, atol=atol * max(1, x.size) ** 0.5, equal_nan=True):
         raise GradcheckError(
             f"Jacobian mismatch for output {number} with respect to input {i},\n"
@@ -254,13 +298,6 @@ def _uniform_like(output: Tensor) -> Tensor:
 def _noise(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> np.ndarray:
     noise = random.normal(size=shape)
     return np.asarray(noise + 1j * random.normal(size=shape) if dtype.kind == "c" else noise, dtype)
-
-
-def _value_at(func: Any, arguments: Sequence[object], i: int, number: int, values: np.ndarray) -> np.ndarray:
-    """Calls the function with other values for input ``i``, and returns one of its outputs."""
-    shifted = from_host(values).requires_grad_()
-    result = func(*arguments[:i], shifted, *arguments[i + 1 :])
-    return _differentiable_outputs(result)[number].numpy(force=True).copy()
 
 
 @op_by_op()
@@ -314,6 +351,6 @@ def gradgradcheck(
 
     return gradcheck(
         gradient, (*arguments, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
-        fast_mode=fast_mode, check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
-        check_backward_ad=check_rev_over_rev,
+        check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, fast_mode=fast_mode,
+        check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, masked=masked,
     )  # fmt: skip

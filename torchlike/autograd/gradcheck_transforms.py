@@ -3,18 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from .. import ops
+from .._core.sparse import is_sparse
 from .._core.tensor import Tensor, from_host
 from .._core.vmapped import Vmapped, within
 from .crossings import enter, leave
 from .engine import grad
 from .forward_ad import dual_level, make_dual, unpack_dual
+from .function import Function
 
-__all__ = ["batched_backward", "batched_forward", "has_tangent", "pushed", "without_tangent"]
+__all__ = [
+    "batched_backward",
+    "batched_forward",
+    "has_tangent",
+    "of_zeros",
+    "pushed",
+    "without_gradient",
+    "without_tangent",
+]
+
+
+class _NoGradient(Function):
+    """Passes a tensor on, and no gradient back."""
+
+    @staticmethod
+    def forward(ctx: object, x: Tensor) -> Tensor:
+        return x
+
+    @staticmethod
+    def backward(ctx: object, *gradients: object) -> None:
+        return None
+
+
+def of_zeros(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> str:
+    """Looks whether gradients are zero where those of the outputs are. Returns what is wrong; empty where nothing is."""
+    seeds: list[Any] = [ops.zeros_like(output) for output in outputs]
+    for gradient, input in zip(grad(outputs, inputs, seeds, allow_unused=True, retain_graph=True), inputs, strict=True):
+        if gradient is None:
+            continue
+        dense: Any = gradient
+        if is_sparse(dense):
+            if dense.layout is not input.layout:
+                return f"grad is incorrect layout ({dense.layout} is not {input.layout})"
+            dense = dense.to_dense()
+        if not bool(dense.eq(0).all()):
+            return "backward not multiplied by grad_output"
+    return ""
+
+
+_NOTES = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+
+
+def without_gradient(run: Callable[[], list[Tensor]], inputs: Sequence[Any]) -> str:
+    """Looks whether outputs without a gradient give none, or zeros: all of them, and one at a time. Returns what is wrong."""
+    count = len(run())
+    for chosen in [range(count), *([i] for i in range(count if count > 1 else 0))]:
+        outputs = [_NoGradient.apply(output) if i in chosen else output for i, output in enumerate(run())]
+        seeds: list[Any] = [ops.zeros_like(output) for output in outputs]
+        try:
+            gradients = grad(outputs, inputs, seeds, allow_unused=True)
+        except RuntimeError:
+            return f"Expected backward function to handle undefined output grads. {_NOTES}"
+        for gradient in gradients:
+            dense: Any = gradient.to_dense() if gradient is not None and is_sparse(gradient) else gradient  # pyright: ignore[reportAttributeAccessIssue]
+            if dense is not None and not bool(dense.eq(0).all()):
+                words = "Expected all input grads to be undefined or zero when all output grads are undefined or zero."
+                return f"{words} {_NOTES}"
+    return ""
 
 
 def _with_tangent(arguments: Sequence[Tensor], differentiable: Sequence[int], i: int, tangent: Tensor) -> list[Tensor]:

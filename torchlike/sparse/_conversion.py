@@ -13,6 +13,7 @@ from .._core.fields import leaf_alias
 from .._core.layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse import LAYOUT_NAMES, Pattern, SparseValue, is_sparse, sparse_form, unsupported
 from .._core.tensor import Tensor, alias, from_host
+from ..autograd.function import Function, FunctionCtx
 from ..dispatch.options import is_integer, require_grad
 from ..dispatch.register import Form, composite
 from ..dispatch.type_names import type_name
@@ -175,10 +176,30 @@ def dense_dim(self: Tensor) -> int:
 
 
 @sparse_form("to_dense", blocks=True)
-def to_dense(sparse: Tensor) -> Tensor:
+def to_dense(sparse: Tensor, masked_grad: bool = True) -> Tensor:
+    if not masked_grad and sparse._tracked:
+        return _ToDense.apply(sparse)
     sparse = stable(sparse)
     pattern = pattern_of(sparse)
     return scattered(coo_index(pattern), elements_of(sparse), pattern.shape, "ToDenseBackward0")
+
+
+class _ToDense(Function):
+    """The same where elements that are not stored have a gradient as well."""
+
+    _node_name = "ToDenseBackward0"
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, sparse: Tensor) -> Tensor:
+        ctx.pattern = pattern_of(sparse)
+        return to_dense(sparse)
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, *gradients: Any) -> Tensor:
+        pattern: Pattern = ctx.pattern
+        if pattern.layout is sparse_coo:
+            return to_sparse(gradients[0], pattern.sparse_dim)
+        return to_sparse(gradients[0], layout=pattern.layout, blocksize=pattern.block if pattern.blocked else None)
 
 
 def _nonzero(dense: Tensor, dimensions: int) -> Pattern:

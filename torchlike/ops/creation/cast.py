@@ -210,10 +210,10 @@ def to_dense(self: Tensor, dtype: Dtype | None = None, *, masked_grad: bool | No
 
     Args:
         dtype: another dtype for the result.
-        masked_grad: accepted. The gradient of a sparse tensor always stands where its elements do.
+        masked_grad: whether the gradient of a sparse tensor stands only where its elements do, as by default.
     """
     if is_sparse(self):
-        self = FORMS["to_dense"](self)
+        self = FORMS["to_dense"](self, masked_grad is not False)
     return self if dtype is None else convert(self, dtype)
 
 

@@ -1,0 +1,127 @@
+"""The inputs of ``gradcheck``, whose elements are changed in place: whatever the function reaches them by, it sees the change."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from .._core.sparse import SparseValue, is_sparse
+from .._core.tensor import Tensor, from_host, from_value
+from .grad_mode import no_grad
+
+__all__ = ["ChangedInput", "check_inputs", "check_outputs", "densified"]
+
+
+class ChangedInput:
+    """An input whose elements are given other values for a while.
+
+    Attributes:
+        array: the elements that it stores.
+        places: where these lie among all elements.
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self._sparse: SparseValue | None = tensor._value() if is_sparse(tensor) else None
+        if self._sparse is None:
+            self.array = tensor.numpy(force=True).copy()
+            self.places = np.arange(self.array.size)
+        else:
+            self.array = self._sparse.values.numpy(force=True).copy()
+            self.places = _places(tensor)
+
+    @contextmanager
+    def holding(self, array: np.ndarray) -> Iterator[None]:
+        """Within it the input holds these elements. By ``data``, so that no graph finds what it has saved changed."""
+        data = self.tensor.data
+        self._put(array)
+        try:
+            yield
+        finally:
+            if self._sparse is None:
+                self._put(self.array)
+            else:
+                self.tensor.data = data
+
+    def _put(self, array: np.ndarray) -> None:
+        if self._sparse is None:
+            self.tensor.data.copy_(from_host(array.copy()))
+            return
+        values, pattern = from_host(array.copy()), self._sparse.pattern
+        self.tensor.data = from_value(SparseValue.create(pattern, values, self._sparse.coalesced))
+
+    def output_with(self, func: Callable[..., Any], arguments: Sequence[object], number: int, array: np.ndarray) -> Any:
+        """An output of the function while the input holds these elements; ``number`` counts those that have a gradient."""
+        with self.holding(array):
+            result = func(*arguments)
+            outputs = [o for o in _tuple(result) if isinstance(o, Tensor) and o.requires_grad]
+            return outputs[number].numpy(force=True).copy()
+
+
+def _tuple(x: object) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def _numbered(tensor: Any) -> Any:
+    """Of the shape of a tensor, with the number of each element, counted from 1: in a sparse layout none is left out."""
+    return ops.arange(1.0, tensor.numel() + 1, dtype=_FLOAT64).reshape(tensor.shape)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+_FLOAT64 = from_host(np.zeros((), np.float64)).dtype
+
+
+def _places(tensor: Any) -> np.ndarray:
+    mask = from_value(tensor._value())
+    return from_value(_numbered(tensor).sparse_mask(mask)._value())._value().values.numpy().reshape(-1).astype(int) - 1  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def densified(tensor: Any) -> Any:
+    """A sparse leaf that stores all its elements, of the layout and the values of another one."""
+    with no_grad():
+        pattern = tensor._value().pattern
+        if tensor.is_sparse:
+            numbered = _numbered(tensor).to_sparse(pattern.sparse_dim)
+        else:
+            block = pattern.block if pattern.blocked else None
+            numbered = _numbered(tensor).to_sparse(layout=tensor.layout, blocksize=block)
+        full = numbered._value()
+        places = full.values.numpy().astype(int) - 1
+        values = tensor.detach().to_dense().numpy(force=True).reshape(-1)[places]
+        return from_value(SparseValue.create(full.pattern, from_host(values), True)).requires_grad_(
+            tensor.requires_grad
+        )
+
+
+def check_inputs(arguments: Sequence[Any]) -> None:
+    """Raises, or warns, in PyTorch's words where the inputs are none that can be checked."""
+    tracked = [(i, x) for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
+    for i, x in tracked:
+        if x.dtype.name not in ("float64", "complex128"):
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely fail if "
+                "all the inputs are not of double precision floating point or complex. ",
+                stacklevel=4,
+            )
+        strides = () if is_sparse(x) else x.stride()
+        if any(stride == 0 and size > 1 for stride, size in zip(strides, x.shape, strict=False)):
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to "
+                "compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."
+            )
+    if not tracked:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+
+
+def check_outputs(outputs: Sequence[Tensor]) -> None:
+    """Raises PyTorch's error for sparse outputs."""
+    if any(is_sparse(output) for output in outputs):
+        raise ValueError(
+            "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of fn for gradcheck."
+        )
