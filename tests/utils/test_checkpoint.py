@@ -292,3 +292,15 @@ def test_words_of_selective_checkpoints():
         selective(5)
     with pytest.raises(RuntimeError, match="Tensor cached during selective activation checkpoint has been mutated"):
         selective([aten.sin.default], lambda x: x.sin().mul_(2).cos())
+
+
+def test_gradients_within_a_checkpoint_that_runs_again_to_its_end():
+    def gradient(x):
+        with torch.enable_grad():
+            return torch.autograd.grad(x.sin().sum(), x, create_graph=True)[0]
+
+    for early in (False, True):
+        x = torch.tensor([0.3, 2.0], requires_grad=True)
+        with torch.utils.checkpoint.set_checkpoint_early_stop(early):
+            torch.utils.checkpoint.checkpoint(gradient, x, use_reentrant=False).sum().backward()
+        torch.testing.assert_close(x.grad, -x.detach().sin())

@@ -118,6 +118,7 @@ class DispatchHooks:
         step: computes the gradients of a node in a backward pass that somebody sees.
         pull: what ``step`` calls for a derivative that has a derivative itself.
         accumulate: adds a gradient to that of a leaf, seen by who asks.
+        call_node: what a node computes when a program calls it; ``autograd/engine.py`` sets this one.
     """
 
     on: int = 0
@@ -128,6 +129,7 @@ class DispatchHooks:
     step: Callable[..., Any]
     pull: Callable[..., Any]
     accumulate: Callable[..., Any]
+    call_node: Callable[..., Any]
 
 
 dispatch_state = DispatchState()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from .modes import modes
+from .modes import hooks, modes
 from .tensor_meta import tensor_meta
 
 if TYPE_CHECKING:
@@ -156,6 +156,10 @@ class Node:
         self.pre_hooks = {} if self.pre_hooks is None else self.pre_hooks
         self.hooked = True
         return RemovableHandle(self.pre_hooks, hook)
+
+    def __call__(self, *gradients: object) -> Any:
+        """The node's gradients for those of its outputs; one of them as it is, several as a tuple."""
+        return hooks.call_node(self, *gradients)
 
     def __reduce_ex__(self, protocol: object) -> Any:
         raise TypeError(f"cannot pickle '{self.label}' object")

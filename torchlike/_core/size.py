@@ -1,11 +1,11 @@
-"""Size: the shape of a tensor, a tuple that prints as PyTorch's."""
+"""Size: the shape of a tensor, a tuple that prints as PyTorch's; and numbers of dimensions."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-__all__ = ["Size"]
+__all__ = ["Size", "pick", "wrap_dim"]
 
 
 class Size(tuple):
@@ -52,3 +52,22 @@ class Size(tuple):
 
     def __reduce__(self) -> tuple[type, tuple[tuple[object, ...], ...]]:
         return Size, (tuple(self),)
+
+
+def pick(name: str, entries: tuple[int, ...], dim: int) -> int:
+    """The entry of one dimension, for the method of this name."""
+    if dim.__class__ is bool or not hasattr(dim, "__index__"):
+        kind = type(dim).__name__
+        kind = f"numpy.{kind}" if type(dim).__module__ == "numpy" else kind
+        raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {kind}")
+    if not entries:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return entries[wrap_dim(dim, len(entries))]
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """A dimension number as a non-negative one; IndexError in PyTorch's words where there is no such dimension."""
+    count = ndim or 1
+    if not -count <= dim < count:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {dim})")
+    return dim + count if dim < 0 else dim

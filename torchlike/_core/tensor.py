@@ -19,7 +19,7 @@ from .modes import carries, modes, tangent_shown
 from .node import AccumulateGrad, Node, RemovableHandle
 from .overridable import meet
 from .printing import format_tensor, format_without_data
-from .size import Size
+from .size import Size, pick, wrap_dim as wrap_dim
 from .sparse import FORMS, is_sparse
 from .storage import DetachedStorage, Storage
 from .strided import Strided
@@ -94,7 +94,7 @@ class Tensor(TensorMethods, Fields):
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
         size = tensor_meta(self._aval).size
-        return size if dim is None else _pick("size", size, dim)
+        return size if dim is None else pick("size", size, dim)
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -199,7 +199,7 @@ class Tensor(TensorMethods, Fields):
     def stride(self, dim: int | None = None) -> Any:
         """Elements to step over in memory for each dimension, or for one."""
         strides = self._geometry.strides
-        return strides if dim is None else _pick("stride", strides, dim)
+        return strides if dim is None else pick("stride", strides, dim)
 
     def storage_offset(self) -> int:
         """Where in the storage the first element lies, in elements."""
@@ -291,6 +291,10 @@ class Tensor(TensorMethods, Fields):
         if on and self.dtype.category < dtypes.FLOAT:
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(on)
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Switches recording for this leaf; returns the tensor itself.
@@ -472,6 +476,15 @@ class Tensor(TensorMethods, Fields):
         node = self._accumulator if self.grad_fn is None else self._grad_fn
         return node.tensor_hooks.get(self._output_nr) if node is not None and node.tensor_hooks else None
 
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks: dict[int, Callable[..., object]] | None) -> None:
+        node, number = self._edge()
+        node.tensor_hooks = {} if node.tensor_hooks is None else node.tensor_hooks
+        if hooks is None:
+            node.tensor_hooks.pop(number, None)
+        else:
+            node.tensor_hooks[number], node.hooked = hooks, True
+
     def register_post_accumulate_grad_hook(self, hook: object) -> RemovableHandle:
         """Calls ``hook(tensor)`` each time after a gradient was added to this leaf's ``grad``."""
         if not self.requires_grad:
@@ -505,15 +518,21 @@ class Tensor(TensorMethods, Fields):
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
             )
         before = self._aval
-        self._storage, self._view = (
-            new._storage,
-            new._view and new._view.rebased(None),
-        )
-        after, accumulator = self._aval, self._accumulator
-        if accumulator is not None and (after.dtype != before.dtype or after.placement is not before.placement):
+        self._storage, self._view = new._storage, new._view and new._view.rebased(None)
+        after = self._aval
+        if after.dtype != before.dtype or after.placement is not before.placement:
             # Gradients of another dtype need another accumulator. With the same dtype, graphs made before still lead to this leaf.
-            self._accumulator = AccumulateGrad.of(self, after)
-            self._accumulator.take_hooks(accumulator, self._requires_grad)
+            self._leave_graphs()
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+    def _leave_graphs(self) -> None:
+        """Gives a leaf another accumulator: the graphs made before no longer lead to it. Its hooks stay."""
+        if (former := self._accumulator) is not None:
+            self._accumulator = AccumulateGrad.of(self, self._aval)
+            self._accumulator.take_hooks(former, self._requires_grad)
 
     # ---- reading it on the host
 
@@ -879,22 +898,3 @@ def _real(number: object, c_name: str) -> Any:
             raise RuntimeError(f"value cannot be converted to type {c_name} without overflow")
         return number.real
     return number
-
-
-def _pick(name: str, entries: tuple[int, ...], dim: int) -> int:
-    """The entry of one dimension, for the method of this name."""
-    if dim.__class__ is bool or not hasattr(dim, "__index__"):
-        kind = type(dim).__name__
-        kind = f"numpy.{kind}" if type(dim).__module__ == "numpy" else kind
-        raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {kind}")
-    if not entries:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return entries[wrap_dim(dim, len(entries))]
-
-
-def wrap_dim(dim: int, ndim: int) -> int:
-    """A dimension number as a non-negative one; IndexError in PyTorch's words where there is no such dimension."""
-    count = ndim or 1
-    if not -count <= dim < count:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {dim})")
-    return dim + count if dim < 0 else dim

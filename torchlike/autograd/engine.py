@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import heapq
+import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -38,7 +40,7 @@ from .leaves import Leaf, in_order, read_often
 from .replayed_backward import added, replay_backward
 from .running_hooks import post_accumulate_hooks, post_hooks, pre_hooks, tensor_hooks
 
-__all__ = ["backward", "grad"]
+__all__ = ["backward", "grad", "queue_callback"]
 
 _new = object.__new__
 
@@ -180,6 +182,7 @@ def grad(
     """
     if is_grads_batched:
         # PyTorch makes one pass under ``vmap``. Here the passes of all rows are recorded one after the other, and compiled together.
+        _check_batched(as_tensors(outputs), as_tensors(grad_outputs))
         rows = zip(*(grads.unbind() for grads in as_tensors(grad_outputs)), strict=True)
         gradients = [
             grad(outputs, inputs, row, True, create_graph, only_inputs, allow_unused, False, materialize_grads)
@@ -209,7 +212,10 @@ def grad(
             "allow_unused=True if this is the desired behavior."
         )
     if materialize_grads:
-        gradients = [_zeros_like(t) if g is None else g for g, t in zip(gradients, targets, strict=True)]
+        gradients = [
+            _zeros_like(t).requires_grad_(create_graph) if g is None else g
+            for g, t in zip(gradients, targets, strict=True)
+        ]
     return tuple(_of_its_kind(gradient, target) for gradient, target in zip(gradients, targets, strict=True))
 
 
@@ -217,6 +223,17 @@ def _of_its_kind(gradient: Tensor | None, target: Tensor) -> Tensor | None:
     """A gradient as a DTensor over several processes, where it is that of one: the engine computes with what this process stores."""
     as_its_kind = getattr(target, "_as_its_kind", None)
     return gradient if gradient is None or as_its_kind is None else as_its_kind(gradient)
+
+
+def _check_batched(outputs: Sequence[Tensor], grad_outputs: Sequence[Tensor]) -> None:
+    for number, (output, gradient) in enumerate(zip(outputs, grad_outputs, strict=False)):
+        if gradient.shape[1:] != output.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of "
+                f"the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a shape of {output.shape}. If you only "
+                "want some tensors in `grad_output` to be considered batched, consider using vmap."
+            )
 
 
 def _check_wanted(tensors: tuple[Tensor, ...]) -> None:
@@ -317,11 +334,41 @@ def _run(
     modes.grad_enabled, modes.forward_only = create, False
     outer, modes.backward_pass = modes.backward_pass, run
     try:
-        run.begin(seeds)
-        run.go()
+        with nullcontext() if outer is None else _further_frames():
+            run.begin(seeds)
+            run.go()
     finally:
         modes.grad_enabled, modes.forward_only, modes.backward_pass = before, forward_only, outer
+    for callback in run.callbacks:  # one may queue another
+        callback()
     return run.gradients
+
+
+FRAMES = 200  # of Python that a pass within a pass may need, besides those of the function that begins it
+
+
+@contextmanager
+def _further_frames() -> Iterator[None]:
+    """Lets Python's stack become as much deeper as a pass within a pass needs: PyTorch's stack is not Python's, and has no such bound.
+
+    Python's bound is one for all threads, so it is moved, and moved back, by a number of frames.
+    """
+    sys.setrecursionlimit(sys.getrecursionlimit() + FRAMES)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(sys.getrecursionlimit() - FRAMES)
+
+
+def queue_callback(callback: Callable[[], object]) -> None:
+    """Has a function called when the backward pass that is running in this thread is done.
+
+    Raises:
+        RuntimeError: none is running.
+    """
+    if modes.backward_pass is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    modes.backward_pass.callbacks.append(callback)
 
 
 class _Pass:
@@ -329,7 +376,7 @@ class _Pass:
 
     __slots__ = (
         "roots", "keep", "create", "accumulate", "step", "plain", "runs", "required_nodes", "captures", "gradients", "arrived", "heap",
-        "awaited", "complete",
+        "awaited", "complete", "callbacks",
     )  # fmt: skip
 
     def __init__(self, roots: list[Edge], keep: bool, create: bool, accumulate: bool) -> None:
@@ -349,6 +396,7 @@ class _Pass:
         # gradients of these leaves, and programs that catch the error see them.
         self.awaited = read_often([edge[0] for edge in roots])  # by leaf: how many gradients are still to come
         self.complete: list[Leaf] = []  # leaves with all their gradients, not visited yet
+        self.callbacks: list[Callable[[], object]] = []  # what runs when the pass is done
 
     def restrict(self, inputs: Sequence[Tensor]) -> None:
         """Restricts the pass to the gradients of these tensors."""
@@ -545,6 +593,27 @@ def _step(node: Node, cotangents: dict[int, object], create: bool) -> list[Value
     return node.rule.step(node, cotangents, create)
 
 
+def _called(node: Node, *gradients: Tensor | None) -> object:
+    """What a node computes when a program calls it with the gradients of its outputs: its own gradients."""
+    if len(gradients) != len(node.avals):
+        raise TypeError(f"expected {len(node.avals)} arguments, got {len(gradients)} instead")
+    create = modes.grad_enabled
+    arrived: dict[int, object] = {
+        number: gradient if create else gradient._value()
+        for number, gradient in enumerate(gradients)
+        if gradient is not None
+    }
+    if isinstance(node, AccumulateGrad):
+        _accumulate(node, arrived, create)
+        return ()
+    computed = [None if each is None else _tensor(each, create) for each in _step(node, arrived, create)]
+    spread = node.spread(computed, None)
+    return spread[0] if len(spread) == 1 else spread
+
+
+hooks.call_node = _called
+
+
 def _watched_step(node: Node, cotangents: dict[int, object], create: bool) -> Sequence[Any]:
     try:
         grads = _step(node, cotangents, create)
@@ -664,13 +733,15 @@ def _accumulate(node: AccumulateGrad, cotangents: dict[int, object], create: boo
         return
     if node.pre_hooks:
         pre_hooks(node, cotangents, create)
+    before = grad_of(leaf)
     if (
         requires_grad_flag(leaf) and cotangents
     ):  # it may have been switched off since, and a hook may have taken the gradient away
         _add_to_grad(leaf, cotangents[0], create)
+    first = grad_of(leaf) if before is None and cotangents and not create else None  # made of this gradient's memory
     post_accumulate_hooks(leaf)
     if node.post_hooks:
-        post_hooks(node, [], cotangents, create)
+        post_hooks(node, [], cotangents, create, first)
 
 
 def _add_to_grad(tensor: Tensor, cotangent: Any, create: bool) -> None:

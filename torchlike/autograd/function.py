@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from .._core.fields import (
     count_write,
+    is_marked,
     move_to_storage,
     node_of,
     rebase,
@@ -25,6 +26,7 @@ from .._core.node import SECOND_BACKWARD, Node, forward_trace, modified, next_nu
 from .._core.tensor import Tensor, alias, from_value
 from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View
 from .._core.vmapped import Vmapped, levels_of
+from ..dispatch.apply import packed
 from ..dispatch.inplace import adopt_write, check_writable
 from ..dispatch.pullback import ForwardOnly
 from ..dispatch.warned import warn
@@ -33,7 +35,7 @@ from .crossings import drop, enter, leave, same_for_all
 from .custom_jvp import carry_by_jvp
 from .grad_mode import no_grad, recording, set_grad_enabled, without_tangents
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 
 class FunctionCtx:
@@ -96,7 +98,11 @@ class _FunctionRule:
         for number, aval in enumerate(node.avals):
             if number in cotangents:
                 grad_outputs.append(cotangents[number] if create else from_value(cotangents[number]))
-            elif node.materialize_grads and aval is not None:
+            elif (
+                node.materialize_grads
+                and aval is not None
+                and (node._materialize_non_diff_grads or number not in node.without_gradient)
+            ):
                 grad_outputs.append(from_value(Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement)))
             else:
                 grad_outputs.append(None)
@@ -174,7 +180,8 @@ class FunctionNode(Node, FunctionCtx):
         self.to_save: tuple[Any, ...] = ()
         self.dirty_tensors: tuple[Tensor, ...] = ()
         self.non_differentiable: tuple[Tensor, ...] = ()
-        self.materialize_grads = True
+        self.materialize_grads = self._materialize_non_diff_grads = True
+        self.without_gradient: Collection[int] = ()  # the numbers of the outputs that are marked so
         self.output_count = 1
         self.saved_for_forward: tuple[Any, ...] = ()
         self.in_jvp = False
@@ -205,7 +212,7 @@ class FunctionNode(Node, FunctionCtx):
             entries.append((alias(tensor) if number is not None else tensor, version_of(tensor), number))
         if modes.saved_tensors_hooks:
             pack, self.unpack = modes.saved_tensors_hooks[-1]
-            entries = [None if k is None else pack(k[0]) for k in entries]
+            entries = [None if k is None else packed(pack, k[0]) for k in entries]
         self._kept = entries
         self.to_save = ()
 
@@ -217,7 +224,7 @@ class FunctionNode(Node, FunctionCtx):
             raise RuntimeError(SECOND_BACKWARD)
         unpack = self.unpack
         if unpack is not None:
-            return tuple(None if packed is None else unpack(packed) for packed in self._kept)
+            return tuple(None if each is None else unpack(each) for each in self._kept)
         tensors = []
         for entry in self._kept or self._unsaved():
             if entry is None:
@@ -237,7 +244,11 @@ class FunctionNode(Node, FunctionCtx):
     def _unsaved(self) -> list[Any]:
         return [(t, version_of(t), None) if isinstance(t, Tensor) else None for t in self.to_save]
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of ``saved_tensors``."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
 
     def share_tangents(self, outputs: Sequence[Any]) -> None:
         """Gives the outputs that were saved the tangents that they have now."""
@@ -394,8 +405,10 @@ class Function(FunctionCtx):
         if not all(any(dirty is output for output in outputs) for dirty in ctx.dirty_tensors):
             raise RuntimeError(_NOT_RETURNED)
         ctx.output_count = len(outputs)
+        if ctx.non_differentiable:
+            ctx.without_gradient = [n for n, o in enumerate(outputs) if any(o is x for x in ctx.non_differentiable)]
         has_several = sum(_differentiable(ctx, o) for o in outputs) > 1
-        wrapped = tuple(_output(ctx, o, n, args, record, has_several) for n, o in enumerate(outputs))
+        wrapped = _outputs(ctx, outputs, args, record, has_several)
         ctx.avals = tuple(o._aval if isinstance(o, Tensor) else None for o in wrapped)
         ctx.to_save = tuple(_replaced(t, outputs, wrapped) for t in ctx.to_save)
         ctx.keep(wrapped, record)
@@ -491,6 +504,22 @@ def _differentiable(ctx: FunctionNode, output: object) -> bool:
     return not any(output is x for x in ctx.non_differentiable)
 
 
+def _outputs(
+    ctx: FunctionNode, outputs: tuple[Tensor, ...], inputs: tuple[object, ...], record: bool, several: bool
+) -> tuple[Any, ...]:
+    """Links what ``forward`` returned to the call's node. A tensor that it returned twice is one tensor, and the later output."""
+    wrapped: list[object] = []
+    for number, output in enumerate(outputs):
+        same = next((w for w, o in zip(wrapped, outputs, strict=False) if w is o is output), None)
+        if isinstance(same, Tensor) and not any(same is x for x in ctx.dirty_tensors):
+            if requires_grad_flag(same):
+                same._set_history(ctx, number)
+            wrapped.append(same)
+        else:
+            wrapped.append(_output(ctx, output, number, inputs, record, several))
+    return tuple(wrapped)
+
+
 def _output(
     ctx: FunctionNode, output: Tensor, number: int, inputs: tuple[object, ...], record: bool, several: bool
 ) -> Any:
@@ -510,7 +539,8 @@ def _output(
     view = view_record(output)
     base = output if view is None or view.base is None else view.base
     if is_input or (requires_grad_flag(output) and record):
-        output = alias(output)
+        cls = type(output)
+        output = alias(output, Tensor if is_marked(output) or cls.__module__.startswith(_PACKAGE) else cls)
         if is_input and view is None:
             storage = storage_of(output)
             own_view = View((), storage.value, storage.content_version, None, DEFAULT, storage.version)
@@ -558,6 +588,14 @@ _NOT_RETURNED = (
     "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all "
     "be outputs of the Function."
 )
+
+
+class InplaceFunction(Function):
+    """A Function that may write to its inputs. It is an ordinary one; the argument of the constructor is of old programs."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
 
 def once_differentiable(backward: Callable[..., object]) -> Callable[..., Any]:

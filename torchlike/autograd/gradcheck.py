@@ -224,7 +224,7 @@ def _slopes(
     return axes, changed.places
 
 
-def _as_changed(arguments: Sequence[Any], masked: bool) -> list[Any]:
+def _as_changed(arguments: Sequence[Tensor], masked: bool) -> list[Tensor]:
     """The inputs as they are changed: sparse ones with all their elements, unless only those that are stored count."""
     return [densified(x) if isinstance(x, Tensor) and is_sparse(x) and not masked else x for x in arguments]
 
@@ -252,7 +252,7 @@ def _analytic(tensor: Tensor, output: Tensor, part: complex) -> np.ndarray:
     return np.stack(columns, axis=1) if columns else np.zeros((tensor.numel(), 0), tensor.dtype.numpy)
 
 
-def _dense(tensor: Any) -> np.ndarray:
+def _dense(tensor: Tensor) -> np.ndarray:
     return (tensor.to_dense() if is_sparse(tensor) else tensor).numpy(force=True)
 
 

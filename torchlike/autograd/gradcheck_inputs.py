@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
@@ -25,9 +24,10 @@ class ChangedInput:
         places: where these lie among all elements.
     """
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
-        self._sparse: SparseValue | None = tensor._value() if is_sparse(tensor) else None
+        content = tensor._value()
+        self._sparse = content if isinstance(content, SparseValue) else None
         if self._sparse is None:
             self.array = tensor.numpy(force=True).copy()
             self.places = np.arange(self.array.size)
@@ -55,7 +55,9 @@ class ChangedInput:
         values, pattern = from_host(array.copy()), self._sparse.pattern
         self.tensor.data = from_value(SparseValue.create(pattern, values, self._sparse.coalesced))
 
-    def output_with(self, func: Callable[..., Any], arguments: Sequence[object], number: int, array: np.ndarray) -> Any:
+    def output_with(
+        self, func: Callable[..., object], arguments: Sequence[object], number: int, array: np.ndarray
+    ) -> np.ndarray:
         """An output of the function while the input holds these elements; ``number`` counts those that have a gradient."""
         with self.holding(array):
             result = func(*arguments)
@@ -63,11 +65,11 @@ class ChangedInput:
             return outputs[number].numpy(force=True).copy()
 
 
-def _tuple(x: object) -> tuple[Any, ...]:
+def _tuple(x: object) -> tuple[object, ...]:
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
-def _numbered(tensor: Any) -> Any:
+def _numbered(tensor: Tensor) -> Tensor:
     """Of the shape of a tensor, with the number of each element, counted from 1: in a sparse layout none is left out."""
     return ops.arange(1.0, tensor.numel() + 1, dtype=_FLOAT64).reshape(tensor.shape)  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -75,21 +77,27 @@ def _numbered(tensor: Any) -> Any:
 _FLOAT64 = from_host(np.zeros((), np.float64)).dtype
 
 
-def _places(tensor: Any) -> np.ndarray:
+def _places(tensor: Tensor) -> np.ndarray:
     mask = from_value(tensor._value())
-    return from_value(_numbered(tensor).sparse_mask(mask)._value())._value().values.numpy().reshape(-1).astype(int) - 1  # pyright: ignore[reportAttributeAccessIssue]
+    return _stored(_numbered(tensor).sparse_mask(mask)).values.numpy().reshape(-1).astype(int) - 1
 
 
-def densified(tensor: Any) -> Any:
+def _stored(tensor: Tensor) -> SparseValue:
+    value = tensor._value()
+    assert isinstance(value, SparseValue)
+    return value
+
+
+def densified(tensor: Tensor) -> Tensor:
     """A sparse leaf that stores all its elements, of the layout and the values of another one."""
     with no_grad():
-        pattern = tensor._value().pattern
+        pattern = _stored(tensor).pattern
         if tensor.is_sparse:
             numbered = _numbered(tensor).to_sparse(pattern.sparse_dim)
         else:
             block = pattern.block if pattern.blocked else None
             numbered = _numbered(tensor).to_sparse(layout=tensor.layout, blocksize=block)
-        full = numbered._value()
+        full = _stored(numbered)
         places = full.values.numpy().astype(int) - 1
         values = tensor.detach().to_dense().numpy(force=True).reshape(-1)[places]
         return from_value(SparseValue.create(full.pattern, from_host(values), True)).requires_grad_(
@@ -97,7 +105,7 @@ def densified(tensor: Any) -> Any:
         )
 
 
-def check_inputs(arguments: Sequence[Any]) -> None:
+def check_inputs(arguments: Sequence[object]) -> None:
     """Raises, or warns, in PyTorch's words where the inputs are none that can be checked."""
     tracked = [(i, x) for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
     for i, x in tracked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 
@@ -39,13 +39,13 @@ class _NoGradient(Function):
         return None
 
 
-def of_zeros(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> str:
+def of_zeros(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> str:
     """Looks whether gradients are zero where those of the outputs are. Returns what is wrong; empty where nothing is."""
-    seeds: list[Any] = [ops.zeros_like(output) for output in outputs]
+    seeds = _zeros(outputs)
     for gradient, input in zip(grad(outputs, inputs, seeds, allow_unused=True, retain_graph=True), inputs, strict=True):
         if gradient is None:
             continue
-        dense: Any = gradient
+        dense = gradient
         if is_sparse(dense):
             if dense.layout is not input.layout:
                 return f"grad is incorrect layout ({dense.layout} is not {input.layout})"
@@ -55,21 +55,25 @@ def of_zeros(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> str:
     return ""
 
 
+def _zeros(outputs: Sequence[Tensor]) -> list[Tensor]:
+    return [ops.zeros_like(output) for output in outputs]  # pyright: ignore[reportReturnType]
+
+
 _NOTES = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
 
 
-def without_gradient(run: Callable[[], list[Tensor]], inputs: Sequence[Any]) -> str:
+def without_gradient(run: Callable[[], list[Tensor]], inputs: Sequence[Tensor]) -> str:
     """Looks whether outputs without a gradient give none, or zeros: all of them, and one at a time. Returns what is wrong."""
     count = len(run())
     for chosen in [range(count), *([i] for i in range(count if count > 1 else 0))]:
         outputs = [_NoGradient.apply(output) if i in chosen else output for i, output in enumerate(run())]
-        seeds: list[Any] = [ops.zeros_like(output) for output in outputs]
+        seeds = _zeros(outputs)
         try:
             gradients = grad(outputs, inputs, seeds, allow_unused=True)
         except RuntimeError:
             return f"Expected backward function to handle undefined output grads. {_NOTES}"
         for gradient in gradients:
-            dense: Any = gradient.to_dense() if gradient is not None and is_sparse(gradient) else gradient  # pyright: ignore[reportAttributeAccessIssue]
+            dense = gradient.to_dense() if gradient is not None and is_sparse(gradient) else gradient
             if dense is not None and not bool(dense.eq(0).all()):
                 words = "Expected all input grads to be undefined or zero when all output grads are undefined or zero."
                 return f"{words} {_NOTES}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._core.fields import post_accumulate_hooks_of
 from .._core.node import Node
-from .._core.tensor import Tensor, from_value
+from .._core.tensor import Tensor, alias, from_value
 
 __all__ = ["post_accumulate_hooks", "post_hooks", "pre_hooks", "tensor_hooks"]
 
@@ -39,10 +39,18 @@ def pre_hooks(node: Node, cotangents: dict[int, object], create: bool) -> None:
                 cotangents.pop(number, None)
 
 
-def post_hooks(node: Node, grads: Sequence[object], cotangents: Mapping[int, object], create: bool) -> Sequence[Any]:
-    """Runs the hooks that see the node's gradients after it has run. An input that wants no gradient shows as None."""
+def post_hooks(
+    node: Node, grads: Sequence[object], cotangents: Mapping[int, object], create: bool, first: Tensor | None = None
+) -> Sequence[Any]:
+    """Runs the hooks that see the node's gradients after it has run. An input that wants no gradient shows as None.
+
+    Args:
+        first: a leaf's gradient that this pass has made of what arrived: hooks see the same memory.
+    """
     assert node.post_hooks is not None
     grad_outputs = tuple(_tensor(cotangents[n], create) if n in cotangents else None for n in range(len(node.avals)))
+    if first is not None:
+        grad_outputs = (alias(first),)
     grad_inputs = node.spread([None if g is None else _tensor(g, create) for g in grads], None)
     for hook in list(node.post_hooks.values()):
         grad_inputs = _checked_tuple(grad_inputs, hook(grad_inputs, grad_outputs), hook)

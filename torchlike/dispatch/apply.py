@@ -359,11 +359,32 @@ def without_derivative(result: Tensor, inputs: Sequence[Tensor], missing: str, n
 
 
 def _pack(node: Node) -> None:
-    """Passes what the node saves through the user's pack hook. The backward pass calls the unpack hook to get it back."""
+    """Passes what the node saves through the user's pack hook. The backward pass calls the unpack hook to get it back.
+
+    What the hook has packed is the hook's: later writes to the tensor that was saved are not looked for.
+    """
     pack, unpack = modes.saved_tensors_hooks[-1]
     assert node.saved is not None
-    node.saved = tuple(pack(from_value(value)) for value in node.saved)
-    node.unpack = lambda saved: tuple(unpack(packed)._value() for packed in saved)
+    node.saved = tuple(packed(pack, from_value(value)) for value in node.saved)
+    node.unpack = lambda saved: tuple(unpack(each)._value() for each in saved)
+    node.watched = ()
+
+
+def packed(pack: Callable[[Tensor], object], tensor: Tensor) -> object:
+    """What a user's hook has packed.
+
+    Raises:
+        RuntimeError: the hook has written to the tensor.
+    """
+    version = tensor._storage.version
+    result = pack(tensor)
+    if tensor._storage.version != version:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified by "
+            "in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place "
+            "operations on the input to a pack hook."
+        )
+    return result
 
 
 def _views(
@@ -376,7 +397,7 @@ def _views(
     static: tuple[object, ...],
 ) -> list[Any]:
     source, starts = tensors[0], tuple(values[1:])
-    node = None if not rule else link(rule, kernel, values, tensors, None)
+    node = None if not rule or source._inference else link(rule, kernel, values, tensors, None)
     is_tuple = kernel.wrap_outputs is not None
     results = []
     for number, value in enumerate(outs):
@@ -394,10 +415,10 @@ def view_of(source: Tensor, step: ViewStep, value: Value, several: bool = False)
     storage, parent = source._storage, source._view
     if parent is None:
         before: tuple[ViewStep, ...] = ()
-        base, origin = source, DEFAULT
+        base, origin = None if source._inference else source, DEFAULT
     else:
         before, origin = parent.steps, parent.origin
-        base = source if parent.base is None else parent.base
+        base = source if parent.base is None and not source._inference else parent.base
     if several:
         # PyTorch refuses in-place writes to one of several views while gradients are recorded.
         origin = ONE_OF_SEVERAL
@@ -490,4 +511,4 @@ def _plain(dispatcher: Dispatcher, args: tuple[object, ...]) -> tuple[Any, ...]:
     return tuple(plain(a, r) for a, r in zip(args, op.roles, strict=True))
 
 
-__all__ = ["DynamicNumber", "Dispatcher", "apply", "forget_kernels", "link", "static_of", "view_of"]
+__all__ = ["DynamicNumber", "Dispatcher", "apply", "forget_kernels", "link", "packed", "static_of", "view_of"]

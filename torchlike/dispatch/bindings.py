@@ -19,7 +19,7 @@ from .._core.torch_function import overloaded_arguments
 from .apply import Dispatcher, apply
 from .arguments import NumbersOf, Parameters, check_call, missing
 from .autocast import cast_arguments, cast_call, without_autocast
-from .inplace import check_writable, into, watch_in_place, write, write_in_turn
+from .inplace import check_not_inference, check_writable, into, watch_in_place, write, write_in_turn
 from .opdef import Composite, Form, Op, Promote, declarations
 from .options import resized
 from .out_dtypes import exactly
@@ -395,6 +395,7 @@ def _with_out(op: Op | Composite, out: Tensor | None, result: Any, part: bool = 
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad."
         )
+    check_not_inference(out)
     if out.device is not result.device:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {result.device} and {out.device}!"

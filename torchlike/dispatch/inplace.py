@@ -16,6 +16,7 @@ from jax import Array
 
 from .._core import dtypes
 from .._core.fields import (
+    inference_flag,
     node_of,
     output_number_of,
     requires_grad_flag,
@@ -51,11 +52,8 @@ from .pullback import MissingRule, rule_for
 def check_writable(tensor: Tensor) -> View | None:
     """Raises PyTorch's errors for tensors that must not be written to in place. Returns the record of a view."""
     view = tensor._view
-    if tensor._inference and not modes.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
-            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
+    if tensor._inference:
+        check_not_inference(tensor)
     if not modes.grad_enabled or modes.forward_only:
         return view
     base = None if view is None else view.base
@@ -76,6 +74,15 @@ def check_writable(tensor: Tensor) -> View | None:
     if modes.forward_levels:
         check_argument(node_of(tensor))
     return view
+
+
+def check_not_inference(tensor: Tensor) -> None:
+    """Raises PyTorch's error for an inference tensor that is written to outside of inference mode."""
+    if inference_flag(tensor) and not modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
 
 
 _LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
@@ -226,7 +233,7 @@ def _write_in_turn(tensor: Tensor, change: Callable[[Tensor], Tensor], inner: In
     recorded = modes.grad_enabled and tensor._tracked
     result = change(last_of_each(tensor) if recorded else tensor)
     node = node_of(result)
-    if node is not None and node.watched and node.watched[-1][0] is storage_of(result):
+    if node is not None and getattr(node.rule, "watches_result", False):
         raise NotImplementedError(
             f"torchlike has no gradient of {node.operation} in place on windows that overlap: its derivative would read the result, "
             "which depends on the order of the elements. Please clone() the tensor before performing the operation."
@@ -252,6 +259,7 @@ def go_round_hooks(writer: Node, place: int) -> None:
         return
     node, number = edge
     bare = type(node).create(node.rule, node.edges, tuple(node.saved or ()), tuple(node.watched), node.avals)  # pyright: ignore[reportArgumentType]
+    bare.unpack = node.unpack
     bare.sequence = node.sequence - 0.5  # it lies between the same nodes
     writer.edges = (*writer.edges[:place], (bare, number), *writer.edges[place + 1 :])
 

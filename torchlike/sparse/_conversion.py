@@ -195,7 +195,7 @@ class _ToDense(Function):
         return to_dense(sparse)
 
     @staticmethod
-    def backward(ctx: FunctionCtx, *gradients: Any) -> Tensor:
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Tensor:
         pattern: Pattern = ctx.pattern
         if pattern.layout is sparse_coo:
             return to_sparse(gradients[0], pattern.sparse_dim)

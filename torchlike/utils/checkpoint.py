@@ -205,6 +205,10 @@ class _Frame:
         self.context, self.check, self.early_stop = context, check, early_stop
         self.autocast = modes.autocast  # of the forward pass: the backward pass runs outside of it
         self.saved: list[weakref.ref[_Saved]] = []
+        self.complete, self.ends_later = (
+            False,
+            False,
+        )  # whether the first run has ended; whether one again went further than it
         self.gradient: Tensor | None = None  # the gradient of a result, after the backward pass has reached it
 
     def wait_for_gradients(self, result: object) -> None:
@@ -214,6 +218,7 @@ class _Frame:
             if isinstance(value, Tensor) and value.grad_fn is not None:
                 value.grad_fn.register_prehook(self.arrived)
 
+        self.complete = True
         if self.saved:
             tree_map(watch, result)
 
@@ -257,14 +262,16 @@ class _Frame:
                 *[_behind_barrier(a, gradient) for a in self.args],
                 **{k: _behind_barrier(a, gradient) for k, a in self.kwargs.items()},
             )
-        if len(recomputed) != len(self.saved):
+        # A gradient is asked for within the function: the recomputation saves all, and the first run has not come so far.
+        self.ends_later = self.ends_later or (not self.complete and len(recomputed) > len(self.saved))
+        if len(recomputed) != len(self.saved) and not self.ends_later:
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
                 f"Number of tensors saved during forward: {len(self.saved)}\n"
                 f"Number of tensors saved during recomputation: {len(recomputed)}.{_TIP}"
             )
         wrong = []
-        for number, (reference, tensor) in enumerate(zip(self.saved, recomputed, strict=True)):
+        for number, (reference, tensor) in enumerate(zip(self.saved, recomputed, strict=False)):
             saved = reference()
             if saved is None:
                 continue

@@ -377,7 +377,7 @@ def batch_norm(
     # PyTorch's kernel writes the statistics without raising their version counter.
     out = _tracking(batch_norm_train, (input, weight, bias, eps), buffers, momentum, counted=False)
     node = node_of(out)
-    if node is not None:
+    if node is not None and node.unpack is None:
         statistics = [old for old in (running_mean, running_var) if old is not None]
         node.watched.extend((storage_of(old), version_of(old), old._aval, None) for old in statistics)
     return out

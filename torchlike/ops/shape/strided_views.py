@@ -473,6 +473,7 @@ def _share_memory_of(tensor: Tensor, storage: Storage, view: View | None) -> Ten
     own = DetachedStorage(storage)
     own.version = former.version
     move_to_storage(tensor, own, view)
+    tensor._leave_graphs()
     return tensor
 
 
