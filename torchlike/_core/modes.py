@@ -119,6 +119,7 @@ class DispatchHooks:
         pull: what ``step`` calls for a derivative that has a derivative itself.
         accumulate: adds a gradient to that of a leaf, seen by who asks.
         call_node: what a node computes when a program calls it; ``autograd/engine.py`` sets this one.
+        saved, saved_names: what a node has saved under a name, and the names; ``autograd/saved.py`` sets them.
     """
 
     on: int = 0
@@ -129,7 +130,9 @@ class DispatchHooks:
     step: Callable[..., Any]
     pull: Callable[..., Any]
     accumulate: Callable[..., Any]
-    call_node: Callable[..., Any]
+    call_node: Callable[..., object]
+    saved: Callable[..., object]
+    saved_names: Callable[..., list[str]]
 
 
 dispatch_state = DispatchState()

@@ -38,6 +38,12 @@ SECOND_BACKWARD = (
 )
 
 
+# What hooks for a saved tensor of a node are refused for.
+FREED = "Calling register_hooks on a saved tensor after it has been freed. " + SECOND_BACKWARD.partition("). ")[2]
+HAS_HOOKS = "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time."
+IS_NONE = "Calling register_hooks on a saved tensor with value None is forbidden"
+
+
 class RuleFields:
     """The fields of a rule, see ``dispatch/pullback.py``, that each call and each backward pass reads.
 
@@ -87,6 +93,9 @@ class Node:
     post_hooks: dict[int, Callable[..., object]] | None = None
     hooked: bool  # whether one of the four fields above is set
     metadata_: dict[object, object] | None = None
+    inner: tuple[tuple[Node | None, int], ...] | None = (
+        None  # what ``next_functions`` shows where PyTorch has several nodes
+    )
     trace: str | None = None  # where the forward ran, under detect_anomaly
     unpack: Callable[[Any], Any] | None  # turns what saved_tensors_hooks has packed into values
 
@@ -121,7 +130,13 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The edges to the next nodes: ``(node, output number)`` for each input, ``(None, 0)`` for an input without gradient."""
-        return self.spread(self.edges, (None, 0))
+        tree = getattr(self.rule, "tree", None)
+        if tree is None:
+            return self.spread(self.edges, (None, 0))
+        if self.inner is None:
+            edges = dict(zip(self.rule.grad_inputs, self.edges, strict=True))
+            self.inner = tuple(InnerNode.leading_to(entry, edges, self) for entry in tree)
+        return self.inner
 
     def spread(self, entries: Sequence[object], nothing: object) -> tuple[Any, ...]:
         """Entries for the edges, spread over all inputs of PyTorch's node, with ``nothing`` for the others."""
@@ -161,6 +176,14 @@ class Node:
         """The node's gradients for those of its outputs; one of them as it is, several as a tuple."""
         return hooks.call_node(self, *gradients)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("_saved_", "_raw_saved_")):
+            return hooks.saved(self, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *hooks.saved_names(self)})
+
     def __reduce_ex__(self, protocol: object) -> Any:
         raise TypeError(f"cannot pickle '{self.label}' object")
 
@@ -190,6 +213,39 @@ Edge: TypeAlias = "tuple[Node, int]"  # a node (at a leaf its AccumulateGrad), a
 # collector runs.
 ITSELF: Any = "the node itself"
 OF_A_VIEW: Any = "the node that a view has after a write"
+
+
+class _InnerRule:
+    used_once = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class InnerNode(Node):
+    """A node that PyTorch has for a part of what is one node here, as ``next_functions`` shows it. No gradient passes it."""
+
+    outer: str
+
+    @classmethod
+    def leading_to(cls, entry: Any, edges: dict[int, Edge | None], outer: Node) -> tuple[Node | None, int]:
+        """The edge to an input of the outer node, or to a node that leads to several: ``(name, *entries)``."""
+        if not isinstance(entry, tuple):
+            return edges.get(entry) or (None, 0)
+        name, *entries = entry
+        led_to = [cls.leading_to(each, edges, outer) for each in entries]
+        if not any(node is not None for node, _ in led_to):
+            return None, 0
+        kind = type(name, (cls,), {"__module__": "builtins"})
+        inner = kind.create(_InnerRule(name), tuple(None if edge[0] is None else edge for edge in led_to), (), (), ())
+        inner.sequence, inner.outer = outer.sequence - 0.5, outer.label
+        return inner, 0
+
+    def register_hook(self, hook: Callable[..., object]) -> RemovableHandle:
+        """Raises: what PyTorch computes here is computed by the outer node."""
+        raise NotImplementedError(f"torchlike computes {self.label} within {self.outer}: it calls no hooks there")
+
+    register_prehook = register_hook
 
 
 class LevelLeaf(Node):

@@ -7,6 +7,7 @@ from . import (
     grad_mode as grad_mode,
     graph as graph,
     profiler as profiler,
+    saved as saved,
 )
 from .anomaly_mode import detect_anomaly as detect_anomaly, set_detect_anomaly as set_detect_anomaly
 from .engine import backward as backward, grad as grad

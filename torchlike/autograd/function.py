@@ -22,7 +22,7 @@ from .._core.fields import (
     view_record,
 )
 from .._core.modes import dispatch_state, modes, same_tangent
-from .._core.node import SECOND_BACKWARD, Node, forward_trace, modified, next_number
+from .._core.node import FREED, HAS_HOOKS, IS_NONE, SECOND_BACKWARD, Node, forward_trace, modified, next_number
 from .._core.tensor import Tensor, alias, from_value
 from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View
 from .._core.vmapped import Vmapped, levels_of
@@ -230,6 +230,9 @@ class FunctionNode(Node, FunctionCtx):
             if entry is None:
                 tensors.append(None)
                 continue
+            if isinstance(entry, _PackedEntry):
+                tensors.append(entry.unpack(entry.packed))
+                continue
             tensor, version, number = entry
             if version_of(tensor) != version:
                 writer = self if number is not None else node_of(tensor)
@@ -240,6 +243,13 @@ class FunctionNode(Node, FunctionCtx):
                 same_tangent(tensor, kept)
             tensors.append(tensor)
         return tuple(tensors)
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[_RawTensor, ...]:
+        """What ``save_for_backward`` has kept, for hooks that pack it."""
+        if self._kept is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        return tuple(_RawTensor(self, place) for place in range(len(self._kept)))
 
     def _unsaved(self) -> list[Any]:
         return [(t, version_of(t), None) if isinstance(t, Tensor) else None for t in self.to_save]
@@ -264,6 +274,30 @@ class FunctionNode(Node, FunctionCtx):
         if self.rule.function._node_name is not None:
             return super().__repr__()
         return f"<torch.autograd.function.{self.name()} object at 0x{id(self):x}>"
+
+
+class _PackedEntry(NamedTuple):
+    """A saved tensor that hooks of its own have packed."""
+
+    packed: object
+    unpack: Callable[[object], Tensor]
+
+
+class _RawTensor:
+    """A tensor that a Function has saved, see ``SavedTensor``."""
+
+    def __init__(self, node: FunctionNode, place: int) -> None:
+        self._node, self._place = node, place
+
+    def register_hooks(self, pack_hook: Callable[[Tensor], object], unpack_hook: Callable[[object], Tensor]) -> None:
+        """Packs the tensor now, and unpacks it when the backward asks for it."""
+        node, place = self._node, self._place
+        entry = None if node._kept is None else node._kept[place]
+        if node._kept is None or node.unpack is not None or isinstance(entry, _PackedEntry):
+            raise RuntimeError(FREED if node._kept is None else HAS_HOOKS)
+        if entry is None:
+            raise RuntimeError(IS_NONE)
+        node._kept[place] = _PackedEntry(packed(pack_hook, entry[0]), unpack_hook)
 
 
 def _backward_of(function: type[Function]) -> Callable[..., object]:

@@ -292,6 +292,9 @@ class Op:
     # From the call's arguments, avals for tensors, to the parameters in the order in which their leaves get gradients in PyTorch, where its
     # node has them in another order or reaches some of them through a further node.
     reaches: Callable[..., tuple[str, ...]] | None = None
+    # The same for what PyTorch's node leads to, where that is other nodes: names of parameters, and tuples of the name of a node and of
+    # what it leads to. None: its node leads to the parameters.
+    within: Callable[..., tuple[Any, ...] | None] | None = None
     # The same for the order in which PyTorch saves the parameters, where it calls them otherwise and so has another order.
     saved_in_order: Callable[..., tuple[str, ...]] | None = None
     used_once: bool = False  # a second backward through PyTorch's node fails, although nothing is saved here

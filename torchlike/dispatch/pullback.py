@@ -33,12 +33,13 @@ class Rule(RuleFields):
             PyTorch saves them.
         count: how many inputs PyTorch's node has.
         places: which of those those inputs are.
+        tree: PyTorch's nodes within this one, see ``Op.within``, with the inputs' numbers; None where there are none.
         order: the numbers of the edges in the order in which PyTorch follows them, where it is another; else None.
         one: of a call with mapped values, the rule of one example.
     """
 
     __slots__ = (
-        "kernel", "name", "outputs", "saved", "pullbacks", "pushforwards", "count", "places", "traced", "order", "one",
+        "kernel", "name", "outputs", "saved", "pullbacks", "pushforwards", "count", "places", "traced", "order", "one", "tree",
     )  # fmt: skip
 
     def __init__(self, kernel: Lowered, mask: int, outputs: Sequence[int] | None = None) -> None:
@@ -71,6 +72,10 @@ class Rule(RuleFields):
         inputs, numbers = _inputs_of_node(kernel)
         # PyTorch's node lacks inputs that it treats as constants. They still need a place, because here they get a gradient.
         inputs += [i for i in self.grad_inputs if i not in inputs]
+        within = op.within(*_arguments_with_avals(kernel)) if isinstance(op, Op) and op.within else None
+        self.tree = None if within is None else _numbered(kernel, within)
+        if self.tree and all(not isinstance(each, tuple) or len(each) == 2 for each in self.tree):
+            inputs.sort(key=[each[1] if isinstance(each, tuple) else each for each in self.tree].index)
         self.count, self.places = len(inputs), tuple(map(inputs.index, self.grad_inputs))
         if isinstance(op.saves, tuple):
             self.watched = _named_inputs(kernel, op.saves)
@@ -473,6 +478,14 @@ def _named_inputs(kernel: Lowered, names: tuple[str, ...]) -> tuple[int, ...]:
 def _numbers_of(kernel: Lowered, names: Sequence[str]) -> list[int]:
     """The numbers of the kernel's inputs that are the tensors of these parameters, in the order of the names."""
     return [number for name in names for number in _named_inputs(kernel, (name,))]
+
+
+def _numbered(kernel: Lowered, within: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same with the number of the kernel's input for each parameter's name."""
+    return tuple(
+        (entry[0], *_numbered(kernel, entry[1:])) if isinstance(entry, tuple) else _numbers_of(kernel, (entry,))[0]
+        for entry in within
+    )
 
 
 def _order_of_saving(kernel: Lowered, op: Any, inputs: Collection[int]) -> tuple[int, ...]:

@@ -288,12 +288,19 @@ def vector_by_matrix(input: Array, other: Array) -> Array:
     return product(input, other)
 
 
+def _within_stacked(input: Aval, other: Aval) -> tuple[Any, ...] | None:
+    """The matrices of the first one are put one below the other."""
+    names = {1: "MvBackward0", 2: "MmBackward0"}
+    return ((names[rank], ("ViewBackward0", "input"), "other"),) if (rank := len(other.shape)) in names else None
+
+
 @op(
     name="_matmul_stacked",
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.NONE,
     backward="UnsafeViewBackward0",
+    within=_within_stacked,
     samples=[
         Sample(shapes=((2, 3, 4), (4, 5))),
         Sample(shapes=((2, 1, 3, 4), (5, 4, 2))),
@@ -364,8 +371,19 @@ def _linear_backward(input: Aval, weight: Aval, bias: Aval | None) -> str:
     return "AddmmBackward0" if rank == 2 else "ViewBackward0"
 
 
+def _within_linear(input: Aval, weight: Aval, bias: Aval | None) -> tuple[Any, ...] | None:
+    """The weight is transposed first, and an input that is no matrix viewed as one."""
+    rank, transposed = len(input.shape), ("TBackward0", "weight")
+    if rank == 2:
+        return ("input", transposed) if bias is None else ("bias", "input", transposed)
+    if bias is not None:
+        return (("AddmmBackward0", "bias", ("ViewBackward0", "input"), transposed),)
+    return (("MmBackward0", ("ViewBackward0", "input"), transposed),) if rank > 2 else None
+
+
 @op(
     name="_linear",
+    within=_within_linear,
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.NONE,
