@@ -62,6 +62,8 @@ class LegacyStorage(type):
         memory = UntypedStorage.from_buffer(buffer, byte_order, count, offset, dtype=cls.dtype)
         return TypedStorage(wrap_storage=memory, dtype=cls.dtype)
 
+    _from_buffer = from_buffer
+
     def from_file(cls, filename: str | os.PathLike[str], shared: bool = False, size: int = 0) -> TypedStorage:
         """A storage of so many elements over a file, see ``UntypedStorage.from_file``."""
         memory = UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize)

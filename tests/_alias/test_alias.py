@@ -91,3 +91,8 @@ def test_what_a_module_imports_from_another_is_recorded_there():
     assert len(imported) > 500
     assert [each for each in imported if not is_module(each[2]) or each[3] not in kinds(each[2])] == []
     assert "_script_if_tracing" in kinds("torch.jit")  # torchvision imports it from there
+
+
+def test_private_names_that_libraries_call_give_what_pytorch_gives(installed):
+    done = run(str(HERE / "private_checks.py"), path=installed)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -148,8 +148,21 @@ def enum_members(value: type) -> list[str]:
     return list(value.__members__) if members is not None else []  # pyright: ignore[reportAttributeAccessIssue]
 
 
+# Private names in private files that libraries import all the same, as `python -m tests.libraries.names` says.
+IMPORTED = {
+    "torch._C._functorch": "_add_batch_dim _remove_batch_dim _unwrap_batched _vmap_decrement_nesting _vmap_increment_nesting",
+    "torch._functorch.vmap": """_add_batch_dim _as_tuple _broadcast_to_and_flatten _create_batched_inputs _get_name
+        _maybe_remove_batch_dim _process_batched_inputs _remove_batch_dim _unwrap_batched _validate_and_get_batch_size""",
+    "torch._functorch.eager_transforms": "_autograd_grad _slice_argnums",
+    "torch.utils.data._utils.worker": "_worker_loop",
+    "torch.utils.data._utils.fetch": "_BaseDatasetFetcher _IterableDatasetFetcher _MapDatasetFetcher",
+}
+
+
 def is_inner(module: Any, name: str) -> bool:
     """Whether a name is private to a private module, so deep inside that no program uses it."""
+    if name in IMPORTED.get(module.__name__, "").split():
+        return False
     package, *inner = module.__name__.split(".")[1:] or [""]
     deep = package.startswith("_") and package != "_C" and bool(inner)
     return name.startswith("_") and (deep or (package != "distributed" and is_inner_file(module)))
@@ -176,7 +189,7 @@ def listed(module: Any) -> dict[str, tuple[str, Any]]:
             there = sys.modules.get(home) if home.startswith("torch") else None
             # A name that its home hides is recorded where it is imported: ``torch.jit._script_if_tracing``, by torchvision.
             if there is not None and vars(there).get(own) is value and not is_closed(home) and not is_inner(there, own):
-                if is_inner_file(module):
+                if is_inner_file(module) and name not in IMPORTED.get(module.__name__, "").split():
                     continue
                 kind = "from", f"{home}.{own}"
             elif name.startswith("_") and home == "builtins":

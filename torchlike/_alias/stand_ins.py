@@ -6,6 +6,7 @@ which name it was, and at which line.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import sys
 import typing
@@ -97,6 +98,9 @@ def find(module: str, name: str) -> Any:
         return OWN[module, name]
     if module == "torch._C" and name in ("_VariableFunctions", "_VariableFunctionsClass"):
         return sys.modules["torch"]  # where PyTorch's own functions come from, and what pickles of them say
+    if name.startswith("_") or module.rpartition("._")[1]:  # imported only now: it needs much
+        with contextlib.suppress(KeyError):
+            return import_module(f"{__package__}.private_names").private_name(module, name)
     if name not in kinds(module):
         if not kinds(module) and (member := _above(module, name)) is not None:
             return member  # of this module nothing was recorded

@@ -376,7 +376,7 @@ class _Pass:
 
     __slots__ = (
         "roots", "keep", "create", "accumulate", "step", "plain", "runs", "required_nodes", "captures", "gradients", "arrived", "heap",
-        "awaited", "complete", "callbacks",
+        "awaited", "complete", "callbacks", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, roots: list[Edge], keep: bool, create: bool, accumulate: bool) -> None:

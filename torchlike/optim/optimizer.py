@@ -17,6 +17,7 @@ from .._core.node import RemovableHandle
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import enable_grad
 from ..engine import boundary, flush
+from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -161,19 +162,7 @@ class Optimizer:
         if step is not None and not getattr(step, "hooked", False):
             cls.step = _with_hooks(step)
 
-    @staticmethod
-    def _group_tensors_by_device_and_dtype(
-        tensorlistlist: list[list[Any]], with_indices: bool = False
-    ) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
-        """Lists of tensors by the device and dtype of those in the first list, which decide for what stands beside them."""
-        groups: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]] = {}
-        for number, row in enumerate(zip(*tensorlistlist, strict=True)):
-            lists, indices = groups.setdefault((row[0].device, row[0].dtype), ([[] for _ in tensorlistlist], []))
-            for tensor, tensors in zip(row, lists, strict=True):
-                tensors.append(tensor)
-            if with_indices:
-                indices.append(number)
-        return groups
+    _group_tensors_by_device_and_dtype = staticmethod(_group_tensors_by_device_and_dtype)
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -195,6 +184,10 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
         flush()  # so that the operations which created the parameters are not part of the first step's program
+
+    def _patch_step_function(self) -> None:
+        """Lets steps run hooks, for an optimizer that does not call ``Optimizer.__init__``."""
+        _set_up.add(type(self))
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group of parameters, with options of its own.

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..._core import devices, dtypes, file_memory
-from ..._core.annotations import DeviceLike, Dtype
+from ..._core.annotations import DeviceLike, Dtype, Layout
 from ..._core.fields import storage_of
 from ..._core.file_memory import MappedMemory, mapped
 from ..._core.storage import Storage
 from ..._core.tensor import Tensor, address_of, from_host, from_storage
-from ...dispatch.options import dtype_of, require_grad
+from ...dispatch.options import dtype_of, placement_of, require_grad
 from ...dispatch.register import Form, composite
 from ...dispatch.warned import warn_once
 from ...engine.aval import CPU, check_room
@@ -518,15 +518,20 @@ def from_file(
     size: int | None = 0,
     *,
     dtype: Dtype | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A flat tensor over the first ``size`` elements of a file.
 
     Args:
         shared: what is written goes into the file, which is made, or made longer, where that is needed.
+        device: the CPU.
 
     Raises:
-        RuntimeError: the file cannot be opened, or is too short.
+        RuntimeError: the file cannot be opened, or is too short, or ``pin_memory`` is set.
+        NotImplementedError: another layout or device.
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -535,6 +540,10 @@ def from_file(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.from_file.html
     """
+    if placement_of(device, layout).platform != "cpu":
+        raise NotImplementedError(f"Could not run 'aten::from_file' with device={device}: files are mapped on the CPU")
+    if pin_memory:
+        raise RuntimeError("tensors constructed from a file cannot be pinned")
     kind = dtypes.get_default_dtype() if dtype is None else dtype_of("from_file", dtype)
     count = (size or 0) * kind.itemsize
     return require_grad(from_storage(mapped(os.fspath(filename), bool(shared), count, kind.numpy)), requires_grad)
