@@ -187,6 +187,36 @@ CASES: dict[str, tuple[Any, ...]] = {
                    *jnp.linalg.svd(x[:2], full_matrices=False), *jnp.linalg.eigh(x @ x.T), jnp.linalg.solve(x, x[:2].T)),
         f32(4, 4),
     ),
+    "functions of complex numbers": (
+        lambda z: [f(z) for f in (lax.log1p, lax.logistic, jnp.log2)],
+        np.array([0, 1e-6 - 1e-7j, -1, 3 + 4j, -0.4 + 0.3j, 200 - 1j, -200 + 1j, 1e30 + 1e30j], np.complex64),
+    ),
+    "zeta": (
+        lambda x, q: (lax.zeta(x, q), *[lax.polygamma(jnp.full_like(q, n), q) for n in (0, 1, 2, 3)]),
+        np.array([1.0, 2.0, 3.5, 2.0, 0.5, 2.5], np.float32), np.array([2.0, 3.0, 0.5, -1.5, 1.0, -1.5], np.float32),
+    ),
+    "bits of other sizes": (
+        lambda x, b: (lax.bitcast_convert_type(x.T, np.uint8), lax.bitcast_convert_type(b, np.float32)),
+        f32(2, 3), RNG.integers(0, 256, (3, 4), np.uint8),
+    ),
+    "reduction by a function": (
+        lambda b: [lax.reduce(b, b.dtype.type(5), f, (1,)) for f in (lax.bitwise_xor, lax.add, lax.max)],
+        RNG.integers(0, 256, (3, 4), np.uint8),
+    ),
+    "products of truth values": (lambda x: (jnp.dot(x > 0, x.T > 0),), X),
+    "convolution of integers": (convolution(), i64(*range(24)).reshape(1, 2, 3, 4), i64(*range(36)).reshape(2, 2, 3, 3)),
+    "convolution of half numbers": (
+        lambda x, w: (convolution()(x.astype(np.float16), w.astype(np.float16))[0].astype(np.float32),),
+        i64(*range(24)).reshape(1, 2, 3, 4), i64(*range(36)).reshape(2, 2, 3, 3),
+    ),
+    "products of half numbers": (
+        lambda x, y: (jnp.dot(x.astype(jnp.bfloat16), y.astype(jnp.bfloat16)).astype(np.float32),),
+        RNG.integers(-8, 8, (5, 6)), RNG.integers(-8, 8, (6, 3)),
+    ),
+    "products of groups": (
+        lambda a, b, sizes: (lax.ragged_dot(a, b, sizes), *jax.vjp(lambda a, b: lax.ragged_dot(a, b, sizes), a, b)[1](a[:, :2])),
+        f32(6, 4), f32(3, 4, 2), np.array([1, 0, 4], np.int32),
+    ),
     "random bits left to nobody": (lambda x: (lax.stop_gradient(x), lax.optimization_barrier(x)), X),
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """All samples of all operators: every form gives the same result, values and gradients are PyTorch's, dtypes are checked."""
 
 import builtins
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -18,6 +19,7 @@ from torchlike.dispatch.bindings import FUNCTIONS
 from torchlike.dispatch.opdef import CATALOG, Category, Form
 from torchlike.engine.jax_settings import tracing
 from torchlike.engine.recorder import forget
+from torchlike.engine.report import report
 
 pytestmark = pytest.mark.single
 
@@ -107,7 +109,16 @@ def test_every_public_op_has_a_sample_and_most_are_recorded():
     assert len(public & recorded) > 0.9 * len(public), sorted(public - recorded)
 
 
+@pytest.fixture
+def without_compiler(engine_mode: str) -> Iterator[None]:
+    """Without a compiler NumPy computes each operator and its gradient: a process that was forked has nothing else."""
+    report.not_interpreted.clear()
+    yield
+    assert engine_mode != "interpreted" or not report.not_interpreted
+
+
 @anywhere
+@pytest.mark.usefixtures("without_compiler")
 @pytest.mark.parametrize("call", RECORDED, ids=ids(RECORDED))
 def test_values_and_gradients_are_those_of_pytorch(call, memory):
     said = WORDS[call.key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
@@ -10,8 +10,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from .. import onednn
 from ..geometry import Geometry
-from .products import BLAS_SPEED, with_cost
-from .rules import Compute, Parameters, ShapedDtype, Unsupported, require_native, rule
+from .products import BLAS_SPEED, LOOP_SPEED, compute_dtype, converted, with_cost
+from .rules import Compute, Parameters, ShapedDtype, Unsupported, rule
 
 # oneDNN's speed, in multiplications and additions per second; a rough figure for estimates of cost.
 ONEDNN_SPEED = 6e10
@@ -29,15 +29,16 @@ def _convolution(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
     if onednn.record_of(computation) is not None:
         by_onednn = lambda *arrays: onednn.compute_arrays(computation, arrays)[0]  # noqa: E731
         return with_cost(by_onednn, geometry.products / ONEDNN_SPEED + 3e-5)
-    require_native(*ins, *outs)
-    if any(aval.dtype != dtype for aval in ins) or dtype.kind not in "fc" or dtype.itemsize < 4:
-        raise Unsupported("convolutions of these dtypes")
+    within = compute_dtype(*ins, *outs)
     places = prod(geometry.w[2:])
     if places > MAX_PLACES:
         raise Unsupported("a convolution of a large kernel")
     columns = geometry.x[0] * geometry.x[1] * places * prod(geometry.y[2:])
-    seconds = geometry.products / BLAS_SPEED + 1e-9 * columns + 3e-5
-    return with_cost(_Columns(geometry, dtype).compute(geometry.result), seconds)
+    seconds = geometry.products / (BLAS_SPEED if within.kind in "fc" else LOOP_SPEED) + 1e-9 * columns + 3e-5
+    compute = _Columns(geometry, within).compute(geometry.result)
+    if any(aval.dtype != within for aval in [*ins, *outs]):
+        compute = converted(compute, within, dtype)
+    return with_cost(compute, seconds)
 
 
 class _Columns:
@@ -64,7 +65,7 @@ class _Columns:
         self.inside = (..., *(slice(p, p + n) for p, n in zip(geometry.before, sizes, strict=True)))
         self.plain = self.padded == list(sizes)
 
-    def compute(self, result: str) -> Compute:
+    def compute(self, result: str) -> Callable[..., np.ndarray]:
         return {"y": self.forward, "x": self.of_images, "w": self.of_kernels}[result]
 
     def columns(self, x: np.ndarray) -> np.ndarray:

@@ -7,12 +7,9 @@ from math import prod
 from operator import methodcaller
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from .rules import NATIVE, Compute, Parameters, Rule, ShapedDtype, Unsupported, require_native, rule
-
-_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+from .rules import BFLOAT16, NATIVE, Compute, Parameters, Rule, ShapedDtype, Unsupported, require_native, rule
 
 
 def in_float32(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
@@ -20,13 +17,13 @@ def in_float32(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
     kinds = {aval.dtype for aval in avals}
     if kinds <= NATIVE:
         return function
-    if not kinds - NATIVE <= {_BFLOAT16}:
+    if not kinds - NATIVE <= {BFLOAT16}:
         raise Unsupported(f"dtypes {kinds}")
 
     def widened(*arrays: np.ndarray) -> np.ndarray:
-        result: Any = function(*[a.astype(np.float32) if a.dtype == _BFLOAT16 else a for a in arrays])
+        result: Any = function(*[a.astype(np.float32) if a.dtype == BFLOAT16 else a for a in arrays])
         # The results of comparisons are bool, and stay so.
-        return result.astype(_BFLOAT16) if result.dtype == np.float32 else result
+        return result.astype(BFLOAT16) if result.dtype == np.float32 else result
 
     return widened
 
@@ -54,7 +51,24 @@ def _rsqrt(x: np.ndarray) -> np.ndarray:
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
-    return np.reciprocal(np.exp(-x) + x.dtype.type(1))
+    one = x.dtype.type(1)
+    if x.dtype.kind != "c":
+        return np.reciprocal(np.exp(-x) + one)
+    negative = np.real(x) < 0
+    small = np.exp(
+        np.where(negative, x, -x)
+    )  # the other one of exp(x) and exp(-x) overflows, and infinities divide to NaN
+    return np.where(negative, small, one) / (small + one)
+
+
+def _log1p(x: np.ndarray) -> np.ndarray:
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    a, b = np.real(x), np.imag(x)
+    near = (abs(a) < 0.5) & (abs(b) < 0.5)  # where x + 1 has lost digits of x, and no square overflows
+    far = np.log(x + x.dtype.type(1))
+    real = np.where(near, np.log1p(np.where(near, a * (a + 2) + b * b, 0)) / 2, np.real(far))
+    return (real + 1j * np.imag(far)).astype(x.dtype)
 
 
 def _one_minus_square(x: np.ndarray) -> np.ndarray:
@@ -100,31 +114,15 @@ for _name, _function in {"lt_to": np.less, "le_to": np.less_equal, "eq_to": np.e
 
 _register({
     "add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
-    "neg": np.negative, "exp": np.exp, "exp2": np.exp2, "log": np.log, "expm1": np.expm1, "tanh": np.tanh,
+    "neg": np.negative, "exp": np.exp, "exp2": np.exp2, "log": np.log, "log1p": _log1p, "log2": np.log2, "expm1": np.expm1, "tanh": np.tanh,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
     "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "sqrt": np.sqrt, "cbrt": np.cbrt, "rsqrt": _rsqrt, "abs": np.abs, "sign": _sign, "square": np.square,
-    "one_minus_square": _one_minus_square, "polynomial": _polynomial,
+    "logistic": _logistic, "one_minus_square": _one_minus_square, "polynomial": _polynomial,
     "floor": np.floor, "ceil": np.ceil, "is_finite": _is_finite, "nextafter": np.nextafter,
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "real": np.real, "imag": np.imag, "conj": np.conj,
 })  # fmt: skip
-
-
-def _real_only(function: Compute) -> Rule:
-    """Accepts real dtypes alone: for functions whose values at complex infinities differ in NumPy, or which NumPy lacks for them."""
-
-    def build(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
-        if ins[0].dtype.kind == "c":
-            raise Unsupported("a function of complex numbers")
-        return in_float32(ins, function)
-
-    return build
-
-
-rule("log1p")(_real_only(np.log1p))
-rule("log2")(_real_only(np.log2))
-rule("logistic")(_real_only(_logistic))
 
 
 def _bitwise(function: Compute) -> Rule:
@@ -304,17 +302,18 @@ def _convert(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
 
 @rule("bitcast_convert_type")
 def _bitcast(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
-    dtype = outs[0].dtype
-    if ins[0].dtype.itemsize != dtype.itemsize:
-        raise Unsupported("a bitcast between sizes")
-    return lambda x: np.asarray(x).view(dtype)
+    dtype, shape = outs[0].dtype, outs[0].shape
+    if ins[0].dtype.itemsize == dtype.itemsize:
+        return lambda x: np.asarray(x).view(dtype)
+    # The last dimension holds the parts of an element: it is new, or vanishes.
+    return lambda x: np.frombuffer(np.ascontiguousarray(x), dtype).reshape(shape)
 
 
 @rule("reduce_precision")
 def _reduce_precision(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     bits = params["exponent_bits"], params["mantissa_bits"]
     dtype = ins[0].dtype
-    narrow = {(5, 10): np.dtype(np.float16), (8, 7): _BFLOAT16, (8, 23): np.dtype(np.float32)}.get(bits)
+    narrow = {(5, 10): np.dtype(np.float16), (8, 7): BFLOAT16, (8, 23): np.dtype(np.float32)}.get(bits)
     if bits == (11, 52) or narrow is None or narrow.itemsize > dtype.itemsize:
         raise Unsupported(f"precision {bits}")
     return (lambda x: x) if narrow == dtype else (lambda x: x.astype(narrow).astype(dtype))

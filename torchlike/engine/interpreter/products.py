@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .rules import Compute, Parameters, ShapedDtype, Unsupported, require_native, rule
+from .rules import BFLOAT16, HALF_TYPES, NATIVE, Compute, Parameters, ShapedDtype, Unsupported, rule
 from .sharing import known, one_thread, together
 
 # Speeds of NumPy's matrix product, in multiplications and additions per second: by BLAS, and by NumPy's loops for other dtypes. Rough.
@@ -43,7 +43,6 @@ def _wrapped(function: Compute) -> Compute:
 def _dot_general(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     a, b = ins
     dtype = outs[0].dtype
-    require_native(a, b, outs[0])
     (sum_a, sum_b), (batch_a, batch_b) = params["dimension_numbers"]
     free_a = [d for d in range(len(a.shape)) if d not in sum_a and d not in batch_a]
     free_b = [d for d in range(len(b.shape)) if d not in sum_b and d not in batch_b]
@@ -51,7 +50,7 @@ def _dot_general(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
     rows, columns = [a.shape[d] for d in free_a], [b.shape[d] for d in free_b]
     inner = prod(a.shape[d] for d in sum_a)
     work = prod(batch) * prod(rows) * prod(columns) * inner
-    multiply = _multiply(a.dtype, b.dtype, dtype, work)
+    multiply = _multiply(a, b, outs[0], work)
     if len(a.shape) == 2 and len(b.shape) == 2 and not batch and len(sum_a) == 1:
         # BLAS reads transposed matrices without a copy.
         if (sum_a[0], sum_b[0]) == (1, 0):
@@ -84,16 +83,10 @@ def _product(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
 _Multiply = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def _multiply(left: np.dtype, right: np.dtype, dtype: np.dtype, work: float) -> _Multiply:
-    if dtype == np.float16:  # XLA, too, sums in float32
-        single = _by_blas(np.dtype(np.float32), work)
-        return lambda x, y: single(x.astype(np.float32), y.astype(np.float32)).astype(dtype)
-    if dtype == np.bool_:
-        raise Unsupported("products of bool")
+def _multiply(a: ShapedDtype, b: ShapedDtype, out: ShapedDtype, work: float) -> _Multiply:
+    dtype = compute_dtype(a, b, out)
     multiply = _by_blas(dtype, work)
-    if left == dtype and right == dtype:
-        return multiply
-    return lambda x, y: multiply(x.astype(dtype), y.astype(dtype))
+    return multiply if a.dtype == b.dtype == out.dtype == dtype else converted(multiply, dtype, out.dtype)
 
 
 def _by_blas(dtype: np.dtype, work: float) -> _Multiply:
@@ -147,14 +140,45 @@ def _every(start: int, step: int, count: int) -> slice:
     return slice(start, start + (count - 1) * step + 1, step)
 
 
+@rule("ragged_dot_general")
+def _ragged(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+    """Products of groups of rows, each with a matrix of its own; or of groups of what is summed over, each of which gives a matrix."""
+    numbers = params["ragged_dot_dimension_numbers"]
+    (sum_a, sum_b), (batch, _) = numbers.dot_dimension_numbers
+    (ragged,) = numbers.lhs_ragged_dimensions
+    if batch or params.get("group_offset") is not None:
+        raise Unsupported("products of groups in a stack")
+    shape, narrow, dtype = outs[0].shape, outs[0].dtype, compute_dtype(*ins[:2], *outs)
+    summed = ragged in sum_a
+    group = None if summed else numbers.rhs_group_dimensions[0]
+    # The matrix of a group has one dimension less, so those after it move down.
+    rest_b = tuple(sum_b) if group is None else tuple(d - (d > group) for d in sum_b)
+    at = 0 if summed else [d for d in range(len(ins[0].shape)) if d not in sum_a].index(ragged)
+
+    def compute(a: np.ndarray, b: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        result = np.zeros(shape, dtype)
+        a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+        ends = np.minimum(np.cumsum(sizes), a.shape[ragged]).tolist()
+        for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            rows = (slice(None),) * ragged + (slice(start, end),)
+            if group is None:
+                other = (slice(None),) * sum_b[sum_a.index(ragged)] + (slice(start, end),)
+                result[number] = np.tensordot(a[rows], b[other], (sum_a, rest_b))
+            else:
+                result[(slice(None),) * at + (slice(start, end),)] = np.tensordot(
+                    a[rows], b.take(number, group), (sum_a, rest_b)
+                )
+        return result.astype(narrow, copy=False)
+
+    columns = prod(shape) // max(shape[0] if summed else ins[0].shape[ragged], 1)
+    return with_cost(compute, prod(ins[0].shape) * columns / BLAS_SPEED)
+
+
 @rule("conv_general_dilated")
 def _conv(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     """Computes a convolution as matrix products: one for each place of the kernel, or for each place of the result if there are fewer."""
     x, w = ins
-    dtype = outs[0].dtype
-    require_native(x, w, outs[0])
-    if x.dtype != w.dtype or x.dtype != dtype or dtype.kind not in "fc" or dtype.itemsize < 4:
-        raise Unsupported("convolutions of these dtypes")
+    narrow, dtype = outs[0].dtype, compute_dtype(*ins, *outs)
     numbers = params["dimension_numbers"]
     groups, batch_groups = params["feature_group_count"], params["batch_group_count"]
     strides, padding = params["window_strides"], params["padding"]
@@ -221,4 +245,19 @@ def _conv(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedD
         return out.reshape(count, filters, *result).transpose(back)
 
     work = count * prod(result) * group_channels * prod(kernel) * filters
-    return with_cost(convolve, work / BLAS_SPEED + len(parts) * (1e-5 + 6e-10 * reads))
+    speed = BLAS_SPEED if dtype.kind in "fc" else LOOP_SPEED
+    compute = convolve if x.dtype == w.dtype == narrow == dtype else converted(convolve, dtype, narrow)
+    return with_cost(compute, work / speed + len(parts) * (1e-5 + 6e-10 * reads))
+
+
+def compute_dtype(*avals: ShapedDtype) -> np.dtype:
+    """The dtype in which products are computed and added up: that of the result, which comes last, or float32 for the half types."""
+    dtype = avals[-1].dtype
+    if not {aval.dtype for aval in avals} <= NATIVE | {BFLOAT16}:
+        raise Unsupported(f"products of {' and '.join(sorted({str(aval.dtype) for aval in avals}))}")
+    return np.dtype(np.float32) if dtype in HALF_TYPES else dtype
+
+
+def converted(function: Callable[..., np.ndarray], dtype: np.dtype, result: np.dtype) -> Callable[..., np.ndarray]:
+    """The function, computed in ``dtype``, with a result that is rounded once."""
+    return lambda *arrays: function(*[a.astype(dtype, copy=False) for a in arrays]).astype(result, copy=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .rules import Compute, Parameters, Rule, ShapedDtype, require_native, rule
+from .rules import Compute, Parameters, Rule, ShapedDtype, Unsupported, require_native, rule
 
 
 @functools.lru_cache(1024)  # plans of many sizes share it
@@ -46,6 +46,22 @@ for _name, _function in {
     "reduce_and": np.bitwise_and, "reduce_or": np.bitwise_or, "reduce_xor": np.bitwise_xor,
 }.items():  # fmt: skip
     rule(_name)(_reduction(_function))
+
+
+@rule("reduce")
+def _reduce(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+    """A reduction by a function of two elements that is one of NumPy's."""
+    jaxpr, axes = params["jaxpr"], tuple(params["dimensions"])
+    name = jaxpr.eqns[0].primitive.name if len(jaxpr.eqns) == 1 else ""
+    function = {
+        "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
+        "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    }.get(name)  # fmt: skip
+    if function is None or list(jaxpr.eqns[0].invars) != list(jaxpr.invars) or jaxpr.outvars != jaxpr.eqns[0].outvars:
+        raise Unsupported("a reduction by a function of its own")
+    require_native(*ins)
+    dtype = outs[0].dtype
+    return lambda x, start: [function.reduce(x, axes, dtype, initial=start[()])]
 
 
 def _position(function: Callable[[np.ndarray, int], np.ndarray]) -> Rule:

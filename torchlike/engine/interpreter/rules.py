@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+import ml_dtypes
 import numpy as np
 
 Compute = Callable[..., object]
@@ -70,6 +71,11 @@ NATIVE = frozenset(
         "float16", "float32", "float64", "complex64", "complex128",
     )
 )  # fmt: skip
+
+
+# NumPy computes with the first of these itself, slowly, and not with the second: both are computed in float32, and rounded once.
+FLOAT16, BFLOAT16 = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
+HALF_TYPES = (FLOAT16, BFLOAT16)
 
 
 def require_native(*avals: ShapedDtype) -> None:
