@@ -12,6 +12,7 @@ import pytest
 import torchlike as torch
 from torchlike.engine import kernel, program, recorder
 from torchlike.engine.kernel import Kernel
+from torchlike.engine.memory import mappings
 from torchlike.engine.program import Program
 from torchlike.engine.recorder import MAX_UNREFERENCED_BYTES
 from torchlike.engine.segment import Segment
@@ -113,6 +114,34 @@ def test_programs_that_were_not_used_for_long_go(monkeypatch):
     gc.collect()
     assert len([p for p in gc.get_objects() if type(p) is Program]) <= 8 + 1
     assert torch.explain().compiles == 19  # the path that ran often was compiled once
+
+
+@pytest.mark.recorded
+@pytest.mark.skipif(not mappings.in_use(), reason="the system does not say how many mappings there are")
+def test_mappings_of_memory_stay_fewer_than_the_system_allows(monkeypatch):
+    """LLVM ends the process where it is refused one: a process that runs for long compiles many programs."""
+
+    def use(n):
+        for _ in range(3):
+            x = torch.ones(n, n, requires_grad=True)
+            ((x @ x).tanh() * x).sum().backward()
+            x.grad.sum().item()
+
+    use(5)
+    gc.collect()
+    start = mappings.in_use()
+    monkeypatch.setattr(mappings, "allowed", lambda: start + 60)
+    monkeypatch.setattr(mappings._Watch, "rest", 0)
+    programs = lambda: len([p for p in gc.get_objects() if type(p) is Program])  # noqa: E731
+    before = programs()
+    counts = []
+    for n in range(30, 42):
+        use(n)
+        counts.append(mappings.in_use() - start)
+    assert max(counts) < 60 + 40, counts
+    assert counts[0] > 8, counts  # each program takes some, so that there would be more than allowed
+    gc.collect()
+    assert programs() < before + 12 - 4
 
 
 @pytest.mark.recorded

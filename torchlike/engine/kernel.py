@@ -21,6 +21,7 @@ from .collective import Group, compile_for_group
 from .executable import compile_ahead, for_one_trace
 from .interpreter import Plan, Traced, Unsupported, trace
 from .jax_settings import tracing as tracing
+from .memory import mappings
 from .meshes import MeshedCall
 from .report import COMPILING, TRACING, report
 from .threads import refuse_accelerator, refuse_xla, state
@@ -33,6 +34,16 @@ _with_executable: deque[weakref.ref[Kernel]] = deque()
 # Kernels kept at most that no trace, program or graph uses: the op may be called again.
 MAX_KERNELS_KEPT = 4096
 _recent: deque[Kernel] = deque(maxlen=MAX_KERNELS_KEPT)
+
+
+def _drop_executables(count: int) -> None:
+    for _ in range(count):
+        oldest = _with_executable.popleft()()
+        if oldest is not None:
+            oldest._executable = None
+
+
+mappings.droppers.append(lambda: _drop_executables(len(_with_executable) // 4))
 
 
 def with_executable() -> list[weakref.ref[Kernel]]:
@@ -252,9 +263,8 @@ class Kernel:
             report.op_compiles += 1
             _with_executable.append(weakref.ref(self))
             if len(_with_executable) > MAX_EXECUTABLES:
-                oldest = _with_executable.popleft()()
-                if oldest is not None:
-                    oldest._executable = None
+                _drop_executables(1)
+            mappings.compiled()
         return self._executable
 
     def begin_executable(self) -> None:

@@ -26,6 +26,7 @@ from .executable import RECOMPUTED, Executable, NotKept, compile_ahead, for_one_
 from .handlers import without_handlers
 from .interpreter import JoinedPlan
 from .kernel import Kernel
+from .memory import mappings
 from .memory.large_programs import LARGE_BYTES, SecondProgram
 from .meshes import compile_over_mesh
 from .places import at_places
@@ -499,14 +500,19 @@ _kept: list[tuple[weakref.ref[PathHistory], tuple[object, ...], weakref.ref[Prog
 
 
 def _keep(history: PathHistory, key: tuple[object, ...], program: Program) -> None:
-    """Registers a new program. If there are too many, the quarter that ran longest ago is dropped."""
+    """Registers a new program."""
     program.used = _next_use()
     _kept.append((weakref.ref(history), key, weakref.ref(program)))
-    if len(_kept) <= MAX_PROGRAMS_KEPT:
-        return
+    if len(_kept) > MAX_PROGRAMS_KEPT:
+        _drop()
+    mappings.compiled()
+
+
+def _drop() -> None:
+    """Drops the quarter of the programs that ran longest ago, and never the newest."""
     alive = [(entry, program_kept) for entry in _kept if (program_kept := entry[2]()) is not None]
     alive.sort(key=lambda pair: pair[1].used)
-    excess = max(0, len(alive) - 3 * MAX_PROGRAMS_KEPT // 4)
+    excess = len(alive) // 4
     for (owner, known_as, _), _ in alive[:excess]:
         path_history = owner()
         if path_history is not None:
@@ -514,6 +520,9 @@ def _keep(history: PathHistory, key: tuple[object, ...], program: Program) -> No
             path_history.decisions.clear()
             path_history.misses.clear()
     _kept[:] = [entry for entry, _ in alive[excess:]]
+
+
+mappings.droppers.append(_drop)
 
 
 def donations(path: Path, live: Sequence[int], dead_leaves: Sequence[int]) -> tuple[int, ...]:
