@@ -274,6 +274,22 @@ def test_a_heavy_op_is_compiled_in_the_background_before_it_runs_so(monkeypatch)
         assert runs(torch.linspace(-3, 3, 300))[-1] == (0, 0)
 
 
+def test_what_only_moves_memory_is_not_compiled(monkeypatch):
+    """A program reads and writes as much, and has no place in which to write but new memory."""
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS", 0.02)
+    monkeypatch.setattr(tiers, "OP_COMPILE_SECONDS", 0.02)
+    with compiling("auto"):
+        x, table = torch.zeros(3_000_000), torch.zeros(1000, 3000)
+        torch.explain(reset=True)
+        for _ in range(60):  # some milliseconds each
+            x.add_(1)
+            table[7] = x[:3000] + table[3]
+            assert x[0].item() > 0
+        report = torch.explain()
+    assert (report.compiles, report.op_compiles) == (0, 0)
+    assert report.seconds("compiling") == 0
+
+
 def test_an_op_of_a_program_that_is_being_compiled_is_not_compiled_too(monkeypatch):
     begun = []
     monkeypatch.setattr(kernel, "begin", begun.append)

@@ -14,7 +14,7 @@ program takes the same decisions, and computes the same bits, each time that it 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from enum import Enum
 from math import prod
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from typing import NamedTuple
 from . import onednn
 from .aval import Meshed
 from .interpreter import Plan
+from .interpreter.plan import seconds_of_call
 from .interpreter.products import BLAS_SPEED
 from .kernel import Kernel
 from .regions.finding import compiled_ops
@@ -104,10 +105,16 @@ def plan_to_use(kernel: Kernel, awaited: bool = False) -> Plan | None:
             return None
         if awaited:
             return plan
-        kernel.spent += plan.cost - plan.in_library
+        kernel.spent += _seconds_saved(kernel, plan)
         if kernel.spent > BEGIN_AT * price:
             kernel.begin_executable()
     return plan
+
+
+def _seconds_saved(kernel: Kernel, plan: Plan) -> float:
+    """About what an executable would save. It reads the inputs and writes the results as well, and can write over none of the inputs."""
+    nbytes = sum([aval.nbytes for aval in (*kernel.in_avals, *kernel.out_avals)])
+    return max(plan.cost - plan.in_library - seconds_of_call(nbytes), 0.0)
 
 
 def light_plan(kernel: Kernel) -> Plan | None:
@@ -174,9 +181,11 @@ class Due(Enum):
 class Runs:
     """What the runs of a path have cost op by op, in one state of its values: before its compilation began, and since then."""
 
-    __slots__ = ("before", "since")
+    __slots__ = ("before", "since", "least")
 
-    def __init__(self) -> None:
+    def __init__(self, nbytes: int) -> None:
+        """``nbytes``: of the inputs and of the outputs that somebody holds, which a program, too, reads and writes."""
+        self.least = PROGRAM_SECONDS + seconds_of_call(nbytes)
         self.before = 0.0
         self.since: float | None = None  # None: it has not begun
 
@@ -191,7 +200,7 @@ def on_accelerator(node: TraceNode) -> bool:
     return node.placement is not None and node.placement.platform != "cpu"
 
 
-def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool) -> Due:
+def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool, live: Sequence[int]) -> Due:
     """Counts one more run of a path, for a state of its values, and says what is due.
 
     Args:
@@ -210,8 +219,9 @@ def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool)
     if runs is None:
         if len(history.spent) > MAX_STATES:
             history.spent.clear()
-        runs = history.spent[state] = Runs()
-    spent = max(cost.run - PROGRAM_SECONDS, 0.0)
+        avals = node.path().avals
+        runs = history.spent[state] = Runs(node.leaf_bytes + sum([avals[position].nbytes for position in live]))
+    spent = max(cost.run - runs.least, 0.0)
     if runs.since is not None:
         runs.since += spent
         return Due.SWITCH if runs.since > SWITCH_AT * cost.price else Due.BEGIN

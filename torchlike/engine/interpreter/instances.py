@@ -14,7 +14,7 @@ import numpy as np
 
 from ..places import at_places
 from .generic import FromSize, Generic, Shaped, filled
-from .plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, seconds_of_call
+from .plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, seconds_of_call, touched
 from .rules import RULES, Compute, Reference, Rule, Unsupported
 from .tracing import Traced
 
@@ -24,7 +24,7 @@ class _Step(NamedTuple):
 
     ``function``: what its rule returns, where that is the same for all sizes. ``params``: those that are the same, ``templates``: the
     others. ``ins``, ``outs``: numbers of avals. ``inputs``, ``output``: slots, as in the calls of a plan. ``constant``: whether it is
-    computed when the plan is made.
+    computed when the plan is made. ``moved``: numbers of the avals whose bytes it reads and writes.
     """
 
     rule: Rule
@@ -36,6 +36,7 @@ class _Step(NamedTuple):
     inputs: Any
     output: int | tuple[int, ...]
     constant: bool
+    moved: Sequence[int]
 
 
 class _Template:
@@ -80,7 +81,7 @@ class _Template:
             self._steps.append(
                 _Step(
                     rule, function, equation.params, templates, ins, outs, picked,
-                    output if primitive.multiple_results else output[0], constant,
+                    output if primitive.multiple_results else output[0], constant, touched(primitive.name, ins, outs),
                 )
             )  # fmt: skip
         self._slots: list[Any] = [None] * (first_result + generic.temporaries)
@@ -104,15 +105,14 @@ class _Template:
         for place, constant in self._from_sizes:
             slots[place] = np.asarray(numbers[constant.number], constant.dtype)
         calls, cost = [], 0.0
-        for rule, function, params, templates, ins, outs, inputs, output, constant in self._steps:
+        for rule, function, params, templates, ins, outs, inputs, output, constant, moved in self._steps:
             if function is None:
                 if templates:
                     params = {**params, **{name: filled(template, numbers) for name, template in templates}}
                 function = rule(params, [avals[n] for n in ins], [avals[n] for n in outs])
             if not constant:
                 calls.append((function, inputs, output))
-                size = sum([nbytes[n] for n in ins]) + sum([nbytes[n] for n in outs])
-                cost += seconds_of_call(size) + getattr(function, "extra_cost", 0.0)
+                cost += seconds_of_call(sum([nbytes[n] for n in moved])) + getattr(function, "extra_cost", 0.0)
                 continue
             with np.errstate(all="ignore"):
                 results: Any = function(slots[inputs]) if inputs.__class__ is int else function(*inputs(slots))

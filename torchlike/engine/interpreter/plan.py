@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
@@ -137,6 +137,17 @@ def seconds_of_call(nbytes: int) -> float:
     return SECONDS_PER_CALL + SECONDS_PER_BYTE * nbytes + SECONDS_PER_BYTE_BEYOND * max(0, nbytes - CACHE_BYTES)
 
 
+# Primitives that read no more of their first input than the result holds. A slice of NumPy's reads nothing, but what comes after it does.
+READ_A_PART = frozenset({"slice", "dynamic_slice", "gather"})
+
+_Array = TypeVar("_Array")
+
+
+def touched(name: str, inputs: Sequence[_Array], outputs: Sequence[_Array]) -> list[_Array]:
+    """The arrays whose bytes a primitive reads and writes."""
+    return [*(outputs if name in READ_A_PART else inputs[:1]), *inputs[1:], *outputs]
+
+
 def _tie(*arrays: object) -> NoReturn:
     raise AssertionError("never called: it stands for a dependence")
 
@@ -230,7 +241,7 @@ class Builder:
             with np.errstate(all="ignore"):
                 results: Any = function(*[self.constants[i] for _, i in inputs])
             return [self.constant(r) for r in (results if several else [results])]
-        return self.append(function, inputs, in_avals, out_avals, several)
+        return self.append(function, inputs, in_avals, out_avals, several, _nbytes(*touched(name, in_avals, out_avals)))
 
     def append(
         self,
@@ -239,11 +250,16 @@ class Builder:
         in_avals: Sequence[ShapedDtype],
         out_avals: Sequence[ShapedDtype],
         several: bool,
+        nbytes: int,
     ) -> list[Reference]:
-        """Appends a call of a function whose result avals are known. Returns references to its outputs."""
+        """Appends a call of a function whose result avals are known. Returns references to its outputs.
+
+        Args:
+            nbytes: how many it reads and writes.
+        """
         first = self.temporaries
         self.temporaries += len(out_avals)
-        cost = seconds_of_call(_nbytes(*in_avals, *out_avals)) + getattr(function, "extra_cost", 0.0)
+        cost = seconds_of_call(nbytes) + getattr(function, "extra_cost", 0.0)
         outputs = [("t", first + i) for i in range(len(out_avals))]
         if _nbytes(*out_avals) >= MIN_REUSED_BYTES:
             self.large = True
