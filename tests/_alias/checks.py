@@ -109,8 +109,11 @@ def check_transforms_of_functorch_transform() -> None:
     from torch._functorch.apis import chunk_vmap
 
     x = torch.tensor([3.0, 4.0])
-    assert functorch.grad(lambda x: (x * x).sum())(x).tolist() == [6, 8] and functorch.vmap is torch.func.vmap
-    assert functorch.jacrev(lambda x: 2 * x)(x).tolist() == [[2, 0], [0, 2]]
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert functorch.grad(lambda x: (x * x).sum())(x).tolist() == [6, 8]
+        assert functorch.jacrev(lambda x: 2 * x)(x).tolist() == [[2, 0], [0, 2]]
+    assert ["use `torch.func." in str(each.message) for each in seen] == [True, True]
     # A stand-in that gave the function back would compute something else.
     assert "does not support it yet" in str(raised(lambda: chunk_vmap(lambda x: x)))
     with warnings.catch_warnings(record=True) as seen:
@@ -119,7 +122,10 @@ def check_transforms_of_functorch_transform() -> None:
         module, stacked, buffers = functorch.combine_state_for_ensemble([torch.nn.BatchNorm1d(2) for _ in range(3)])
     assert ["functorch.make_functional" in str(each.message) for each in seen] == [True, False]
     assert function(parameters, x).shape == (1,) and parameters[0].requires_grad
-    one = functorch.vmap(module, in_dims=(0, 0, None))(stacked, buffers, torch.ones(4, 2))
+    from functorch.experimental import control_flow, functionalize
+
+    assert functionalize(lambda x: x.view(-1).add_(1))(torch.ones(2)).tolist() == [2, 2] and callable(control_flow.cond)
+    one = torch.vmap(module, in_dims=(0, 0, None))(stacked, buffers, torch.ones(4, 2))
     assert one.shape == (3, 4, 2) and stacked[0].shape == (3, 2)
 
 

@@ -16,7 +16,12 @@ from .stand_ins import spec_of_stand_in
 
 __all__ = ["Finder", "Itself"]
 
-FUNCTORCH = f"{__name__.partition('.')[0]}.func._functorch"
+_OURS = f"{__package__}.functorch"
+FUNCTORCH = {
+    "functorch": _OURS,
+    "functorch.experimental": f"{_OURS}_experimental",
+    "functorch.experimental.control_flow": f"{_OURS}_control_flow",
+}
 
 
 class Counterpart:
@@ -58,8 +63,8 @@ class Finder:
         package = name.partition(".")[0]
         if package == "torchvision":
             return None if self._is_installed(package) else _spec_below(name, counterpart(name))
-        if name == "functorch":
-            return ModuleSpec(name, Counterpart(FUNCTORCH))  # pyright: ignore[reportArgumentType]
+        if name in FUNCTORCH:
+            return ModuleSpec(name, Counterpart(FUNCTORCH[name]), is_package=True)  # pyright: ignore[reportArgumentType]
         if package != "torch":
             return self._told(name, path) if name.endswith(STARTS_PROCESSES) else None
         if name == package:

@@ -22,11 +22,12 @@ __all__ = [
 ]
 
 
-def _warn(name: str, instead: str) -> None:
+def warn_of(name: str, instead: str) -> None:
+    """Warns, where a program calls it, that ``functorch`` has a function for older programs only."""
     warnings.warn(
         "We've integrated functorch into PyTorch. As the final step of the integration, "
         f"`functorch.{name}` is deprecated as of PyTorch 2.0 and will be deleted in a future version of PyTorch >= 2.3. Please use "
-        f"`torch.func.{instead}` instead; see the PyTorch 2.0 release notes and/or the `torch.func` migration guide for more details "
+        f"`{instead}` instead; see the PyTorch 2.0 release notes and/or the `torch.func` migration guide for more details "
         "https://pytorch.org/docs/main/func.migrating.html",
         FutureWarning,
         stacklevel=3,
@@ -70,7 +71,7 @@ def make_functional(
     Raises:
         RuntimeError: the module has buffers.
     """
-    _warn("make_functional", "functional_call")
+    warn_of("make_functional", "torch.func.functional_call")
     if any(True for _ in model.buffers()):
         raise RuntimeError(
             "make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead."
@@ -82,7 +83,7 @@ def make_functional_with_buffers(
     model: Module, disable_autograd_tracking: bool = False
 ) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
     """A module as a function, and copies of its parameters and buffers to call it with."""
-    _warn("make_functional_with_buffers", "functional_call")
+    warn_of("make_functional_with_buffers", "torch.func.functional_call")
     buffers = tuple(each.detach().clone() for each in model.buffers())
     return FunctionalModuleWithBuffers(model), _parameters(model, not disable_autograd_tracking), buffers
 
@@ -95,7 +96,7 @@ def combine_state_for_ensemble(
     Raises:
         RuntimeError: there is no module, they have several classes, or only some are in training mode.
     """
-    _warn("combine_state_for_ensemble", "stack_module_state")
+    warn_of("combine_state_for_ensemble", "torch.func.stack_module_state")
     name = "combine_state_for_ensemble: Expected"
     if not models:
         raise RuntimeError(f"{name} at least one model, got 0.")

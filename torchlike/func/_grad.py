@@ -145,6 +145,8 @@ def jvp(
             f"{along_shape}"
         )
     _check_tensors([*leaves, *along])
+    if not leaves:
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to contain at least one Tensor.")
     for primal, tangent in zip(leaves, along, strict=True):
         if primal.shape != tangent.shape:
             raise RuntimeError(
