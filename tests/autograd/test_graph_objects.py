@@ -298,3 +298,41 @@ def test_what_cannot_be_deleted():
         del x.data
     with pytest.raises(RuntimeError, match="^requires_grad must be a bool$"):
         del x.requires_grad
+
+
+# ---- writes to what was saved
+
+
+def test_what_was_saved_may_be_written_to():
+    class Saves(Passes):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * ctx.saved_tensors[0]
+
+    for operation, expected in (
+        (lambda x: x * x, 6.0),
+        (torch.exp, torch.tensor(3.0).exp().item()),
+        (Saves.apply, 3.0),
+    ):
+        leaf = torch.full((2,), 3.0, requires_grad=True)
+        with torch.autograd.graph.allow_mutation_on_saved_tensors():
+            x = leaf.clone()
+            y = operation(x)
+            total = y.sum()
+            x.zero_()
+            y.zero_()
+            total.backward()
+        assert leaf.grad is not None and leaf.grad.tolist() == pytest.approx([expected] * 2)
+    with pytest.raises(RuntimeError, match="^allow_mutation_on_saved_tensors contexts cannot be nested$"):
+        with torch.autograd.graph.allow_mutation_on_saved_tensors():
+            with torch.autograd.graph.allow_mutation_on_saved_tensors():
+                pass
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        total = ones(2).exp().sum()
+    with pytest.raises(AssertionError, match="^Trying to backward outside of the 'allow_mutation_on_saved_tensors'"):
+        total.backward()

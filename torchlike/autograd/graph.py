@@ -10,11 +10,12 @@ from typing import Any
 from .._core.fields import count_write
 from .._core.modes import modes
 from .._core.node import Node as Node, RemovableHandle as RemovableHandle
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, from_value
 from .edges import GradientEdge as GradientEdge
 
 __all__ = [
-    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version", "register_multi_grad_hook",
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version", "register_multi_grad_hook",
     "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip
 
@@ -66,6 +67,67 @@ class save_on_cpu(saved_tensors_hooks):
             return tensor.to(device)
 
         super().__init__(pack, unpack)
+
+
+class _AllowMutationOnSavedContext:
+    """The context of ``allow_mutation_on_saved_tensors``. The two tables are empty: what is saved is not copied when it is written to."""
+
+    active = False  # whether one is, in any thread
+
+    def __init__(self) -> None:
+        self.cloned: dict[object, object] = {}
+        self.original: dict[object, object] = {}
+        self.open = True
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self.cloned.clear()
+        self.original.clear()
+
+    def pack(self, tensor: Tensor) -> Tensor:
+        """What the tensor holds now, with its history. Values do not change, so that this is no copy."""
+        kept = from_value(tensor._value())
+        if tensor._tracked:
+            kept._set_history(*tensor._edge())
+        return kept
+
+    def unpack(self, tensor: Tensor) -> Tensor:
+        if not self.open:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was originally recorded."
+            )
+        return tensor
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
+    """Within it tensors that are saved for the backward pass may be written to: gradients are those of what they held before.
+
+    >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     a = torch.ones(2, requires_grad=True)
+    ...     b = a.clone()
+    ...     out = (b * b).sum()
+    ...     b.zero_().shape
+    ...     out.backward()
+    torch.Size([2])
+    >>> a.grad
+    tensor([2., 2.])
+
+    Raises:
+        RuntimeError: within another one. AssertionError: a backward pass through the graph outside of it.
+
+    Source: https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.allow_mutation_on_saved_tensors
+    """
+    if _AllowMutationOnSavedContext.active:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    context = _AllowMutationOnSavedContext()
+    _AllowMutationOnSavedContext.active = True
+    try:
+        with saved_tensors_hooks(context.pack, context.unpack):
+            yield context
+    finally:
+        context.open = _AllowMutationOnSavedContext.active = False
+        context.clear()
 
 
 @contextmanager

@@ -184,3 +184,16 @@ def test_backward_hooks_need_tensors_or_tuples_as_outputs():
     ):
         result = module(torch.ones(1, requires_grad=True))
     result["a"].sum().backward()
+
+
+def test_full_backward_hooks_leave_inputs_as_they_are():
+    class Notes(nn.Module):
+        def forward(self, a, b, c):
+            seen.extend(each.requires_grad for each in (a, b, c))
+            return a.sum() + b.sum() + c.sum()
+
+    seen, module, x = [], Notes(), torch.ones(2, requires_grad=True)
+    module.register_full_backward_hook(lambda *_: None)
+    module(x, x.detach(), x).backward()
+    assert seen == [True, False, True]
+    assert x.grad is not None and x.grad.tolist() == [2.0, 2.0]

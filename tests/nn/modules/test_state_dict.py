@@ -1,5 +1,8 @@
 """state_dict and load_state_dict: names, messages, hooks, metadata, assignment."""
 
+import pickle
+import weakref
+
 import pytest
 
 import torchlike as torch
@@ -125,3 +128,22 @@ def test_an_old_batch_norm_has_no_count():
     del state["num_batches_tracked"]
     state._metadata[""]["version"] = 1  # pyright: ignore[reportAttributeAccessIssue]
     assert repr(nn.BatchNorm1d(2).load_state_dict(state)) == "<All keys matched successfully>"
+
+
+def test_a_hook_for_loading_keeps_no_module_alive():
+    layer = nn.Linear(1, 1)
+    layer.register_load_state_dict_pre_hook(_note_module)
+    copied = pickle.loads(pickle.dumps(layer))
+    reference = weakref.ref(layer)
+    del layer
+    assert reference() is None
+    copied.load_state_dict(copied.state_dict())
+    assert _noted == [copied]
+    _noted.clear()
+
+
+_noted = []
+
+
+def _note_module(module, *_):
+    _noted.append(module)

@@ -241,3 +241,30 @@ def test_spectral_norm_of_a_complex_matrix_has_length_one():
     module.weight.abs().sum().backward()
     expected = torch.tensor([[-0.2163 - 0.0948j, -0.0682 + 0.0599j], [0.2906 + 0.1364j, 0.0804 - 0.2290j]])
     torch.testing.assert_close(module.parametrizations.weight.original.grad, expected, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("inverse", "words"),
+    [
+        (lambda x: (x, x), "parametrization.right_inverse must return a tensor. Got: tuple"),
+        (
+            lambda x: x.double(),
+            "must have the same dtype as module.weight, unless the `unsafe` flag is enabled.\nmodule.",
+        ),
+        (lambda x: x[:1], "must have the same shape as module.weight, unless the `unsafe` flag is enabled.\nmodule."),
+    ],
+)
+def test_a_further_parametrization_is_inverted_to_a_tensor_like_the_first(inverse, words):
+    class Same(torch.nn.Module):
+        def forward(self, x):
+            return x
+
+    class Inverted(Same):
+        def right_inverse(self, x):
+            return inverse(x)
+
+    layer = torch.nn.Linear(2, 2)
+    torch.nn.utils.parametrize.register_parametrization(layer, "weight", Same())
+    with pytest.raises(ValueError, match=words):
+        torch.nn.utils.parametrize.register_parametrization(layer, "weight", Inverted())
+    torch.nn.utils.parametrize.register_parametrization(layer, "weight", Inverted(), unsafe=True)

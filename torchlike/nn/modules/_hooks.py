@@ -27,7 +27,7 @@ class BackwardHookFunction(Function):
     @staticmethod
     def forward(ctx: FunctionNode, *tensors: Tensor) -> tuple[Tensor, ...]:
         ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
-        return tuple(t.view_as(t) for t in tensors)
+        return tensors
 
     @staticmethod
     def backward(ctx: object, *grads: object) -> tuple[object, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -34,11 +35,18 @@ class _WrappedHook:
 
     def __init__(self, hook: Callable[..., object], module: object) -> None:
         self.hook, self.with_module = hook, module is not None
-        if self.with_module:
-            self.module = module
+        if module is not None:
+            # The module has the hook, and is freed as soon as nobody else refers to it.
+            self.module: Callable[[], object] = weakref.ref(module)
 
     def __call__(self, *args: object) -> Any:
-        return self.hook(self.module, *args) if self.with_module else self.hook(*args)
+        return self.hook(self.module(), *args) if self.with_module else self.hook(*args)
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | ({"module": self.module()} if self.with_module else {})
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__init__(state["hook"], state.get("module"))  # pyright: ignore[reportArgumentType]
 
 
 class Stateful:

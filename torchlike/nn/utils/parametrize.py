@@ -222,9 +222,11 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         chain = module.parametrizations[tensor_name]
-        if not (unsafe or chain.unsafe):
+        if not unsafe:
             now = getattr(module, tensor_name)
-            _check_same(now, parametrization(now))
+            new = parametrization(now)
+            _check_same(now, new, tensor_name)
+            _check_inverse(now, new, parametrization, tensor_name)
         chain.append(parametrization)
         chain.unsafe |= unsafe
         return module
@@ -243,14 +245,32 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     return module
 
 
-def _check_same(old: Tensor, new: Tensor) -> None:
+def _check_inverse(old: Tensor, new: Tensor, parametrization: Any, name: str) -> None:
+    """Raises unless ``right_inverse`` of a further parametrization, if it has one, gives a tensor like the parametrized one."""
+    if not hasattr(parametrization, "right_inverse"):
+        return
+    try:
+        original = parametrization.right_inverse(new)
+    except NotImplementedError:
+        return
+    if not isinstance(original, Tensor):
+        raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {type(original).__name__}")
+    for what, before, after in (("dtype", old.dtype, original.dtype), ("shape", old.shape, original.shape)):
+        if before != after:
+            raise ValueError(
+                f"The tensor returned by parametrization.right_inverse must have the same {what} as module.{name}, unless the `unsafe` "
+                f"flag is enabled.\nmodule.{name}.{what}: {before}\nreturned {what}: {after}"
+            )
+
+
+def _check_same(old: Tensor, new: Tensor, name: str) -> None:
     if not isinstance(new, Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(new).__name__}.")
     for word, before, after in (("dtype", old.dtype, new.dtype), ("shape", old.shape, new.shape)):
         if before != after:
             raise ValueError(
                 f"Registering a parametrization may not change the {word} of the tensor, unless the `unsafe` flag is "
-                f"enabled.\nmodule.{word}: {before}\nparametrization(module).{word}: {after}"
+                f"enabled.\nmodule.{name}.{word}: {before}\nparametrization(module.{name}).{word}: {after}"
             )
 
 
