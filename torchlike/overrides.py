@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from ._core.signatures import Args, Function, Kwargs
 from ._core.subclasses import nowrap_functions
 from ._core.tensor import Tensor
 from ._core.torch_function import push_mode as _push_mode
+from ._missing import DEFINED_IN
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -33,6 +35,7 @@ __all__ = [
     "wrap_torch_function",
 ]
 
+_enable_torch_function = _protocol.EnableTorchFunction
 _overridable.activate()  # who imports this is about to override functions
 
 
@@ -144,6 +147,9 @@ def get_ignored_functions() -> set[Function]:
 
 def _public() -> Iterable[tuple[str, str, Any]]:
     """Namespace, name and object of everything that could be overridden."""
+    for name, module in DEFINED_IN["torchlike"].items():  # what ``torch`` gets when it is first asked for
+        if module == "_VF":
+            getattr(_home("torch"), name)
     for space, namespace in _overridable.overridable_namespaces().items():
         for name, value in (namespace if isinstance(namespace, dict) else vars(namespace)).items():
             if space == "torch.nn.init" and not name.endswith("_"):
@@ -186,8 +192,6 @@ def get_overridable_functions() -> dict[Any, list[Function]]:
 
     Source: https://docs.pytorch.org/docs/stable/torch.overrides.html#torch.overrides.get_overridable_functions
     """
-    import sys
-
     functions: dict[Any, list[Any]] = {}
     for space, name, value in _public():
         if f"{space}.{name}" in _overridable.MODES_ALONE or not _overridable.overridable(space, name, value):
@@ -195,9 +199,18 @@ def get_overridable_functions() -> dict[Any, list[Function]]:
         if isinstance(value, property):
             functions.setdefault(value, []).append(value.__get__)
         else:
-            home = Tensor if space == "torch.Tensor" else sys.modules[space.replace("torch", "torchlike", 1)]
-            functions.setdefault(home, []).append(value)
+            functions.setdefault(_home(space), []).append(value)
     return functions
+
+
+def _home(space: str) -> object:
+    """The module or the class that programs know by this name; that of ``torch`` is not torchlike itself after ``alias()``."""
+    if space == "torch.Tensor":
+        return Tensor
+    torch = sys.modules.get("torch")
+    if space == "torch" and torch is not None and vars(torch).get("Tensor") is Tensor:
+        return torch
+    return sys.modules[space.replace("torch", "torchlike", 1)]
 
 
 def get_testing_overrides() -> dict[Function, Function]:

@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -103,3 +104,64 @@ print({expression})
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         == printed + "\n"
     )
+
+
+def in_a_new_process(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_every_function_of_torch_can_be_found_and_stood_in_for():
+    code = """
+import torchlike
+torchlike.alias()
+import torch
+names = "kl_div margin_ranking_loss is_signed nuclear_norm get_device add".split()
+of_torch, stand_ins = torch.overrides.get_overridable_functions()[torch], torch.overrides.get_testing_overrides()
+print(all(getattr(torch, name) in of_torch and getattr(torch, name) in stand_ins for name in names), torch.kl_div.__module__)
+"""
+    assert in_a_new_process(code) == ["True", "torch"]
+
+
+def test_gradients_are_asked_of_objects_and_modes():
+    class Asked:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func, types, len(args), (kwargs or {})["create_graph"]
+
+    assert torch.autograd.grad(Asked(), [Asked()], create_graph=True) == (torch.autograd.grad, (Asked,), 2, True)
+
+    class Notes(overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    seen, x = [], torch.ones(2, requires_grad=True)
+    y = (x * x).sum()
+    with Notes():
+        (gradient,) = torch.autograd.grad(y, x)
+    assert seen == [torch.autograd.grad] and gradient.tolist() == [2.0, 2.0]
+
+
+def test_overriding_can_be_on_within_where_it_is_off():
+    class Own(torch.Tensor):
+        pass
+
+    x = torch.ones(2).as_subclass(Own)
+    with torch._C.DisableTorchFunctionSubclass():
+        assert type(torch.sum(x)) is torch.Tensor
+        with overrides._enable_torch_function():
+            assert type(torch.sum(x)) is Own
+
+
+def test_distributions_broadcast_objects_as_these_say():
+    class Holds:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func(*[each.tensor if isinstance(each, Holds) else each for each in args])
+
+    held: list[Any] = [Holds(torch.ones(2)), Holds(torch.ones(1))]
+    first, second = torch.distributions.utils.broadcast_all(*held)
+    assert first.shape == second.shape == (2,)

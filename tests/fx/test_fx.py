@@ -89,3 +89,17 @@ def test_dropout_is_removed():
     model = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Dropout(), torch.nn.ReLU())
     without = fx.experimental.optimization.remove_dropout(model)
     assert [type(layer).__name__ for layer in without.children()] == ["Linear", "ReLU"]
+
+
+def test_a_decorated_function_is_wrapped_by_its_name(tmp_path, monkeypatch):
+    (tmp_path / "wraps_decorated.py").write_text(
+        "import functools\nimport torchlike as torch\n"
+        "def decorated(function):\n    @functools.wraps(function)\n    def inner(*args):\n        return function(*args)\n"
+        "    return inner\n"
+        "@torch.fx.wrap\n@decorated\ndef own(x):\n    return x\n"
+        "def calls(y):\n    return own(y)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import wraps_decorated  # pyright: ignore[reportMissingImports]
+
+    assert "own(" in torch.fx.symbolic_trace(wraps_decorated.calls).code

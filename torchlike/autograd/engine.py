@@ -25,6 +25,7 @@ from .._core.modes import asks, hooks, modes, same_tangent
 from .._core.node import SECOND_BACKWARD, AccumulateGrad, Edge, Node, check_versions
 from .._core.sparse import FORMS, SparseValue, is_sparse
 from .._core.tensor import Tensor, from_value
+from .._core.torch_function import ALL_OFF, ask, overloaded_arguments, refuse_plainly, settings
 from .._core.vmapped import levels_of
 from ..dispatch.apply import link
 from ..dispatch.pullback import Rule, rules_of_gradients
@@ -40,7 +41,7 @@ from .leaves import Leaf, in_order, read_often
 from .replayed_backward import added, replay_backward
 from .running_hooks import post_accumulate_hooks, post_hooks, pre_hooks, tensor_hooks
 
-__all__ = ["backward", "grad", "queue_callback"]
+__all__ = ["backward", "grad", "gradients", "queue_callback"]
 
 _new = object.__new__
 
@@ -180,15 +181,47 @@ def grad(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html
     """
+    options = grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads
+    overloading = [] if settings.off else overloaded_arguments((outputs, inputs))
+    if overloading or (settings.stack and settings.off != ALL_OFF):
+        kinds = tuple(map(type, overloading))
+        by_name: dict[str, object] = dict(zip(_OPTIONS, options, strict=True))
+        return ask(grad, overloading, kinds, (outputs, inputs), by_name, refuse_plainly("torch.autograd.grad"))
+    return gradients(outputs, inputs, *options)
+
+
+_OPTIONS = (
+    "grad_outputs",
+    "retain_graph",
+    "create_graph",
+    "only_inputs",
+    "allow_unused",
+    "is_grads_batched",
+    "materialize_grads",
+)
+
+
+def gradients(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The same, where nobody overrides it."""
     if is_grads_batched:
         # PyTorch makes one pass under ``vmap``. Here the passes of all rows are recorded one after the other, and compiled together.
         _check_batched(as_tensors(outputs), as_tensors(grad_outputs))
         rows = zip(*(grads.unbind() for grads in as_tensors(grad_outputs)), strict=True)
-        gradients = [
-            grad(outputs, inputs, row, True, create_graph, only_inputs, allow_unused, False, materialize_grads)
+        columns = [
+            gradients(outputs, inputs, row, True, create_graph, only_inputs, allow_unused, False, materialize_grads)
             for row in rows
         ]
-        return tuple(None if None in column else stack(column) for column in zip(*gradients, strict=True))  # pyright: ignore[reportArgumentType]
+        return tuple(None if None in column else stack(column) for column in zip(*columns, strict=True))  # pyright: ignore[reportArgumentType]
     if materialize_grads:
         if allow_unused is False:
             raise ValueError(
@@ -203,20 +236,20 @@ def grad(
     if not targets:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     _check_wanted(targets)
-    gradients = _run(
+    results = _run(
         roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, targets, accumulate=False
     )
-    if not allow_unused and None in gradients:
+    if not allow_unused and None in results:
         raise RuntimeError(
-            f"The differentiated Tensor at index {gradients.index(None)} appears to not have been used in the graph. Set "
+            f"The differentiated Tensor at index {results.index(None)} appears to not have been used in the graph. Set "
             "allow_unused=True if this is the desired behavior."
         )
     if materialize_grads:
-        gradients = [
+        results = [
             _zeros_like(t).requires_grad_(create_graph) if g is None else g
-            for g, t in zip(gradients, targets, strict=True)
+            for g, t in zip(results, targets, strict=True)
         ]
-    return tuple(_of_its_kind(gradient, target) for gradient, target in zip(gradients, targets, strict=True))
+    return tuple(_of_its_kind(gradient, target) for gradient, target in zip(results, targets, strict=True))
 
 
 def _of_its_kind(gradient: Tensor | None, target: Tensor) -> Tensor | None:

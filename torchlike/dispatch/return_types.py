@@ -17,7 +17,17 @@ class _Printed:
 
 def _structure(name: str, fields: str) -> _Any:
     base = _namedtuple(name, fields)  # the fields come from the table below
-    return type(name, (_Printed, base), {"__slots__": (), "__module__": "torchlike.return_types"})
+    count = len(fields.split())
+
+    def __new__(cls: type, *values: object) -> object:
+        """Of the values of its fields, or of a sequence of them."""
+        if len(values) == 1 and isinstance(values[0], (tuple, list)):
+            values = tuple(values[0])
+        if len(values) != count:
+            raise TypeError(f"torch.return_types.{name}() takes a {count}-sequence ({len(values)}-sequence given)")
+        return tuple.__new__(cls, values)
+
+    return type(name, (_Printed, base), {"__slots__": (), "__module__": "torchlike.return_types", "__new__": __new__})
 
 
 # One row an op: the name PyTorch prints, and its fields.

@@ -35,6 +35,8 @@ def broadcast_all(*values: TensorOrNumber | None) -> tuple[Tensor, ...]:
     Raises:
         ValueError: a value is neither.
     """
+    if any(not isinstance(v, Tensor) and hasattr(type(v), "__torch_function__") for v in values):
+        return tuple(ops.broadcast_tensors(*values))  # pyright: ignore[reportArgumentType]  # they say what this is
     if not all(isinstance(v, (Tensor, Number)) for v in values):
         raise ValueError(
             "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."

@@ -20,7 +20,7 @@ from .._core.modes import modes, same_tangent
 from .._core.node import AccumulateGrad, ForwardLeaf, LevelLeaf, Node
 from .._core.tensor import Tensor, alias
 from ..autograd.crossings import same_for_all
-from ..autograd.engine import grad
+from ..autograd.engine import gradients as gradients_of
 from ..autograd.grad_mode import recording
 from ..autograd.pushing import push
 from ..dispatch.pullback import ForwardOnly
@@ -134,7 +134,9 @@ class Derivative:
         create = modes.grad_enabled and self._matters([*roots, *[seed for seed in along if seed is not None]])
         # The seeds have the history that they have outside.
         with _asking.by(self):
-            gradients = grad(roots, self.leaves, along, retain_graph=True, create_graph=create, allow_unused=True)
+            gradients = gradients_of(
+                roots, self.leaves, along, retain_graph=True, create_graph=create, allow_unused=True
+            )
         return self.outside([
             ops.zeros_like(leaf.detach()) if gradient is None else gradient  # pyright: ignore[reportAttributeAccessIssue]
             for gradient, leaf in zip(gradients, self.leaves, strict=True)

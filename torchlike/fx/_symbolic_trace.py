@@ -435,7 +435,7 @@ def wrap(fn_or_name: str | Function) -> Any:
     if callable(fn_or_name):
         if isinstance(fn_or_name, str):
             raise AssertionError
-        name = fn_or_name.__code__.co_name  # pyright: ignore[reportFunctionMemberAccess]
+        name = fn_or_name.__name__  # pyright: ignore[reportFunctionMemberAccess]  # by which the file knows it, decorated or not
     else:
         name = fn_or_name
     frame: Any = inspect.currentframe()

@@ -314,3 +314,9 @@ def test_a_fill_that_changes_compiles_nothing_more():
     report = torch.explain()
     assert report.compiles == 0
     assert report.op_compiles == 0
+
+
+def test_a_tensor_and_a_device_are_refused():
+    assert torch.Tensor([1.0, 2.0], device="cpu").tolist() == [1.0, 2.0]
+    with pytest.raises(RuntimeError, match="^Legacy tensor constructor of the form torch.Tensor"):
+        torch.Tensor(torch.ones(2), device="cpu")

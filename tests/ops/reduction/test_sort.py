@@ -42,3 +42,14 @@ def test_out():
     assert result.values is values
     assert values.tolist() == [1.0, 3.0]
     assert indices.tolist() == [1, 0]
+
+
+def test_structures_of_results_are_made_of_sequences():
+    values, indices = torch.ones(()), torch.zeros(())
+    made = torch.return_types.max([values, indices])
+    assert made.values is values and made.indices is indices
+    for wrong in ([values], [values, indices, indices]):
+        with pytest.raises(
+            TypeError, match=rf"^torch.return_types.sort\(\) takes a 2-sequence \({len(wrong)}-sequence"
+        ):
+            torch.return_types.sort(wrong)

@@ -22,6 +22,11 @@ __all__ = [
 
 def legacy_constructor(cls: type[Tensor], *args: object, **kwargs: Any) -> Tensor:
     """``Tensor(*sizes)`` (elements mean nothing), ``Tensor(data)``, ``Tensor(tensor)``; for ``cls`` and with the default dtype."""
+    if kwargs.get("device") is not None and len(args) == 1 and isinstance(args[0], Tensor):
+        raise RuntimeError(
+            "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use torch.tensor(...) or "
+            "torch.as_tensor(...) instead."
+        )
     result = _construct(dtypes.get_default_dtype(), True, args, **kwargs)
     return result if cls is Tensor else alias(result, cls)
 
