@@ -167,3 +167,16 @@ def test_a_jacobian_forwards_is_made_of_tangents():
         F.jacobian(torch.exp, x, **forwards, create_graph=True)
     with pytest.raises(RuntimeError, match='`strict=True` and `strategy="forward-mode"` are not supported together'):
         F.jacobian(torch.exp, x, **forwards, strict=True)
+
+
+@pytest.mark.parametrize("function", [lambda x: x.clone(), lambda x: x * 3])
+def test_a_jacobian_that_depends_on_nothing_is_refused(function):
+    x = torch.rand(4, requires_grad=True)
+    for product in (torch.autograd.functional.jvp, torch.autograd.functional.vjp):
+        with pytest.raises(
+            RuntimeError, match="^The jacobian of the user-provided function is independent of input 0."
+        ):
+            product(function, x, torch.ones(4), create_graph=True, strict=True)
+        product(function, x, torch.ones(4), create_graph=True)
+        product(function, x, torch.ones(4), strict=True)
+        product(lambda x: x * x, x, torch.ones(4), create_graph=True, strict=True)

@@ -1,6 +1,8 @@
 """In-place writes to recorded tensors: version counters, history of bases and views, and errors."""
 
 import copy
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -572,3 +574,28 @@ def test_set_refuses_shapes_that_mean_nothing(shape, message):
         x.set_(torch.ones(4), *shape)
     assert str(raised.value) == message
     assert x.tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.exp_(),
+        lambda x: x.sigmoid_(),
+        lambda x: x.view(4).exp_(),
+        lambda x: torch.nn.functional.relu(x.view(4), inplace=True),
+        lambda x: x[0].tanh_(),
+        lambda x: x.mul_(2),
+    ],
+)
+def test_a_graph_of_writes_is_freed_as_soon_as_nobody_refers_to_it(write):
+    gc.collect()
+    gc.disable()
+    try:
+        x = torch.ones(2, 2, requires_grad=True).clone()
+        nodes = [weakref.ref(x.grad_fn)]
+        result = write(x)
+        nodes += [weakref.ref(x.grad_fn), weakref.ref(result.grad_fn)]
+        del x, result
+        assert [node() for node in nodes] == [None] * 3
+    finally:
+        gc.enable()

@@ -125,7 +125,7 @@ class Node:
     @property
     def operation(self) -> str:
         """What the node is the backward of, as error messages call it."""
-        return re.sub(r"Backward(?:0$|(?=\d*$))", "", self.name())  # FillBackward2 is the backward of Fill2
+        return operation_of(self.rule)
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -322,14 +322,19 @@ _PACKAGE = Path(__file__).parents[1]
 _INSIDE = tuple(str(_PACKAGE / name) for name in ("_core", "dispatch", "ops", "autograd", "_namespace"))
 
 
+def operation_of(rule: Any) -> str:
+    """What the nodes of a rule are the backward of, as error messages call it."""
+    return re.sub(r"Backward(?:0$|(?=\d*$))", "", rule.name)  # FillBackward2 is the backward of Fill2
+
+
 def check_versions(node: Node) -> None:
     """Raises PyTorch's error if something the node needs was written to after it had been saved."""
     for storage, version, aval, producer in node.watched:
         if storage.version != version:
             if producer is OF_A_VIEW:
                 raise modified(storage, version, aval, "AsStrided")
-            writer = node if producer is ITSELF else storage.writer or producer
-            raise modified(storage, version, aval, None if writer is None else writer.operation)
+            writer = node.rule if producer is ITSELF else storage.writer or (producer and producer.rule)
+            raise modified(storage, version, aval, None if writer is None else operation_of(writer))
 
 
 def modified(storage: Any, version: int, aval: Aval, writer: str | None) -> RuntimeError:

@@ -60,7 +60,7 @@ class Storage(Contents):
         content_version: counts also what NumPy wrote: views compare it with theirs.
         host: the memory that NumPy shares, or None.
         writes_by_index: counts the first few writes of an element, a row or a window: see ``dispatch/on_host.py``.
-        writer: the autograd node of the last in-place write, for error messages.
+        writer: the rule of the autograd node of the last in-place write, for error messages.
     """
 
     __slots__ = ("__weakref__", *DICT)

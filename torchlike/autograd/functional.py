@@ -96,6 +96,12 @@ class _Call:
                 raise RuntimeError(f"{subject} independent of input {number}. {forbidden}")
         return tuple(ops.zeros_like(x) if g is None else g for g, x in zip(gradients, like, strict=True))
 
+    def check_dependent(self, gradients: Tensors) -> None:
+        """Raises where a gradient that is to have a graph depends on nothing, if ``strict``."""
+        for number, gradient in enumerate(gradients):
+            if self.strict and self.create_graph and gradient is not None and not gradient.requires_grad:
+                raise RuntimeError(_INDEPENDENT.format(number))
+
 
 def _pull(outputs: Tensors, inputs: Tensors, along: Tensors, create_graph: bool) -> Tensors:
     """As ``autograd.grad``, but the outputs need not require a gradient; None where an output does not depend on an input."""
@@ -150,10 +156,7 @@ def vjp(
         v = _check_v(v, call, call.outputs, call.gives_tuple, "the user-provided function returns")
         gradients = _pull(call.outputs, call.inputs, v, create_graph)
         gradients = call.filled(gradients, call.inputs, "The output of the user-provided function is")
-        if strict and create_graph:
-            for number, g in enumerate(gradients):
-                if not g.requires_grad:
-                    raise RuntimeError(_INDEPENDENT.format(number))
+        call.check_dependent(gradients)
         return _bare(call.to_return(call.outputs), call.gives_tuple), _bare(call.to_return(gradients), call.is_tuple)
 
 
@@ -182,6 +185,7 @@ def jvp(
         back = _pull(call.outputs, call.inputs, along, True)
         back = call.filled(back, call.inputs, "The output of the user-provided function is")
         tangents = _pull(back, along, v, create_graph)
+        call.check_dependent(tangents)
         tangents = tuple(ops.zeros_like(o) if g is None else g for g, o in zip(tangents, call.outputs, strict=True))
         return _bare(call.to_return(call.outputs), call.gives_tuple), _bare(call.to_return(tangents), call.gives_tuple)
 

@@ -352,7 +352,9 @@ def _adopt_history(tensor: Tensor, result: Tensor) -> None:
         tensor._rewrite_history(KeptHistory.node(tensor, result), 0)
     else:
         tensor._rewrite_history(result._grad_fn, result._output_nr)
-    tensor._storage.writer = result._grad_fn
+    node = result._grad_fn
+    # The rule and not the node: a node that has saved its own result refers to the storage.
+    tensor._storage.writer = None if node is None else node.rule
 
 
 def _keep_gradient(retained: weakref.ref[Any] | None, result: Tensor) -> None:
