@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-from typing import NoReturn
 
 from ._ops import DEFINED, OpOverloadPacket, packet_of
 
@@ -53,9 +52,25 @@ def is_known(name: str) -> bool:
     return name in __all__ or name in _BUILT_IN or any(defined.startswith(f"{name}::") for defined in DEFINED)
 
 
-def load_library(path: str) -> NoReturn:
-    """Raises an OSError: torchlike loads no operators that were compiled for PyTorch."""
-    raise OSError(f"Could not load this library: {path}")
+# Libraries of operators that torchlike has itself, by the file's folder and name: the namespace of the operators.
+_OWN = {("torchvision", "_C"): "torchvision", ("torchvision", "image"): "image"}
+
+
+def load_library(path: str) -> None:
+    """Takes torchlike's own operators for a library that torchvision compiled for PyTorch.
+
+    Raises:
+        OSError: another library, since torchlike loads no operators that were compiled for PyTorch.
+    """
+    import importlib
+    import os
+
+    folder, file = os.path.split(os.fspath(path))
+    namespace = _OWN.get((os.path.basename(folder), file.partition(".")[0]))
+    if namespace is None:
+        raise OSError(f"Could not load this library: {path}")
+    importlib.import_module("torchlike.vision._operators").define(namespace)
+    loaded_libraries.add(path)
 
 
 def import_module(module: str) -> None:

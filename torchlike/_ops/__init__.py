@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from .. import ops as _operators
-from .._core.modes import hooks
+from .._core.modes import hooks, modes
 from .._core.overridable import overridable_namespaces
 from .._core.signatures import Args, Function as AnyFunction, Kwargs
 from .._core.tensor import Tensor
@@ -119,6 +119,11 @@ class Definition:
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         values = self.bind(args, kwargs)
+        if modes.autocast:
+            place = next((t.device.type for t in _tensors(values.values())), "cpu")
+            casting = self.kernels.get(f"Autocast{place.upper()}") if place in modes.autocast else None
+            if casting is not None:
+                return self._run(casting, values)
         for key in ("Autograd", "AutogradCPU", "AutogradCUDA"):
             if key in self.kernels:
                 return self._run(self.kernels[key], values)

@@ -197,6 +197,13 @@ def roi_pool(input: Tensor, boxes: Boxes, output_size: Size, spatial_scale: floa
     Source: https://docs.pytorch.org/vision/stable/generated/torchvision.ops.roi_pool.html, and Girshick, "Fast R-CNN",
     https://arxiv.org/abs/1504.08083
     """
+    return roi_pool_and_places(input, boxes, output_size, spatial_scale)[0]
+
+
+def roi_pool_and_places(
+    input: Tensor, boxes: Boxes, output_size: Size, spatial_scale: float = 1.0
+) -> tuple[Tensor, Tensor]:
+    """``roi_pool``, and the place of each value among those of its map, as int32; -1 for a bin that lies outside."""
     regions = _values(region_rows(boxes))
     size = two(output_size)
     corners = _rounded(regions[:, 1:] * regions.dtype.type(spatial_scale))
@@ -219,10 +226,13 @@ def roi_pool(input: Tensor, boxes: Boxes, output_size: Size, spatial_scale: floa
 
     places, counts = _bin_places(input, regions, [edge(0), edge(1)])
     values = _rows(input)[places]  # (bins, most, C)
-    largest = ops.where(counts[..., None], values, -float("inf")).max(1)[0]
+    largest, which = ops.where(counts[..., None], values, -float("inf")).max(1)
     # A bin that lies outside of the map has no place, and 0 as its value.
-    pooled = ops.where(counts.any(1)[:, None], largest, 0.0)
-    return pooled.reshape(len(regions), *size, input.shape[1]).permute(0, 3, 1, 2)
+    has_place = counts.any(1)[:, None]
+    pooled = ops.where(has_place, largest, 0.0)
+    found = ops.where(has_place, places.gather(1, which) % (input.shape[2] * input.shape[3]), -1).int()
+    shape = (len(regions), *size, input.shape[1])
+    return pooled.reshape(shape).permute(0, 3, 1, 2), found.reshape(shape).permute(0, 3, 1, 2)
 
 
 def ps_roi_pool(input: Tensor, boxes: Boxes, output_size: Size, spatial_scale: float = 1.0) -> Tensor:
