@@ -7,9 +7,9 @@ python docs/_libraries.py --record    records the requirements, in the environme
 import ast
 import importlib.metadata as metadata
 import json
-import re
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 PAGE, DATA = HERE / "libraries.md", HERE / "libraries.json"
@@ -59,9 +59,12 @@ bypass-selection = true
 """
 
 TAIL = """
-Some libraries compile code of their own against PyTorch (torchvision's operators, flash-attn, bitsandbytes, xformers). They cannot load
-that code: `torch.ops.load_library` raises an OSError, after which libraries that also have an implementation in Python use it. If
-torchvision is not installed, torchlike provides torchvision's operators.
+Some libraries compile code of their own against PyTorch (flash-attn, bitsandbytes, xformers, torchaudio). They cannot load that code:
+`torch.ops.load_library` raises an OSError, after which libraries that also have an implementation in Python use it.
+
+torchvision's operators are torchlike's own: with torchvision installed, `torch.ops.torchvision` and `torch.ops.image` are there (`nms`,
+`roi_align`, `deform_conv2d`, `decode_image` and others, with gradients), so its detection and segmentation models work. Rotated boxes and
+quantized tensors raise an error. Where torchvision is not installed, `import torchvision` gives what torchlike has of it.
 """
 
 
@@ -89,9 +92,16 @@ def _key(name: str) -> str:
 
 def needs(name: str) -> list[str]:
     """The requirements of a library other than PyTorch, without its extras."""
-    plain = [text for text in metadata.requires(name) or [] if ";" not in text or "extra" not in text.partition(";")[2]]
-    names = {re.split(r"[ ;<>=!~\[(]", text)[0].lower().replace("_", "-") for text in plain}
+    from packaging.requirements import Requirement  # which some of the libraries bring along
+
+    plain = [requirement for requirement in map(Requirement, metadata.requires(name) or []) if _counts(requirement)]
+    names = {requirement.name.lower().replace("_", "-") for requirement in plain}
     return sorted(names - NOT_NEEDED)
+
+
+def _counts(requirement: Any) -> bool:
+    """Whether it is one of this Python's, and of no extra."""
+    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
 
 
 def page() -> str:

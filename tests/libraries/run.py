@@ -1,5 +1,7 @@
 """Runs programs that use libraries built on PyTorch, with torchlike in PyTorch's place, and compares their output with PyTorch's.
 
+Beside each program stand the seconds of the processor's time that it took, and those that it took with PyTorch where this was recorded.
+
     python -m tests.libraries.run [name ...]            each program under `python -m torchlike`
     python -m tests.libraries.run --quick               those of the libraries in quick.txt, which CI runs
     python -m tests.libraries.run --record [name ...]   under PyTorch itself, whose output is kept in tests/golden/libraries.json
@@ -15,12 +17,15 @@ import os
 import re
 import subprocess
 import sys
-import time
+import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "golden" / "libraries.json"
+SECONDS = HERE.parent / "golden" / "libraries_seconds.json"
 NUMBER = re.compile(r"-?\d+\.\d+(?:[eE][-+]?\d+)?|-?\d+")
 
 
@@ -39,17 +44,25 @@ def quick() -> list[str]:
 
 
 def run(path: Path, command: list[str], timeout: float) -> tuple[str, str, float]:
-    """Returns what a program prints, its error (an empty text if none), and the seconds that it took."""
-    start = time.perf_counter()
-    try:
-        done = subprocess.run(
-            [*command, str(path)], capture_output=True, text=True, timeout=timeout,
-            env={**os.environ, "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return "", f"took more than {timeout:.0f} s", timeout
-    error = done.stderr.strip().split("\n")[-1] if done.returncode else ""
-    return done.stdout, error, time.perf_counter() - start
+    """Returns what a program prints, its error (an empty text if none), and the seconds of the processor's time that it took."""
+    environment = {**os.environ, "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"}
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = subprocess.Popen([*command, str(path)], stdout=out, stderr=err, env=environment)
+        killer = threading.Timer(timeout, child.kill)
+        killer.start()
+        _, status, usage = os.wait4(child.pid, 0)  # which, unlike Popen.wait, says what this child alone has used
+        killer.cancel()
+        child.returncode = os.waitstatus_to_exitcode(status)
+        printed, complaints = (_content(file) for file in (out, err))
+    error = complaints.strip().split("\n")[-1] if child.returncode else ""
+    if child.returncode < 0:
+        error = f"was ended by signal {-child.returncode}, or took more than {timeout:.0f} s"
+    return printed, error, usage.ru_utime + usage.ru_stime
+
+
+def _content(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
 
 
 def difference(ours: str, theirs: str) -> str:
@@ -72,20 +85,23 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=300, help="seconds for each program")
     options = parser.parse_args()
     golden = json.loads(GOLDEN.read_text(encoding="utf-8")) if GOLDEN.exists() else {}
+    taken = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
     chosen = programs([*options.names, *(quick() if options.quick else [])])
     command = [sys.executable] if options.record else [sys.executable, "-m", "torchlike"]
     failed = 0
     with ThreadPoolExecutor(options.jobs) as pool:
         outcomes = pool.map(lambda path: run(path, command, options.timeout), chosen.values())
         for name, (printed, error, seconds) in zip(chosen, outcomes, strict=True):
-            if options.record:
-                golden[name] = golden.get(name) if error else printed
-            else:
+            if options.record and not error:
+                golden[name], taken[name] = printed, round(seconds, 1)
+            elif not options.record:
                 error = error or difference(printed, golden[name])
             failed += bool(error)
-            print(f"{'FAILED' if error else 'ok':7s}{name:24s}{seconds:7.1f} s  {error[:200]}", flush=True)
+            beside = f"{taken[name]:7.1f} s" if name in taken else "        -"
+            print(f"{'FAILED' if error else 'ok':7s}{name:28s}{seconds:7.1f} s{beside}  {error[:200]}", flush=True)
     if options.record:
-        GOLDEN.write_text(json.dumps(golden, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        for file, content in ((GOLDEN, golden), (SECONDS, taken)):
+            file.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     print(f"{failed} failed" if failed else "all passed")
     sys.exit(bool(failed))
 
