@@ -293,3 +293,15 @@ def test_gradients_of_elements_that_are_not_stored(layout):
     (x.to_dense() * 3).sum().backward()
     assert x.grad is not None
     assert x.grad.to_dense().tolist() == ([[3.0, 3.0], [0.0, 0.0]] if layout == "bsr" else [[3.0, 0.0], [0.0, 0.0]])
+
+
+def test_conjugates_have_memory_of_their_own():
+    dense = torch.eye(2, dtype=torch.complex64) * (1 + 2j)
+    for x in (dense.to_sparse(), dense.to_sparse_csr()):
+        for result in (x.conj(), x.conj_physical()):
+            assert not result.is_conj() and result.layout is x.layout
+            assert torch.equal(result.to_dense(), dense.conj().resolve_conj())
+    x = dense.to_sparse().requires_grad_()
+    x.conj().to_dense().abs().sum().backward()
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad.to_dense().diagonal(), torch.full((2,), (1 + 2j) / 5**0.5))

@@ -260,12 +260,12 @@ def _of_its_kind(gradient: Tensor | None, target: Tensor) -> Tensor | None:
 
 def _check_batched(outputs: Sequence[Tensor], grad_outputs: Sequence[Tensor]) -> None:
     for number, (output, gradient) in enumerate(zip(outputs, grad_outputs, strict=False)):
-        if gradient.shape[1:] != output.shape:
+        if gradient.shape[1:] != output.shape:  # PyTorch leaves out two dimensions of the one that it names
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of "
                 f"the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
-                f"grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a shape of {output.shape}. If you only "
-                "want some tensors in `grad_output` to be considered batched, consider using vmap."
+                f"grad_output[{number}] has a shape of {gradient.shape[2:]} and output[{number}] has a shape of {output.shape}. If you "
+                "only want some tensors in `grad_output` to be considered batched, consider using vmap."
             )
 
 

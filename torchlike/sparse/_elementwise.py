@@ -48,6 +48,12 @@ def _number(x: object) -> bool:
     return not isinstance(x, Tensor) or (not x.dim() and not is_sparse(x))
 
 
+@sparse_form("conj", "_conj_physical", blocks=True)
+def conj(input: Tensor) -> Tensor:
+    """The conjugates in memory of their own, as PyTorch gives them of sparse tensors."""
+    return on_values(input, ops.conj_physical, "ConjPhysicalBackward0")
+
+
 @sparse_form("pow")
 def _power(base: Any, exponent: Any) -> Tensor:
     if not is_sparse(base) or not _number(exponent):
