@@ -127,6 +127,12 @@ WRONG = [
     (lambda: F.max_pool1d(ones(1, 1, 4), 5), "max_pool1d() Invalid computed output size: 0"),
     (lambda: F.avg_pool2d(ones(1, 1, 4, 4), 2, divisor_override=0), "divisor must be not zero"),
     (lambda: F.adaptive_avg_pool2d(ones(1, 1, 4, 4), (1, 2, 3)), "adaptive_avg_pool2d: output_size must be 2"),
+    (lambda: F.adaptive_avg_pool1d(ones(4), 1), "Expected 2 to 3 dimensions, but got 1-dimensional tensor for argument #1 'self' (while "
+     "checking arguments for adaptive_avg_pool1d)"),
+    (lambda: F.adaptive_max_pool1d(ones(1, 1, 1, 4), 1), "Expected 2 to 3 dimensions, but got 4-dimensional tensor for argument #1 'self' "
+     "(while checking arguments for adaptive_max_pool1d)"),
+    (lambda: F.adaptive_max_pool2d(ones(4, 4), 1), "adaptive_max_pool2d(): Expected 3D or 4D tensor, but got: [4, 4]"),
+    (lambda: F.adaptive_max_pool3d(ones(4), 1), "adaptive_max_pool3d(): Expected 4D or 5D tensor, but got: [4]"),
     (lambda: F.pad(ones(1, 1, 4, 4), (5, 1, 1, 1), mode="reflect"), "Argument #4: Padding size should be less than the corresponding "
      "input dimension, but got: padding (5, 1) at dimension 3 of input [1, 1, 4, 4]"),
     (lambda: F.pad(ones(4), (1, 1, 1)), "Padding length must be divisible by 2"),
@@ -139,6 +145,15 @@ def test_refuses(call, message):
     with pytest.raises(RuntimeError) as caught:
         call()
     assert str(caught.value) == message
+
+
+def test_adaptive_pooling_refuses_too_few_dimensions_and_sizes_of_none():
+    with pytest.raises(IndexError, match="Dimension out of range .expected to be in range of .-2, 1., but got -3"):
+        F.adaptive_avg_pool3d(ones(4, 4), 1)
+    with pytest.raises(TypeError, match="must be tuple of ints, but found element of type NoneType at pos 0"):
+        F.adaptive_avg_pool1d(ones(1, 1, 4), (None,))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="must be tuple of ints, not NoneType"):
+        F.adaptive_max_pool1d(ones(1, 1, 4), None)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(("kernel", "stride"), [(2, 2), (3, 1), (2, 3)])

@@ -14,7 +14,7 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.annotations import IntOrInts
-from ..._core.tensor import Tensor
+from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch.arguments import check_value
 from ...dispatch.options import is_integer
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
@@ -437,11 +437,7 @@ def pooled_by_mean(
     pads = _per_dimension(name, "padding", padding, count, "either be a single int")
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    if input.dim() not in (count + 1, count + 2):
-        raise RuntimeError(
-            f"Expected {count + 1} to {count + 2} dimensions, but got {input.dim()}-dimensional tensor for argument #1 'self' (while "
-            f"checking arguments for {name})"
-        )
+    _require_rank(name, input, count)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     check_value(name, "ceil_mode", 5, "bool", ceil_mode)
@@ -453,13 +449,39 @@ def pooled_by_mean(
     return avg_pool(input, kernel, steps, pads, bool(ceil_mode), bool(count_include_pad), divisor_override, node_name)
 
 
+def _require_rank(name: str, input: Tensor, count: int) -> None:
+    if input.dim() not in (count + 1, count + 2):
+        raise RuntimeError(
+            f"Expected {count + 1} to {count + 2} dimensions, but got {input.dim()}-dimensional tensor for argument #1 'self' (while "
+            f"checking arguments for {name})"
+        )
+
+
 def _target(name: str, input: Tensor, output_size: Any, count: int) -> Steps:
-    """The output size, None meaning that a dimension stays."""
+    """The output size, None meaning that a dimension stays.
+
+    Raises:
+        RuntimeError, ValueError, IndexError: the input has another number of dimensions, or a size does not fit.
+        TypeError: None, for one dimension.
+    """
+    if count == 1:
+        if output_size is None:
+            raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not NoneType")
+        if not is_integer(output_size) and None in output_size:
+            place = list(output_size).index(None)
+            raise TypeError(
+                f"{name}(): argument 'output_size' (position 2) must be tuple of ints, but found element of type NoneType at pos {place}"
+            )
+        _require_rank(name, input, count)
     sizes = (output_size,) * count if is_integer(output_size) or output_size is None else tuple(output_size)
     if len(sizes) != count:
         raise RuntimeError(f"{name}: output_size must be {count}")
     if count > 1 and not is_integer(output_size) and input.dim() <= count:
         raise ValueError(f"Input dimension should be at least {count + 1}")
+    if "max" in name and input.dim() not in (count + 1, count + 2):
+        raise RuntimeError(f"{name}(): Expected {count + 1}D or {count + 2}D tensor, but got: {list(input.shape)}")
+    for dim in range(-1, -count - 1, -1):
+        wrap_dim(dim, input.dim())
     lengths = input.shape[input.dim() - count :]
     target = tuple(int(n) if want is None else int(want) for want, n in zip(sizes, lengths, strict=True))
     if any(n < 0 for n in target):
