@@ -60,7 +60,8 @@ bypass-selection = true
 
 TAIL = """
 Some libraries compile code of their own against PyTorch (flash-attn, bitsandbytes, xformers, torchaudio). They cannot load that code:
-`torch.ops.load_library` raises an OSError, after which libraries that also have an implementation in Python use it.
+`torch.ops.load_library` raises an OSError, after which libraries that also have an implementation in Python use it. torchaudio
+does so only if the compiled files are not there: remove the files `*.so` in its folder `lib`, and its transforms and filters work.
 
 torchvision's operators are torchlike's own: with torchvision installed, `torch.ops.torchvision` and `torch.ops.image` are there (`nms`,
 `roi_align`, `deform_conv2d`, `decode_image` and others, with gradients), so its detection and segmentation models work. Rotated boxes and
