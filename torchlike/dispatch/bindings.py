@@ -20,6 +20,7 @@ from .apply import Dispatcher, apply
 from .arguments import NumbersOf, Parameters, check_call, missing
 from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_not_inference, check_writable, into, watch_in_place, write, write_in_turn
+from .older_signatures import OLDER, as_called_now
 from .opdef import Composite, Form, Op, Promote, declarations
 from .options import resized
 from .out_dtypes import exactly
@@ -56,7 +57,9 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
     dispatcher = DISPATCHER_OF.get(op.name) or Dispatcher(op)
     name = name or op.name
     parameters = op.parameters
-    bind, complete, total, variadic = parameters.bind, parameters.complete, parameters.total, parameters.variadic
+    bind, complete, variadic = parameters.bind, parameters.complete, parameters.variadic
+    # How many arguments a call has that gives them all by position; -1 if some of them cannot be given so.
+    total = parameters.total if parameters.total == parameters.positional else -1
     # For calls that give the first arguments by position, by their number: the defaults of the others.
     tails = {} if variadic else parameters.tails
     takes_out = Form.OUT in op.forms
@@ -92,6 +95,9 @@ def function_form(op: Op, name: str | None = None, method: bool = False) -> Call
             # nothing.
             if first_to_override(arguments, kwargs):
                 return call(*arguments, **kwargs)
+            older = as_called_now(name, arguments, kwargs, method)
+            if older is not None:
+                return call(*older[0], **older[1])
             words = str(error)
             if method or kwargs:
                 words = _with_argument_position(words, method, kwargs)
@@ -178,6 +184,9 @@ def composite_form(composite: Composite, name: str | None = None, method: bool =
         if renamed is not None or gathered is not None:
             with parameters.named_as_given(kwargs):
                 return call(*(gathered or args), **(renamed or kwargs), **more)  # pyright: ignore[reportArgumentType]
+        older = as_called_now(name, args, kwargs, method)
+        if older is not None:
+            return call(*older[0], **older[1], **more)  # pyright: ignore[reportArgumentType]
         check_call(name, function, args, kwargs, method)
         numbers.reword(error, args, kwargs)
         raise error
@@ -279,7 +288,13 @@ def inplace_form(name: str) -> Callable[..., Any]:
     )
     inner = Inner.ANYWHERE if declared.validation.expanded else Inner.IN_WINDOWS if by_element else Inner.NOWHERE
 
+    most = len(OLDER[name].tensors) if name in OLDER else None
+
     def call(self: Tensor, *args: object, **kwargs: object) -> Tensor:
+        if most is not None and len(args) > most:
+            older = as_called_now(name, (self, *args), kwargs, method=True, shown=f"{name}_")
+            if older is not None:
+                return call(*older[0], **older[1])
         if validate is not None:
             validate(self, *args, **kwargs)
         # Before the operation is recorded: a call that is refused must not leave work behind.

@@ -148,7 +148,7 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     must_fit=("alpha",),
     samples=[PAIR, NUMBER],
 )
-def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
+def rsub(input: Array, other: Operand, alpha: Number = 1) -> Array:
     """``other - alpha * input``, element by element."""
     return _minus(other, input, _factor(alpha, input))
 
