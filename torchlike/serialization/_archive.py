@@ -28,6 +28,20 @@ def damaged(doing: str, why: object) -> RuntimeError:
     return RuntimeError(f"PytorchStreamReader failed {doing}: {why}. {_ADVICE}")
 
 
+class _Seekable:
+    """A file of the program's own that has no more methods than PyTorch calls, with what the zip module asks for besides."""
+
+    def __init__(self, file: Any) -> None:
+        self.read, self.tell, self._file = file.read, file.tell, file
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._file.seek(offset, whence)
+        return self._file.tell()
+
+    def seekable(self) -> bool:
+        return True
+
+
 class Reader:
     """The records of an archive, by their names.
 
@@ -38,7 +52,7 @@ class Reader:
 
     def __init__(self, file: Any, path: str | None = None) -> None:
         try:
-            self._zip = zipfile.ZipFile(file)
+            self._zip = zipfile.ZipFile(file if hasattr(file, "seekable") else _Seekable(file))
             records = self._zip.infolist()
         except Exception as error:  # the exceptions that the zip module raises for files that are no archives
             why: object = error
@@ -149,10 +163,11 @@ class Reader:
 
 
 class Writer:
-    """Writes an archive, record by record. It has to be closed."""
+    """Writes an archive, record by record. It has to be closed. Without ``checksums`` zeros stand in their place, as PyTorch writes."""
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
+    def __init__(self, file: BinaryIO, name: str, checksums: bool = True) -> None:
         self.name = name
+        self._checksums = checksums
         self._file = _Forward(file)
         target: Any = self._file
         self._zip = zipfile.ZipFile(target, "w", zipfile.ZIP_STORED, allowZip64=True)
@@ -171,6 +186,8 @@ class Writer:
             info.extra = struct.pack("<HH", 0x4246, padding) + bytes(padding)
         with self._zip.open(info, "w", force_zip64=bool(large)) as record:
             record.write(data)
+            if not self._checksums:
+                vars(record)["_crc"] = 0  # what the zip module has computed, and writes when the record is closed
 
     def close(self) -> None:
         self._zip.close()

@@ -20,7 +20,7 @@ from ._legacy import read_legacy
 from ._locations import Restore, restorer
 from ._memory import Memory
 from ._names import Global, as_storage_class, inward, storage_dtype
-from ._options import skipping
+from ._options import LoadEndianness, get_default_load_endianness, skipping
 from ._rebuild import KNOWN, Stored, missing_kind
 from ._safe import lookup
 from ._safe_unpickler import SafeUnpickler, Survey, global_text, todays
@@ -225,7 +225,9 @@ def _objects(reader: Reader, unpickle: Unpickle, restore: Restore) -> Any:
     if "byteorder" in reader:
         order = reader.read("byteorder")
     else:  # PyTorch before 2.1 wrote no byte order
-        order = b"little"
+        expected = get_default_load_endianness()
+        native = sys.byteorder.encode()
+        order = b"big" if expected is LoadEndianness.BIG else native if expected is LoadEndianness.NATIVE else b"little"
         reader.check_names()
     if order not in (b"little", b"big"):
         raise ValueError("Unknown endianness type: " + order.decode("ascii", "replace"))

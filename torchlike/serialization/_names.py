@@ -23,6 +23,21 @@ _ELSEWHERE = {
         "_WrappedHook": "torch.nn.modules.module",
     },
     "torchlike.linalg": {"_LinAlgError": "torch._C"},
+    "torchlike.serialization._rebuild": {
+        "_rebuild_from_type_v2": "torch._tensor",
+        **dict.fromkeys(
+            (
+                "_rebuild_tensor_v2",
+                "_rebuild_tensor_v3",
+                "_rebuild_meta_tensor_no_storage",
+                "_rebuild_sparse_tensor",
+                "_rebuild_qtensor",
+                "_rebuild_parameter",
+                "_rebuild_parameter_with_state",
+            ),
+            "torch._utils",
+        ),
+    },
     "torchlike.optim.": {"Adafactor": "torch.optim", "AdamW": "torch.optim.adamw", "Muon": "torch.optim"},
 }
 

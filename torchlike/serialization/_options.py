@@ -82,12 +82,10 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     """Keeps the order of bytes for files that do not name theirs.
 
     Raises:
-        TypeError: it is none. NotImplementedError: it is not this machine's.
+        TypeError: it is none.
     """
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError("Invalid argument type in function set_default_load_endianness")
-    if endianness is LoadEndianness.BIG:
-        raise NotImplementedError("torchlike does not support files of big-endian machines that do not say so")
     _Settings.endianness = endianness
 
 
@@ -97,7 +95,7 @@ def get_crc32_options() -> bool:
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Keeps the setting. Check sums are always written, since ``torch.load`` checks them."""
+    """Whether ``torch.save`` writes checksums, which ``torch.load`` checks, or zeros in their place."""
     _Settings.crc32 = bool(compute_crc32)
 
 

@@ -124,7 +124,7 @@ class Pickler(pickle._Pickler):
         root, elements = untyped._root, untyped._bytes().view(dtype.numpy)
         typed = None if bytes_only else dtype
         key, first = self._keys.setdefault(root, (str(len(self._keys)), typed))
-        if first is not typed:
+        if first is not typed and elements.size:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         elements = self.memory.setdefault(key, elements)
         return _Saved(UNTYPED if bytes_only else storage_class(dtype), key, str(untyped.device), elements.size)
@@ -167,7 +167,7 @@ class Pickler(pickle._Pickler):
         kind = storage_class(tensor.dtype)
         typed = None if kind is UNTYPED else tensor.dtype
         key, first = self._keys.setdefault(storage, (str(len(self._keys)), typed))
-        if first is not typed:
+        if first is not typed and elements.size:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         elements = self.memory.setdefault(key, elements.view(np.uint8) if kind is UNTYPED else elements)
         geometry = tensor._geometry

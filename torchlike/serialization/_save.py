@@ -14,7 +14,7 @@ import numpy as np
 
 from ._archive import ALIGNMENT, Writer
 from ._legacy import write_legacy
-from ._options import skipping
+from ._options import get_crc32_options, skipping
 from ._pickler import Pickler
 from ._replacement import Replacement
 
@@ -68,7 +68,7 @@ def save(
     pickler.dump(obj)
     marks = {k: v for k, v in _MARKS.items() if k != "byteorder" or not _disable_byteorder_record}
     with _opened(f) as file:
-        writer = Writer(file, _name_of(f))
+        writer = Writer(file, _name_of(f), get_crc32_options())
         writer.write("data.pkl", text.getvalue())
         for name, mark in marks.items():
             writer.write(name, mark)
