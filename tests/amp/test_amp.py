@@ -1,5 +1,7 @@
 """autocast and GradScaler: the precision in which operations run, and steps with gradients that are not finite."""
 
+import pickle
+
 import pytest
 
 import torchlike as torch
@@ -151,3 +153,59 @@ def test_options_are_set_and_any_iterable_is_scaled():
     scaler.set_growth_interval(1)
     assert (scaler.get_growth_factor(), scaler.get_backoff_factor(), scaler.get_growth_interval()) == (3.0, 0.25, 1)
     assert [loss.item() for loss in scaler.scale(iter([torch.tensor(1.0)]))] == [16.0]
+
+
+def test_the_scale_is_a_tensor_from_the_first_loss_on():
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0, growth_interval=2)
+    assert scaler._scale is None and scaler.get_scale() == 4.0
+    w = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    seen = []
+    for factor in (1.0, 1.0, float("inf"), 1.0):
+        optimizer.zero_grad()
+        scaler.scale((w * w).sum() * factor).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        seen.append((scaler._scale.item(), scaler._growth_tracker.item()))
+    assert seen == [(4.0, 1), (8.0, 0), (4.0, 0), (4.0, 1)]
+    again = pickle.loads(pickle.dumps(scaler))
+    assert again._scale is None and (again.get_scale(), again._get_growth_tracker()) == (4.0, 1)
+    scaler.update(torch.tensor(2.0))
+    assert scaler.get_scale() == 2.0
+    scaler.scale((w * w).sum()).backward()
+    scaler.unscale_(optimizer)
+    with pytest.raises(AssertionError, match="may only be pickled at the beginning of an iteration"):
+        pickle.dumps(scaler)
+
+
+class Scales(torch.optim.SGD):
+    _step_supports_amp_scaling = True
+
+    def step(self, closure=None):
+        self.seen = (None if self.grad_scale is None else self.grad_scale.item(), self.found_inf.item())
+        return 5
+
+
+class TakesScaler(torch.optim.SGD):
+    _step_supports_amp_scaling = True
+
+    def step(self, closure=None, *, grad_scaler=None):
+        return type(grad_scaler).__name__
+
+
+def test_an_optimizer_that_scales_by_itself_gets_the_scale():
+    w, scaler = torch.nn.Parameter(torch.ones(2)), torch.amp.GradScaler("cpu", init_scale=8.0)
+    optimizer = Scales([w], lr=0.1)
+    scaler.scale((w * w).sum()).backward()
+    assert scaler.step(optimizer) == 5 and optimizer.seen == (8.0, 0.0)
+    assert not hasattr(optimizer, "grad_scale") and w.grad.tolist() == [16, 16]
+    scaler.update()
+    scaler.unscale_(optimizer)
+    assert scaler.step(optimizer) == 5 and optimizer.seen == (None, 0.0)
+    scaler.update()
+    w.grad.fill_(float("inf"))
+    scaler.step(optimizer)
+    assert optimizer.seen == (8.0, 1.0)
+    scaler.update()
+    with pytest.warns(FutureWarning, match="GradScaler is going to stop passing itself"):
+        assert scaler.step(TakesScaler([w], lr=0.1)) == "GradScaler"
