@@ -156,3 +156,47 @@ def test_a_cyclic_schedule_notes_both_momenta():
         "max_momentum": 0.9,
         "base_momentum": 0.8,
     }
+
+
+def test_chains_and_sequences_begin_within_a_sequence_as_pytorchs_do():
+    def chain(o):
+        return schedules.ChainedScheduler([schedules.ConstantLR(o, 0.5, 2), schedules.ExponentialLR(o, 0.9)])
+
+    def inner(o):
+        return schedules.SequentialLR(o, [schedules.ConstantLR(o, 0.1, 2), schedules.ExponentialLR(o, 0.9)], [2])
+
+    def rates(first):
+        o = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
+        s, seen = schedules.SequentialLR(o, [first(o), schedules.ExponentialLR(o, 0.5)], [3]), []
+        for _ in range(6):
+            seen.append(round(o.param_groups[0]["lr"], 5))
+            o.step()
+            s.step()
+        return seen
+
+    assert rates(chain) == [0.045, 0.0405, 0.0729, 0.1, 0.05, 0.025]
+    assert rates(inner) == [0.01, 0.1, 0.09, 0.1, 0.05, 0.025]
+
+
+def test_a_step_that_is_replaced_after_the_schedule_is_warned_of():
+    o = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.5)
+    s = torch.optim.lr_scheduler.StepLR(o, 3)
+    before = o.step
+    o.step = lambda: before()
+    o.step()
+    with pytest.warns(
+        UserWarning, match=r"Seems like `optimizer.step\(\)` has been overridden after learning rate scheduler"
+    ):
+        s.step()
+
+
+def test_states_of_early_one_cycle_schedules_hold_their_function():
+    o = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.5, momentum=0.9)
+    s = torch.optim.lr_scheduler.OneCycleLR(o, 1.0, total_steps=10, anneal_strategy="linear")
+    assert (s._annealing_cos(1.0, 0.0, 0.5), s._annealing_linear(1.0, 0.0, 0.25)) == (0.5, 0.75)
+    state = s.state_dict()
+    del state["_anneal_func_type"]
+    old = torch.optim.lr_scheduler.OneCycleLR(o, 1.0, total_steps=10)
+    del old._anneal_func_type
+    old.load_state_dict(state | {"anneal_func": old._annealing_linear})
+    assert old._anneal_func(0.0, 1.0, 0.25) == 0.25

@@ -144,6 +144,7 @@ class Optimizer:
     _stepping = False
     _opt_called = False  # whether step has run; learning rate schedulers ask
     _has_schedule = False  # whether a learning rate scheduler has been made for it
+    _scheduled_step: object = None  # what the program had put in the place of ``step`` then
     # Whether each element is stepped by itself, so that a part of a parameter is stepped as the whole would be. None: a step written
     # with public functions, which refuse parts where they need the whole.
     _by_elements: bool | None = None

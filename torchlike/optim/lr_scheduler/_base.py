@@ -24,6 +24,12 @@ _WRONG_ORDER = (
     "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 )
 
+_OVERRIDDEN = (
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure to call "
+    "`optimizer.step()` before `lr_scheduler.step()`. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
+
 
 Rate: TypeAlias = float | Tensor
 
@@ -101,6 +107,7 @@ class LRScheduler:
         # Steps before the first schedule do not count, those before a second one do.
         if not self.optimizer._has_schedule:
             self.optimizer._has_schedule, self.optimizer._opt_called = True, False
+        self.optimizer._scheduled_step = vars(self.optimizer).get("step")
         self._step_count = 0
         self._is_initial = True
         try:
@@ -141,7 +148,9 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Sets the next rates. Call it after ``optimizer.step()``."""
-        if self._step_count == 1 and not self.optimizer._opt_called:
+        if self._step_count == 1 and vars(self.optimizer).get("step") is not self.optimizer._scheduled_step:
+            warnings.warn(_OVERRIDDEN, UserWarning, stacklevel=2)
+        elif self._step_count == 1 and not self.optimizer._opt_called:
             warnings.warn(_WRONG_ORDER, UserWarning, stacklevel=2)
         self._step_count += 1
         if epoch is not None:

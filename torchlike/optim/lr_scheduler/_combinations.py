@@ -75,7 +75,7 @@ class SequentialLR(_Combination):
             set_option(group, "lr", group["initial_lr"])
         for scheduler in schedulers:
             _undo_initial_step(scheduler)
-        schedulers[0]._initial_step()
+        _start_again(schedulers[0])
         self._last_lr = schedulers[0].get_last_lr()
 
     def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -95,7 +95,16 @@ def _undo_initial_step(scheduler: Any) -> None:
     if hasattr(scheduler, "_schedulers"):
         for inner in scheduler._schedulers:
             _undo_initial_step(inner)
-    scheduler.last_epoch -= 1
+    elif hasattr(scheduler, "last_epoch"):
+        scheduler.last_epoch -= 1
+
+
+def _start_again(scheduler: Any) -> None:
+    """Makes the first step of a schedule. One that is made of others takes an ordinary step, as PyTorch's does."""
+    if hasattr(scheduler, "_schedulers"):
+        scheduler.step()
+    else:
+        scheduler._initial_step()
 
 
 class ChainedScheduler(_Combination):

@@ -230,10 +230,24 @@ class OneCycleLR(LRScheduler):
                     group["base_momentum"] = low
         super().__init__(optimizer, last_epoch)
 
-    def _anneal(self, start: Tensor | float, end: Tensor | float, share: float) -> Any:
+    def _anneal_func(self, start: Tensor | float, end: Tensor | float, share: float) -> Any:
+        if "_anneal_func_type" not in vars(self):  # loaded from a state of early PyTorch, which holds the function
+            return vars(self)["anneal_func"](start, end, share)
         if self._anneal_func_type == "cos":
-            return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
-        return (end - start) * share + start
+            return self._annealing_cos(start, end, share)
+        if self._anneal_func_type == "linear":
+            return self._annealing_linear(start, end, share)
+        raise ValueError(f"Unknown _anneal_func_type: {self._anneal_func_type}")
+
+    @staticmethod
+    def _annealing_cos(start: Tensor | float, end: Tensor | float, pct: float) -> Any:
+        """Along a cosine from ``start`` to ``end``."""
+        return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
+
+    @staticmethod
+    def _annealing_linear(start: Tensor | float, end: Tensor | float, pct: float) -> Any:
+        """Along a line from ``start`` to ``end``."""
+        return (end - start) * pct + start
 
     def get_lr(self) -> list[Any]:
         """The rates at this step. Sets momentum too, with ``cycle_momentum``."""
@@ -248,10 +262,10 @@ class OneCycleLR(LRScheduler):
                 end = phase["end_step"]
                 if step <= end or number == len(self._schedule_phases) - 1:
                     share = (step - start) / (end - start)
-                    rates.append(self._anneal(group[phase["start_lr"]], group[phase["end_lr"]], share))
+                    rates.append(self._anneal_func(group[phase["start_lr"]], group[phase["end_lr"]], share))
                     if self.cycle_momentum:
                         start_momentum, end_momentum = group[phase["start_momentum"]], group[phase["end_momentum"]]
-                        _set_momentum(group, self._anneal(start_momentum, end_momentum, share), self.use_beta1)
+                        _set_momentum(group, self._anneal_func(start_momentum, end_momentum, share), self.use_beta1)
                     break
                 start = end
         return rates
