@@ -48,6 +48,9 @@ def _parse_to(*args: object, **kwargs: object) -> tuple[Any, Any, bool, Any]:
     return device, arguments.get("dtype"), bool(arguments.get("non_blocking", False)), arguments.get("memory_format")
 
 
+has_lapack = has_mkl = has_openmp = has_spectral = True
+_has_mps = _has_cuda = _has_xpu = False
+
 _nn = SimpleNamespace(_parse_to=_parse_to)
 
 

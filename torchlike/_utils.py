@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ._core.dtypes import dtype as dtype_
 from ._core.tensor import Tensor
 from .ops.shape.joining import cat
 
-__all__ = ["_flatten_dense_tensors", "_unflatten_dense_tensors"]
+__all__ = ["_element_size", "_flatten_dense_tensors", "_unflatten_dense_tensors"]
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
@@ -24,3 +25,14 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
         parts.append(flat.narrow(0, start, count).view(like.shape) if count else flat.new_empty(like.shape))
         start += count
     return tuple(parts)
+
+
+def _element_size(dtype: dtype_) -> int:
+    """Bytes that an element of a dtype takes.
+
+    >>> torch._utils._element_size(torch.float32)
+    4
+    """
+    if not isinstance(dtype, dtype_):
+        raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
+    return dtype.itemsize

@@ -72,8 +72,13 @@ class quantized_dtype(dtype):
 
     def __init__(self, name: str, stored: dtype, scalar_name: str) -> None:
         self.name, self.stored, self.scalar_name = name, stored, scalar_name  # ``stored``: the integers in the memory
-        self.category, self.is_signed, self.itemsize = INTEGER, stored.is_signed, stored.itemsize
+        self.category, self.itemsize = INTEGER, stored.itemsize
         self.is_floating_point = self.is_complex = False
+
+    @property
+    def is_signed(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Raises: PyTorch does not say it of quantized types."""
+        raise RuntimeError("isSignedType not supported for quantized types")
 
     @property
     def numpy(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]

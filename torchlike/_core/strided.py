@@ -34,6 +34,36 @@ def in_order(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
+def memory_order(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The dimensions in the order in which they follow each other in memory, the slowest first, for tensors with these strides.
+
+    It is the order that PyTorch gives the result of an operation element by element on the tensors. The first of them that tells decides;
+    strides of 0 tell nothing.
+    """
+    order = list(reversed(range(len(shape))))
+
+    def compare(a: int, b: int) -> int:
+        for strides in operands:
+            if strides[a] == 0 or strides[b] == 0:
+                continue
+            if strides[a] != strides[b]:
+                return -1 if strides[a] < strides[b] else 1
+            if shape[a] > shape[b]:
+                return 1
+        return 0
+
+    for place in range(1, len(order)):
+        at = place
+        for before in reversed(range(place)):
+            which = compare(order[before], order[at])
+            if which > 0:
+                order[before], order[at] = order[at], order[before]
+                at = before
+            elif which < 0:
+                break
+    return tuple(reversed(order))
+
+
 class Strided:
     """The layout of an array without its elements. View ops run on it as they run on arrays."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 from ..engine.aval import META, Aval
@@ -11,14 +12,14 @@ from . import dtypes
 from .annotations import DeviceLike
 from .attributes import Instance, copy_fields, new
 from .devices import device as as_device
-from .modes import same_tangent
+from .modes import dispatch_state, same_tangent
 from .overridable import defines_dispatch, meet
 from .signatures import Args, Function, Kwargs
 from .storage import Storage
 from .tensor import Tensor, alias
 from .torch_function import DisableTorchFunctionSubclass, know_plain
 
-__all__ = ["as_class", "convert", "default_torch_function", "make_subclass", "nowrap_functions"]
+__all__ = ["as_class", "convert", "copied_wrapper", "default_torch_function", "make_subclass", "nowrap_functions"]
 
 _dict_of = Instance.__dict__["__dict__"].__get__
 _nowrap: set[object] = set()
@@ -128,3 +129,42 @@ def make_wrapper_subclass(
 
 
 know_plain(Tensor)
+
+
+def copied_wrapper(tensor: Tensor, memo: dict[int, Any]) -> Tensor | None:
+    """A deep copy of an object without memory of a subclass, which its ``clone`` makes; None for another tensor.
+
+    Raises:
+        RuntimeError: the subclass has no ``clone``, or ``new_empty``, that returns one of its objects.
+    """
+    kind = type(tensor)
+    if getattr(tensor, "_outer_device", None) is None:
+        if type(tensor.new_empty([])) is not kind:  # pyright: ignore[reportAttributeAccessIssue]
+            raise RuntimeError(
+                "The default implementation of __deepcopy__() for non-wrapper subclasses only works for subclass types that implement "
+                "new_empty() and for which that function returns another instance of the same subclass. You should either properly "
+                "implement new_empty() for your subclass or override __deepcopy__() if it is intended behavior for new_empty() to "
+                "return an instance of a different type."
+            )
+        return None
+    before, dispatch_state.off = (
+        dispatch_state.off,
+        False,
+    )  # ``__deepcopy__`` is no operation, but this one is the subclass's own
+    try:
+        copy = tensor.clone()  # pyright: ignore[reportAttributeAccessIssue]
+    finally:
+        dispatch_state.off = before
+    if type(copy) is not kind:
+        raise RuntimeError(
+            "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types that implement clone() and "
+            "for which cloning returns another instance of the same subclass. You should either properly implement clone() for your "
+            "subclass or override __deepcopy__() if it is intended behavior for clone() to return an instance of a different type."
+        )
+    memo[id(tensor)] = copy
+    if tensor.requires_grad:
+        copy.requires_grad_()
+    if tensor._grad is not None:
+        copy._grad = tensor._grad.__deepcopy__(memo)
+    copy.__dict__ = deepcopy(dict(tensor.__dict__), memo)
+    return copy

@@ -776,13 +776,12 @@ class Tensor(TensorMethods, Fields):
                 "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
-        if type(self) is not Tensor and type(self.new_empty([])) is not type(self):  # pyright: ignore[reportAttributeAccessIssue]
-            raise RuntimeError(
-                "The default implementation of __deepcopy__() for non-wrapper subclasses only works for subclass types that implement "
-                "new_empty() and for which that function returns another instance of the same subclass. You should either properly "
-                "implement new_empty() for your subclass or override __deepcopy__() if it is intended behavior for new_empty() to "
-                "return an instance of a different type."
-            )
+        if type(self) is not Tensor:
+            from .subclasses import copied_wrapper
+
+            copy = copied_wrapper(self, memo)
+            if copy is not None:
+                return copy
         copy = new(type(self))
         key = id(self._storage.root)
         storage = memo.get(key)

@@ -48,7 +48,9 @@ def size_of(name: str, size: tuple[object, ...], argument: str = "size", is_vari
             )
         entries = size
     for position, entry in enumerate(entries):
-        if not is_integer(entry):
+        if not is_integer(entry) and not (
+            isinstance(entry, np.ndarray) and entry.ndim == 0 and entry.dtype.kind in "iu"
+        ):
             if position == 0:
                 raise TypeError(
                     f"{name}(): argument '{argument}' (position 1) must be tuple of ints, but found element of type "

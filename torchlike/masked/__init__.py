@@ -1,6 +1,7 @@
 """torch.masked: reductions and normalisations that leave out the elements where a mask is False, and tensors with a mask."""
 
 from ._reductions import (
+    _reduction_identity as _reduction_identity,
     amax as amax,
     amin as amin,
     argmax as argmax,

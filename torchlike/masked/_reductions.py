@@ -30,6 +30,39 @@ def _extreme(name: str, input: Tensor, neutral: str) -> float:
     return limits.min if neutral == LEAST else limits.max
 
 
+def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | None:
+    """What a reduction of no element gives, as a tensor without dimensions; None where there is no such number.
+
+    Raises:
+        NotImplementedError: of bool tensors, for extrema.
+    """
+    if op_name in ("sum", "cumsum"):
+        number: Any = 0
+    elif op_name in ("prod", "cumprod"):
+        number = 1
+    elif op_name in ("amax", "argmax", "logaddexp"):
+        number = _extreme(op_name, input, LEAST)
+    elif op_name == "logsumexp":
+        number = float("-inf") if input.dtype.is_complex else _extreme(op_name, input, LEAST)
+    elif op_name in ("amin", "argmin"):
+        number = _extreme(op_name, input, GREATEST)
+    elif op_name == "norm":
+        order = args[0] if args else 2
+        if order == float("-inf"):
+            number = float("inf")
+        else:
+            number = 0
+    elif op_name in ("mean", "var", "std"):
+        return None
+    elif op_name == "median":
+        return ops.scalar_tensor(
+            float("nan"), dtype=input.dtype if input.dtype.is_floating_point else dtypes.get_default_dtype()
+        )
+    else:
+        raise NotImplementedError(f"identity of {op_name} on {input.dtype} input")
+    return ops.scalar_tensor(number, dtype=input.dtype, device=input.device)
+
+
 def _mask_for(input: Tensor, mask: Tensor) -> Tensor:
     """The mask in the input's shape, as bool."""
     if mask.dim() > input.dim():

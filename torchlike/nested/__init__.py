@@ -76,6 +76,8 @@ def as_nested_tensor(
     """
     if isinstance(ts, Nested):
         return ts
+    if isinstance(ts, Tensor) and not ts.dim():
+        raise RuntimeError("as_nested_tensor(): Expected tensor argument to have dim() > 1")
     if not isinstance(ts, (Tensor, list, tuple)) or not all(isinstance(element, Tensor) for element in ts):
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
     return _from_parts(list(ts), dtype, device, layout)

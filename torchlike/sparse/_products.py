@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .. import ops
@@ -124,7 +126,10 @@ def _addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: object = 1, alpha: o
 
 @sparse_form("_linear", blocks=True)
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    result = _mm(input, weight.t())  # pyright: ignore[reportAttributeAccessIssue]
+    rows: Any = input if is_sparse(input) or input.dim() == 2 else input.reshape(-1, input.shape[-1])  # pyright: ignore[reportAttributeAccessIssue]
+    result: Any = _mm(rows, weight.t())  # pyright: ignore[reportAttributeAccessIssue]
+    if rows is not input:
+        result = result.reshape((*input.shape[:-1], result.shape[-1]))
     return result if bias is None else result + bias
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import ops
 from .._core.annotations import Dtype, IntOrInts
-from .._core.layouts import sparse_coo
+from .._core.layouts import sparse_coo, sparse_csr
 from .._core.sparse import Pattern, is_sparse, sparse_form, unsupported
 from .._core.tensor import Tensor, from_host, wrap_dim
 from ..ops.linalg.sparse_kernels import softmax as softmax_of_groups
@@ -22,16 +22,34 @@ __all__ = ["log_softmax", "softmax", "sum"]
 @sparse_form("sum", blocks=True)
 def _sum(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Dtype | None = None) -> Tensor:
     values = values_of(stable(input))
+    if not is_coo(input) and dim is not None:
+        return _summed_compressed(input, dim, keepdim, dtype)
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return ops.sum(values, dtype=dtype)
-    if not is_coo(input):
-        raise unsupported("sum.dim_IntList", (input,))
     dims = {wrap_dim(d, input.dim()) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
     sparse = input if dtype is None else input.to(dtype)  # pyright: ignore[reportAttributeAccessIssue]
     result = _summed(stable(sparse), dims)
     for d in sorted(dims) if keepdim else ():
         result = result.unsqueeze(d)  # pyright: ignore[reportAttributeAccessIssue]
     return result
+
+
+def _summed_compressed(input: Tensor, dim: Any, keepdim: bool, dtype: Dtype | None) -> Tensor:
+    """The sums of a CSR matrix along its dimensions, which PyTorch keeps, as a CSR matrix."""
+    if input.layout is not sparse_csr:  # pyright: ignore[reportAttributeAccessIssue]
+        kind = str(input.layout).removeprefix("torch.sparse_").capitalize()  # pyright: ignore[reportAttributeAccessIssue]
+        raise RuntimeError(
+            "Currently the only compressed sparse format supported for sum.dim_IntList is CSR, but got layout "
+            f"Sparse{kind}"
+        )
+    if not keepdim:
+        raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
+    dims = {wrap_dim(d, 2) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))} or {0, 1}
+    by_place: Any = input.to_sparse()  # pyright: ignore[reportAttributeAccessIssue]
+    sums: Any = _summed(stable(by_place if dtype is None else by_place.to(dtype)), dims)
+    for d in sorted(dims):
+        sums = sums.unsqueeze(d)
+    return sums.to_sparse_csr()
 
 
 def _summed(sparse: Tensor, dims: set[int]) -> Tensor:

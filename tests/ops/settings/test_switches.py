@@ -50,3 +50,49 @@ def test_what_programs_ask_of_compilers_and_of_autocast():
     assert torch.get_autocast_dtype("cuda") is torch.float16
     with pytest.warns(DeprecationWarning, match=r"use torch.is_autocast_enabled\('cpu'\)"):
         assert not torch.is_autocast_cpu_enabled()
+
+
+@pytest.fixture
+def deterministic():
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+    torch.utils.deterministic.fill_uninitialized_memory = True
+
+
+def test_new_memory_is_filled_where_algorithms_are_deterministic(deterministic):
+    x = torch.ones(2)
+    for made in (
+        torch.empty(3),
+        torch.empty_like(x),
+        x.new_empty(2),
+        torch.empty_strided((2, 2), (1, 2)),
+        torch.empty((2,), dtype=torch.complex64),
+    ):
+        assert made.isnan().all() and made._version == 0
+    assert torch.empty(2, dtype=torch.int8).tolist() == [127, 127] and torch.empty(1, dtype=torch.bool).tolist() == [
+        True
+    ]
+    grown = torch.ones(2).resize_(4)
+    assert grown[:2].tolist() == [1, 1] and grown[2:].isnan().all()
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    assert torch.empty(3).tolist() == [0, 0, 0]
+    with pytest.raises(TypeError, match="expected mode to be bool"):
+        torch.utils.deterministic.fill_uninitialized_memory = 1
+
+
+def test_operations_that_pytorch_calls_nondeterministic_say_so(deterministic):
+    x, at = torch.ones(3), torch.tensor([0])
+    unpool = torch.nn.functional.max_unpool1d
+    calls = {
+        "put_": lambda: x.put_(at, torch.ones(1)),
+        "max_unpooling2d_forward_out": lambda: unpool(torch.ones(1, 1, 2), torch.zeros(1, 1, 2, dtype=torch.long), 3),
+    }
+    for name, call in calls.items():
+        with pytest.raises(RuntimeError, match=f"{name} does not have a deterministic implementation, but you set"):
+            call()
+    x.put_(at, torch.ones(1), accumulate=True)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    for name, call in calls.items():
+        with pytest.warns(UserWarning, match=f"{name} does not have a deterministic implementation, but you set"):
+            call()

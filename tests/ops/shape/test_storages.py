@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+import warnings
 
+import numpy as np
 import pytest
 
 import torchlike as torch
@@ -90,3 +92,57 @@ def test_storages_on_meta_have_a_size_and_no_elements():
             with pytest.raises(NotImplementedError) as caught:
                 call(storage)
             assert str(caught.value) == "Not available for 'meta' device type"
+
+
+def test_a_storage_gets_another_size():
+    x = torch.arange(4.0)
+    part, same = x[1:3], x.detach()
+    storage = x.untyped_storage()
+    assert storage.resize_(32) is storage and storage.nbytes() == 32 and storage.resizable()
+    assert x.tolist() == same.tolist() == [0, 1, 2, 3] and part.tolist() == [1, 2]
+    assert not x._is_view() and part._base is x
+    part.add_(10)
+    x.mul_(2)
+    assert x.tolist() == same.tolist() == [0, 22, 24, 6] and part.tolist() == [22, 24]
+    assert x.resize_(8)[:4].tolist() == [0, 22, 24, 6] and x.data_ptr() + 4 == part.data_ptr()
+
+
+def test_memory_that_is_dropped_comes_back():
+    w = torch.ones(3)
+    w.untyped_storage().resize_(0)
+    assert w.untyped_storage().nbytes() == 0 and w.shape == (3,)
+    w.untyped_storage().resize_(12)
+    assert w.copy_(torch.arange(3.0)).tolist() == [0, 1, 2] and w.untyped_storage().nbytes() == 12
+
+
+@pytest.mark.parametrize("attribute", [False, True])
+def test_gradients_go_through_a_tensor_whose_memory_has_grown(attribute):
+    y = torch.ones(2, 2, requires_grad=True)
+    if attribute:
+        y.note = "the attributes of such a tensor may be elsewhere"
+    z = y * 2
+    y.untyped_storage().resize_(100)
+    z.sum().backward()
+    (y * y).sum().backward()
+    assert y.grad.tolist() == [[4, 4], [4, 4]] and y.is_leaf
+
+
+def test_typed_storages_are_resized_in_elements():
+    with warnings.catch_warnings(action="ignore"):
+        storage = torch.ones(2).storage()
+        assert storage.resize_(10) is None and len(storage) == 10 and storage.resizable()
+        meta = torch.empty(3, device="meta").storage()
+        assert meta.resize_(5) is None and meta.size() == 5
+
+
+def test_memory_of_numpy_keeps_its_size():
+    x = torch.from_numpy(np.ones(3))
+    assert not x.untyped_storage().resizable()
+    with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
+        x.untyped_storage().resize_(100)
+
+
+def test_a_memory_has_one_object():
+    x = torch.ones(2)
+    storage = x.untyped_storage()
+    assert storage is x.untyped_storage() and storage is x[1:].untyped_storage()

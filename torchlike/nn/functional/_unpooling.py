@@ -8,6 +8,7 @@ from typing import Any
 from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ...dispatch.arguments import check_value
+from ...dispatch.determinism import alert
 from ...dispatch.options import is_integer
 from ...ops.creation.random import rand
 from ...ops.nn import unpool
@@ -84,6 +85,7 @@ def _unpooled(
     images = max(count, 2)
     _check_sizes(size, steps, around, images)
     size = tuple(map(int, size))
+    alert(f"max_unpooling{images}d_forward_out")
     if count > 1:
         return unpool.max_unpool(input, indices, size, f"MaxUnpool{count}DBackward0")
     result = unpool.max_unpool(input.unsqueeze(-1), indices.unsqueeze(-1), size, "MaxUnpool2DBackward0")

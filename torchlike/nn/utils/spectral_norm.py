@@ -9,7 +9,7 @@ from ...autograd.grad_mode import no_grad
 from ...ops.creation.random import randn
 from ...ops.linalg.solving import pinverse
 from .. import functional as F
-from ..parameter import Parameter
+from ..parameter import Parameter, UninitializedParameter
 from ._norms import as_matrix, iterate, spectral_dim
 
 if TYPE_CHECKING:
@@ -46,6 +46,11 @@ class SpectralNorm:
             raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
         hook = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
+        if isinstance(weight, UninitializedParameter):
+            raise ValueError(
+                "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the dummy forward before "
+                "applying spectral normalization"
+            )
         with no_grad():
             u, v = (
                 F.normalize(randn(size, dtype=weight.dtype, device=weight.device), dim=0, eps=eps)

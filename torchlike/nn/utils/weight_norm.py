@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..._core.tensor import Tensor
-from ..parameter import Parameter
+from ..parameter import Parameter, UninitializedParameter
 from ._norms import norm_except, weight_of
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ class WeightNorm:
             raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
         hook = WeightNorm(name, dim)
         weight = getattr(module, name)
+        if isinstance(weight, UninitializedParameter):
+            raise ValueError(
+                "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward before applying "
+                "weight normalization"
+            )
         del module._parameters[name]
         module.register_parameter(name + "_g", Parameter(norm_except(weight.detach(), hook.dim)))
         module.register_parameter(name + "_v", Parameter(weight.detach()))

@@ -47,6 +47,8 @@ def _calls(
         raise RuntimeError("Tensor list must have at least one tensor.")
     operands += tuple(options.pop(word) for word in OPERANDS if word in options)
     if len(operands) == 3 and isinstance(operands[2], Tensor):  # the factors of addcmul and addcdiv
+        if operands[2].dim() != 1:
+            raise RuntimeError(f"Expected packed scalar Tensor to be of dimension 1. Got {operands[2].dim()} instead.")
         if len(operands[2]) != len(self):
             raise RuntimeError(
                 f"Expected length of scalars to match input of length {len(self)} but got {len(operands[2])} instead."

@@ -237,6 +237,8 @@ def type(self: Tensor, dtype: Dtype | None = None, non_blocking: bool = False) -
         return f"torch.{place}{'sparse.' * is_sparse(self)}{self.dtype.scalar_name}Tensor"
     if isinstance(dtype, dtypes.dtype):
         return convert(self, dtype)
+    if dtype is Tensor:
+        return convert(self, dtypes.get_default_dtype(), "cpu")
     name = dtype if isinstance(dtype, str) else f"{dtype.__module__}.{dtype.__name__}"
     module, _, kind = name.rpartition(".")
     if kind not in _TYPE_NAMES or module not in ("torch", "torch.cuda"):

@@ -16,6 +16,7 @@ from ..._core.annotations import DeviceLike, Dtype, IntOrInts, Layout, MemoryFor
 from ..._core.layouts import preserve_format, strided
 from ..._core.sparse import apply_form, is_sparse
 from ..._core.tensor import Tensor, alias
+from ...dispatch.determinism import with_unset_filled
 from ...dispatch.opdef import Inner
 from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
 from ...dispatch.register import Category, Form, Number, Promote, composite, op
@@ -162,8 +163,8 @@ def empty(
     if memory_format is not None and memory_format.order is not None and out is None:
         order = memory_format.order_of(len(shape))
         lying = _constant("empty", 0, tuple(shape[d] for d in order), None, dtype, layout, device, False)
-        return require_grad(rearranged(lying, order), requires_grad)
-    return _constant("empty", 0, shape, out, dtype, layout, device, requires_grad)
+        return require_grad(with_unset_filled(rearranged(lying, order)), requires_grad)
+    return with_unset_filled(_constant("empty", 0, shape, out, dtype, layout, device, requires_grad))
 
 
 def _shape(name: str, size: tuple[object, ...], keywords: Mapping[str, object]) -> tuple[int, ...]:
@@ -328,7 +329,7 @@ def empty_like(
     >>> torch.empty_like(torch.ones(2, 3)).shape
     torch.Size([2, 3])
     """
-    return _like("empty_like", input, 0, dtype, layout, device, requires_grad, memory_format)
+    return with_unset_filled(_like("empty_like", input, 0, dtype, layout, device, requires_grad, memory_format))
 
 
 @composite(forms=Form.FUNCTION)
@@ -418,7 +419,8 @@ def new_empty(
     **keywords: object,
 ) -> Tensor:
     """A tensor of the given shape in this one's dtype and on its device; its elements mean nothing yet (they are 0)."""
-    return _new(self, "new_empty", _shape("new_empty", size, keywords), 0, dtype, layout, device, requires_grad)
+    shape = _shape("new_empty", size, keywords)
+    return with_unset_filled(_new(self, "new_empty", shape, 0, dtype, layout, device, requires_grad))
 
 
 @composite(forms=Form.METHOD)
@@ -471,7 +473,7 @@ def empty_strided(
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
     reach = 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True)) if math.prod(shape) else 0
     kind = dtype_of("empty_strided", dtype)
-    memory = filled((reach,), number_for(0, kind), kind, placement_of(device, layout))
+    memory = with_unset_filled(filled((reach,), number_for(0, kind), kind, placement_of(device, layout)))
     return require_grad(alias(as_strided(memory, shape, steps)), requires_grad)
 
 

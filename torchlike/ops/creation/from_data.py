@@ -505,7 +505,11 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
         raise TypeError("apply_ is only implemented on CPU tensors")
     if self.requires_grad:
         raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
-    return _replaced(self, [callable(element.item()) for element in self._array().reshape(-1)])
+    results = [callable(element.item()) for element in self._array().reshape(-1)]
+    for result in results:
+        if result is None or isinstance(result, (str, list, tuple, dict)):
+            raise TypeError(f"must be real number, not {type_name(result)}")
+    return _replaced(self, results)
 
 
 @composite(forms=Form.METHOD)
@@ -525,7 +529,7 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: object) -> Tensor:
 
 
 def _mapped(name: str, self: Tensor, others: tuple[tuple[str, Tensor], ...], function: Any) -> Tensor:
-    if self.requires_grad:
+    if self.requires_grad or (name == "map2_" and any(tensor.requires_grad for _, tensor in others)):
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     for parameter, tensor in others:
         if tensor.dtype is not self.dtype or not tensor.is_cpu:

@@ -37,8 +37,12 @@ def _construct(
     args: tuple[object, ...],
     *,
     device: Any = None,
+    size: Any = None,
     where: str = "cpu",
 ) -> Tensor:
+    if size is not None and not args:
+        args = (size_of("new", (size,), is_variadic=False),)
+        return filled(args[0], 0, dtype, devices.placement(where))
     if device is not None and devices.device(device).type != where:
         raise RuntimeError(
             f"legacy constructor expects device type: {where} but device type: {devices.device(device).type} was passed"

@@ -105,7 +105,30 @@ _COMPARING = frozenset(
     {"eq", "ne", "lt", "le", "gt", "ge", "equal", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 )
 _PROPERTIES = frozenset(
-    {"shape", "device", "ndim", "is_leaf", "requires_grad", "grad_fn", "grad", "layout", "is_cuda", "is_meta"}
+    [
+        "shape",
+        "device",
+        "ndim",
+        "is_leaf",
+        "requires_grad",
+        "grad_fn",
+        "grad",
+        "layout",
+        "is_cuda",
+        "is_meta",
+        "is_cpu",
+        "is_mps",
+        "is_xpu",
+        "is_xla",
+        "is_ipu",
+        "is_maia",
+        "is_mtia",
+        "is_vulkan",
+        "is_mkldnn",
+        "is_nested",
+        "is_sparse",
+        "is_sparse_csr",
+    ]  # a list of them would take a line each
 )
 
 

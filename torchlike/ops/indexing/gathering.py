@@ -13,6 +13,7 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
+from ...dispatch.determinism import alert
 from ...dispatch.out_dtypes import exactly, words
 from ...dispatch.overlap import Reading, warn_of_expanded
 from ...dispatch.register import (
@@ -414,6 +415,8 @@ def index_select(input: Array, dim: int, index: Indices) -> Array:
     _check_vector("index_select", index)
     (source, places) = _at_least_1d(input, index)
     if source.shape[dim] == 0 and places.size:
+        if source.ndim > 1:
+            raise RuntimeError("index_select(): self indexing axis dim should be positive")
         raise IndexError("index out of range in self")
     elements = picked(source, [places if d == dim else None for d in range(source.ndim)], from_end=True)
     return elements.reshape(()) if input.ndim == 0 and elements.size == 1 else elements
@@ -705,12 +708,18 @@ def take(input: Array, index: Indices) -> Array:
     return input.reshape(-1).at[index].get(mode="promise_in_bounds")
 
 
+def _alert_of_put(self: Tensor, index: object, source: object, accumulate: bool = False) -> None:
+    if not accumulate:
+        alert("put_")
+
+
 @op(
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.FUNCTION | Form.METHOD | Form.INPLACE,
     saves=Saves.INPUTS,
     check=ValueCheck(_outside_flat, _error_flat),
+    validation=Validation(inplace=_alert_of_put),
     samples=[],
 )
 def put(input: Array, index: Indices, source: Array, accumulate: bool = False) -> Array:

@@ -718,3 +718,9 @@ def fill_diagonal_(self: Tensor, fill_value: object, wrap: bool = False) -> Tens
         where = (np.arange(min(self.shape)),) * self.dim()
     self[tuple(from_host(indices.copy()) for indices in where)] = number_for(fill_value, self.dtype)
     return self
+
+
+@composite(forms=Form.METHOD)
+def __delitem__(self: Tensor, index: object) -> None:
+    """Raises: a tensor keeps its size."""
+    raise TypeError("Tensor does not support deleting items")

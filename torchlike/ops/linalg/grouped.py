@@ -149,8 +149,25 @@ def segment_reduce(
     return _segments(data, borders, kind, None if initial is None else float(initial))
 
 
+@composite(name="_segment_reduce", forms=Form.FUNCTION)
+def inner_segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: float | None = None,
+) -> Tensor:
+    """``segment_reduce``, under the name that PyTorch's own programs call."""
+    given = {"lengths": lengths, "indices": indices, "offsets": offsets, "axis": axis}
+    return segment_reduce(data, reduce, **given, unsafe=unsafe, initial=initial)  # pyright: ignore[reportArgumentType]
+
+
 @op(
-    name="_segment_reduce",
+    name="_segments",
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     forms=Form.NONE,

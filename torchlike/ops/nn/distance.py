@@ -72,7 +72,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     tiny = 1e-12  # PyTorch's, inside the roots
     dim = target.dim()
-    if input1.dim() != dim + 1:
+    if input1.dim() != dim + 1 or input2.dim() != dim + 1:
         inputs = "1D input tensors" if dim == 0 else "2D input tensors"
         raise RuntimeError(
             f"{dim}D target tensor expects {inputs}, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}."

@@ -211,6 +211,14 @@ def grid_sampler_2d(
     return sampled(input, grid, int(interpolation_mode), int(padding_mode), bool(align_corners))
 
 
+@composite(name="_grid_sampler_2d_cpu_fallback", forms=Form.FUNCTION)
+def grid_sampler_2d_plainly(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """``grid_sampler_2d``, by another kernel of PyTorch's."""
+    return sampled(input, grid, int(interpolation_mode), int(padding_mode), bool(align_corners))
+
+
 @composite(forms=Form.FUNCTION)
 def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool

@@ -18,6 +18,7 @@ from ...dispatch.inplace import write
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.derivatives import custom_jvp
 from ...numerics.half_precision import at_least_float32
+from ..indexing.index import masked_fill
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 ROWS = Sample(shapes=((3, 4),), args=(1,), dtypes=FLOATS)
@@ -125,6 +126,12 @@ def softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
         IndexError: there is no such dimension. NotImplementedError: the dtype is not floating-point.
     """
     return _along(_softmax, input, dim, _check_softmax, dtype)
+
+
+@composite(name="_masked_softmax", forms=Form.FUNCTION)
+def masked_softmax(input: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None) -> Tensor:
+    """``softmax`` along a dimension, the last one by default, without the elements where the mask is True: those become 0."""
+    return softmax(masked_fill(input, mask, -float("inf")), -1 if dim is None else dim)  # pyright: ignore[reportReturnType]
 
 
 @op(

@@ -263,6 +263,12 @@ def diff(
     for other in (prepend, append):
         if other is not None and other.dim() != input.dim():
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        for d, (own, given) in enumerate(zip(input.shape, input.shape if other is None else other.shape, strict=True)):
+            if d != dim and own != given:
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the differencing "
+                    f"dimension; input.size({d}) = {own}, but got tensor.size({d}) = {given}"
+                )
     if n == 0:  # then PyTorch leaves out what is to be joined as well
         return input.clone()  # pyright: ignore[reportAttributeAccessIssue]
     parts = [x for x in (prepend, input, append) if x is not None]

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from ..._core.tensor import Tensor
 
 __all__ = [
-    "_assert", "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_type", "_check_value",
+    "_assert", "_assert_async",
+    "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_type", "_check_value",
     "_check_with",
 ]  # fmt: skip
 
@@ -43,6 +44,12 @@ def _check_with(error_type: type[Exception], cond: object, message: Callable[[],
 def _assert(condition: object, message: object) -> None:
     """Raises an AssertionError with this message unless the condition is true. A graph of ``torch.fx`` records the call."""
     assert condition, message
+
+
+def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
+    """Raises RuntimeError unless the only element of a tensor is not zero. It is read at once: PyTorch's CPU does so too."""
+    if not bool(input):
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
 
 
 def _check(cond: object, message: Callable[[], object] | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ...dispatch.determinism import Determinism
 from ...dispatch.options import is_integer
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
@@ -13,7 +14,6 @@ from ...engine import onednn, set_threads
 
 class _Settings:
     threads = interop_threads = 0  # 0: nothing was chosen
-    deterministic = warn_only = False
 
 
 def _count(name: str, number: Any) -> int:
@@ -70,9 +70,12 @@ def get_num_interop_threads() -> int:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Notes the wish. On the CPU and on TPUs XLA always gives the same numbers for the same input.
 
+    Operations of which PyTorch has no deterministic implementation on the CPU raise its error, or warn with ``warn_only``. New memory is
+    filled with NaN, or the largest integer (``torch.utils.deterministic.fill_uninitialized_memory``).
+
     On GPUs it may not, unless ``XLA_FLAGS=--xla_gpu_deterministic_ops=true`` stands in the environment when the process starts.
     """
-    _Settings.deterministic, _Settings.warn_only = bool(mode), bool(mode) and bool(warn_only)
+    Determinism.on, Determinism.warn_only = bool(mode), bool(mode) and bool(warn_only)
 
 
 @composite(forms=Form.FUNCTION)
@@ -82,13 +85,13 @@ def are_deterministic_algorithms_enabled() -> bool:
     >>> torch.are_deterministic_algorithms_enabled()
     False
     """
-    return _Settings.deterministic
+    return Determinism.on
 
 
 @composite(forms=Form.FUNCTION)
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether ``use_deterministic_algorithms`` was given ``warn_only``."""
-    return _Settings.warn_only
+    return Determinism.warn_only
 
 
 @composite(forms=Form.FUNCTION)
@@ -112,4 +115,4 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 @composite(forms=Form.FUNCTION)
 def get_deterministic_debug_mode() -> int:
     """0, 1 or 2, as of ``set_deterministic_debug_mode``."""
-    return (1 if _Settings.warn_only else 2) if _Settings.deterministic else 0
+    return (1 if Determinism.warn_only else 2) if Determinism.on else 0

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from ...dispatch.register import Form, composite
 from ...dispatch.warned import warn_once
 from ...engine.aval import CPU, check_room
 from ...engine.value import Value
+from . import resizing
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -34,7 +36,7 @@ _OBJECT = 48  # bytes that PyTorch's own object takes, which ``sys.getsizeof`` c
 class UntypedStorage:
     """The memory of a tensor, which ``tensor.untyped_storage()`` gives: its bytes, where they lie, and whether two tensors share them.
 
-    It cannot be resized. ``UntypedStorage(3)`` has three bytes of its own, ``UntypedStorage([1, 2])`` these two.
+    ``UntypedStorage(3)`` has three bytes of its own, ``UntypedStorage([1, 2])`` these two.
     """
 
     def __init__(self, storage: Storage | int | Sequence[int] = 0, *, device: DeviceLike | None = None) -> None:
@@ -124,6 +126,9 @@ class UntypedStorage:
         """Its size in bytes."""
         if self._end is not None:
             return self._end - self._begin
+        shrunk = resizing.shrunk.get(self._root)
+        if shrunk is not None:
+            return shrunk
         aval = self._root.value.aval
         return math.prod(aval.shape) * aval.dtype.itemsize
 
@@ -193,10 +198,12 @@ class UntypedStorage:
         """Writes the bytes of another storage of this size.
 
         Raises:
-            NotImplementedError: the sizes differ; PyTorch resizes.
+            RuntimeError: the sizes differ.
         """
         if source.nbytes() != self.nbytes():
-            raise NotImplementedError("torchlike does not resize storages: copy_ takes a storage of the same size")
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes"
+            )
         in_elements_of(self, dtypes.uint8).copy_(in_elements_of(source, dtypes.uint8))
         return self
 
@@ -234,17 +241,21 @@ class UntypedStorage:
         return self.device.index
 
     def resizable(self) -> bool:
-        """False: a storage keeps its size."""
-        return False
+        """Whether it can get another size: memory that is NumPy's too, or a file's, cannot."""
+        host = self._root.host
+        return self._end is None and not (host is not None and host.shared and host.kept is None)
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Nothing to do for the size that it has.
+        """Gives it so many bytes. Tensors over it stay as they are; what they show of memory that is gone is undefined.
 
         Raises:
-            NotImplementedError: another size.
+            RuntimeError: the memory is NumPy's too, or a file's, or only a part of a storage.
         """
-        if size != self.nbytes():
-            raise NotImplementedError("torchlike does not support UntypedStorage.resize_ to another size")
+        if size < 0:
+            raise RuntimeError(f"Storage size must not be negative, got {size}")
+        if not self.resizable():
+            raise RuntimeError("Trying to resize storage that is not resizable")
+        resizing.resize(self._root, size)
         return self
 
     def _bytes(self) -> np.ndarray:
@@ -348,6 +359,14 @@ class TypedStorage:
         """Whether other processes can see it."""
         return self._untyped_storage.is_shared()
 
+    def resizable(self) -> bool:
+        """Whether it can get another size, see ``UntypedStorage.resizable``."""
+        return self._untyped_storage.resizable()
+
+    def resize_(self, size: int) -> None:
+        """Gives it so many elements, see ``UntypedStorage.resize_``."""
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+
     @property
     def device(self) -> devices.device:
         return self._untyped_storage.device
@@ -378,11 +397,7 @@ class TypedStorage:
         return self
 
     def copy_(self, source: TypedStorage, non_blocking: bool = False) -> TypedStorage:
-        """Writes the bytes of another storage of this size; they are not converted.
-
-        Raises:
-            NotImplementedError: the sizes differ; PyTorch resizes.
-        """
+        """Writes the bytes of another storage; they are not converted."""
         self._untyped_storage.copy_(source._untyped_storage)
         return self
 
@@ -491,7 +506,21 @@ def untyped_storage(input: Tensor) -> UntypedStorage:
     >>> x.untyped_storage().nbytes(), x[0].untyped_storage() == x.untyped_storage()
     (24, True)
     """
-    return UntypedStorage(storage_of(input))
+    return object_of(storage_of(input))
+
+
+# The object of a memory while there is one: it is the same each time that it is asked for.
+_OBJECTS: WeakKeyDictionary[Storage, ref[UntypedStorage]] = WeakKeyDictionary()
+
+
+def object_of(storage: Storage) -> UntypedStorage:
+    """The object that stands for a memory."""
+    known = _OBJECTS.get(storage.root)
+    result = None if known is None else known()
+    if result is None:
+        result = UntypedStorage(storage)
+        _OBJECTS[storage.root] = ref(result)
+    return result
 
 
 @composite(forms=Form.METHOD)
@@ -508,7 +537,7 @@ def storage(input: Tensor) -> TypedStorage:
         "should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
         "tensor.untyped_storage() instead of tensor.storage()"
     )
-    return TypedStorage(wrap_storage=UntypedStorage(storage_of(input)), dtype=input.dtype)
+    return TypedStorage(wrap_storage=object_of(storage_of(input)), dtype=input.dtype)
 
 
 @composite(forms=Form.FUNCTION)

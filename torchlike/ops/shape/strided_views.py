@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,15 +24,16 @@ from ..._core.fields import (
     version_of,
     view_record,
 )
-from ..._core.layouts import channels_last, channels_last_3d, preserve_format
+from ..._core.layouts import channels_last, channels_last_3d, memory_format, preserve_format
 from ..._core.modes import carries, modes, same_tangent
 from ..._core.sparse import is_sparse, unsupported
 from ..._core.storage import DetachedStorage, Storage
-from ..._core.strided import Strided, contiguous_strides
+from ..._core.strided import Strided, contiguous_strides, memory_order
 from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
 from ...dispatch.apply import without_derivative
 from ...dispatch.arguments import misfit_error
+from ...dispatch.determinism import with_unset_filled
 from ...dispatch.inplace import check_writable
 from ...dispatch.options import Resizing, check_grows
 from ...dispatch.pullback import MissingRule, no_tangent
@@ -39,6 +41,7 @@ from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves
 from ...dispatch.type_names import type_name
 from .complex_numbers import conj_view, is_conj, is_neg, neg_view, view_as_real
 from .reshape import copy_as_shape, permute, view_as_shape
+from .resizing import holders_of
 from .slicing import window
 from .storages import TypedStorage, UntypedStorage, in_elements_of
 
@@ -311,7 +314,8 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: MemoryFo
     if memory_format is preserve_format:
         raise RuntimeError("Unsupported memory formatPreserve")
     if memory_format is None or memory_format.order is None:
-        return self if size == tuple(self.shape) else _resized(self, size)
+        before = self.numel()
+        return self if size == tuple(self.shape) else with_unset_filled(_resized(self, size), before)
     order = memory_format.order_of(len(size))
     return _permuted(_resized(self, tuple(size[d] for d in order)), order)
 
@@ -367,11 +371,11 @@ def _is_shared(tensor: Tensor) -> bool:
         return False
     gc.collect()
     storages: list[object] = [root_of(tensor)]
-    storages += [holder for holder in gc.get_referrers(storages[0]) if isinstance(holder, DetachedStorage)]
+    storages += holders_of(storages[0], DetachedStorage)
     for storage in storages:
-        holders = gc.get_referrers(storage)
+        holders = holders_of(storage, (Tensor, UntypedStorage))
         for holder in holders:
-            if isinstance(holder, (Tensor, UntypedStorage)) and holder is not tensor:
+            if holder is not tensor:
                 # A base that only its views refer to is none of the program's. Here the list, the name and the call refer to it.
                 views = sum(isinstance(referrer, View) for referrer in gc.get_referrers(holder))
                 if sys.getrefcount(holder) > 3 + views:
@@ -487,3 +491,36 @@ class _without_grad:
 
     def __exit__(self, *exc: object) -> None:
         modes.grad_enabled = self.before
+
+
+_AMBIGUOUS = "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+
+
+@composite(forms=Form.METHOD)
+def dim_order(self: Tensor, *, ambiguity_check: bool | list[memory_format] = False) -> tuple[int, ...]:
+    """The dimensions in the order in which they follow each other in memory, the slowest first.
+
+    Args:
+        ambiguity_check: True: refuse a tensor for which several orders are right. A list of formats: one for which not just one is.
+
+    >>> torch.empty((2, 3, 5, 7), memory_format=torch.channels_last).dim_order()
+    (0, 2, 3, 1)
+
+    Raises:
+        RuntimeError: the order is not the only one.
+    """
+    if not isinstance(ambiguity_check, bool):
+        if not isinstance(ambiguity_check, list) or not all(isinstance(f, memory_format) for f in ambiguity_check):
+            raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+        if sum(self.is_contiguous(memory_format=f) for f in ambiguity_check) != 1:
+            raise RuntimeError(_AMBIGUOUS)
+    elif ambiguity_check and _has_several_orders(self):
+        raise RuntimeError(_AMBIGUOUS)
+    if self.is_contiguous():
+        return tuple(range(self.dim()))
+    return memory_order(tuple(self.shape), [self.stride()])
+
+
+def _has_several_orders(tensor: Tensor) -> bool:
+    strides = tensor.stride()
+    return any(a == b for a, b in itertools.pairwise(strides)) or 1 in tensor.shape
