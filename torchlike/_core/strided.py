@@ -167,9 +167,12 @@ class Strided:
 
     def broadcast_to(self, shape: Sequence[int]) -> Strided:
         lead = len(shape) - self.ndim
-        strides = [0] * lead
-        for n, old, stride in zip(shape[lead:], self.shape, self.strides, strict=True):
-            strides.append(stride if n == old else 0)
+        strides = [
+            stride if n == old else 0 for n, old, stride in zip(shape[lead:], self.shape, self.strides, strict=True)
+        ]
+        for dim in reversed(range(lead)):  # a new dimension of one element has the stride that unsqueeze gives it
+            beside = shape[dim + 1] * strides[0] if strides else 1
+            strides.insert(0, beside if shape[dim] == 1 else 0)
         return Strided(shape, strides, self.offset)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Strided:

@@ -105,7 +105,10 @@ class View:
     def read(self, storage: Storage) -> Value:
         """The view's value as of now."""
         host = storage.host
-        if host is not None and host.shared and self.in_memory(host):
+        if host is None:
+            if self.content_version == storage.content_version:
+                return self.value
+        elif host.shared and self.in_memory(host):
             return self._read_on_host(host.array, storage)
         value = storage.read()  # first, since it notices what NumPy wrote
         if self.content_version != storage.content_version:

@@ -26,6 +26,7 @@ from .._core.fields import (
     version_of,
     view_record,
 )
+from .._core.laid_out import LaidOutStorage, LaidOutView
 from .._core.modes import modes
 from .._core.node import Node
 from .._core.sparse import SparseAval
@@ -178,6 +179,13 @@ def write(
         if result._requires_grad:
             _adopt_history(tensor, result)
         return tensor
+    if storage.__class__ is LaidOutStorage and view.__class__ is LaidOutView and view.base is None:
+        new_value = result._value()
+        if new_value.aval.__class__ is Aval and storage.host is None:
+            storage.show(new_value)  # pyright: ignore[reportAttributeAccessIssue]
+            if result._requires_grad:
+                _adopt_history(tensor, result)
+            return tensor
     if write_window_on_host(tensor, result):
         return tensor
     new_value = result._value()

@@ -28,6 +28,7 @@ from ...numerics.denormals import nonzero
 from ...numerics.exact_math import traced_platform
 from ...numerics.half_precision import at_least_float32
 from ...numerics.numbers import number_for
+from ..shape.reshape import lay_out
 
 if TYPE_CHECKING:
     from ..._core.annotations import TensorOrNumber
@@ -172,10 +173,14 @@ def convert(
             dtype = dtype_of("to", dtype)
         if dtype is not self.dtype:
             result = _in_dtype(self, dtype)
+            if memory_format is None or memory_format is preserve_format:
+                lay_out(result, self)
     if device is not None and not _same_device(self, device):
         result = move(result, devices.placement(device))
     if copy and result is self:
         result = to_dtype(self, self.dtype)
+        if memory_format is None or memory_format is preserve_format:
+            lay_out(result, self)
     if memory_format not in (None, preserve_format, contiguous_format):
         result = result.contiguous(memory_format=memory_format)  # pyright: ignore[reportAttributeAccessIssue]
     return result

@@ -14,10 +14,12 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.annotations import Dtype, IntOrInts, MemoryFormat
-from ..._core.fields import rebase, view_record
-from ..._core.layouts import memory_format as memory_format_
-from ..._core.strided import Strided
-from ..._core.tensor import Tensor, alias, wrap_dim
+from ..._core.fields import move_to_storage, rebase, steps_of, view_record
+from ..._core.laid_out import laid_out
+from ..._core.layouts import memory_format as memory_format_, preserve_format
+from ..._core.strided import Strided, memory_order
+from ..._core.tensor import Tensor, alias, from_host, wrap_dim
+from ..._core.views import ViewStep
 from ...dispatch.apply import are_integers
 from ...dispatch.arguments import check_tensors
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
@@ -713,7 +715,34 @@ def clone(input: Tensor, *, memory_format: MemoryFormat | None = None) -> Tensor
     """
     if memory_format is not None and memory_format.order is not None:
         return _laid_out(input, memory_format)
-    return copy(input)
+    result = copy(input)
+    if memory_format is None or memory_format is preserve_format:
+        lay_out(result, input)
+    return result
+
+
+def lay_out(result: Tensor, like: Tensor) -> Tensor:
+    """The result itself, a tensor that was made just now, in memory in the order of another one's dimensions, as PyTorch's copies are."""
+    view = view_record(like)
+    if view is None or view_record(result) is not None:
+        return result
+    geometry = like._geometry
+    if geometry.contiguous:
+        return result
+    order = memory_order(geometry.shape, (geometry.strides,))
+    if order != tuple(range(len(order))):
+        found = laid_out(result._value(), order, *_steps_for(order))
+        if found is not None:
+            move_to_storage(result, *found)
+    return result
+
+
+@functools.lru_cache(256)
+def _steps_for(order: tuple[int, ...]) -> tuple[ViewStep, ViewStep]:
+    """The views that bring dimensions into the order of memory, and back."""
+    inverse = tuple(order.index(d) for d in range(len(order)))
+    any_tensor = from_host(np.zeros((1,) * len(order), np.float32))
+    return steps_of(permute(any_tensor, order))[0], steps_of(permute(any_tensor, inverse))[0]
 
 
 def _laid_out(input: Tensor, memory_format: memory_format_) -> Tensor:
