@@ -158,6 +158,7 @@ def test_a_cyclic_schedule_notes_both_momenta():
     }
 
 
+@pytest.mark.filterwarnings("ignore:Detected call of")  # PyTorch gives it as well
 def test_chains_and_sequences_begin_within_a_sequence_as_pytorchs_do():
     def chain(o):
         return schedules.ChainedScheduler([schedules.ConstantLR(o, 0.5, 2), schedules.ExponentialLR(o, 0.9)])

@@ -168,3 +168,6 @@ def copied_wrapper(tensor: Tensor, memo: dict[int, Any]) -> Tensor | None:
         copy._grad = tensor._grad.__deepcopy__(memo)
     copy.__dict__ = deepcopy(dict(tensor.__dict__), memo)
     return copy
+
+
+Tensor._copied_by_its_class = copied_wrapper  # pyright: ignore[reportAttributeAccessIssue]

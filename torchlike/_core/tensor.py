@@ -76,8 +76,9 @@ class Tensor(TensorMethods, Fields):
         current.clear()
         current.update(attributes)
 
-    # A higher layer sets this one (see ``_namespace/_bind.py``).
+    # Other files set these (see ``_namespace/_bind.py`` and ``subclasses.py``).
     _refresh_history: Callable[[], None]  # gives a view its new history after its base was written to
+    _copied_by_its_class: Callable[[dict[int, Any]], Tensor | None]  # the deep copy of one of a subclass without memory
 
     # ---- what it is
 
@@ -777,9 +778,7 @@ class Tensor(TensorMethods, Fields):
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
         if type(self) is not Tensor:
-            from .subclasses import copied_wrapper
-
-            copy = copied_wrapper(self, memo)
+            copy = self._copied_by_its_class(memo)
             if copy is not None:
                 return copy
         copy = new(type(self))

@@ -151,7 +151,9 @@ class GradScaler:
         self._stages[id(optimizer)] = "stepped"
         return optimizer.step(*args, **kwargs) if self._finite[id(optimizer)] else None
 
-    def _step_that_scales(self, optimizer: Any, scale: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _step_that_scales(
+        self, optimizer: Any, scale: Tensor, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> object:
         """The step of an optimizer that divides its gradients and leaves out steps by itself: the scale is handed to it.
 
         It gets the scaler where its ``step`` has a parameter ``grad_scaler``, as was the rule once, else the attributes ``grad_scale``
@@ -277,7 +279,7 @@ class GradScaler:
         if self._growth_tracker is not None:
             self._growth_tracker.fill_(state_dict["_growth_tracker"])  # pyright: ignore[reportAttributeAccessIssue]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         state = self.__dict__.copy()
         if self._enabled:
             if self._stages:
@@ -289,7 +291,7 @@ class GradScaler:
         return state
 
 
-def _as_scale(new_scale: Any) -> Tensor:
+def _as_scale(new_scale: Tensor | float) -> Tensor:
     """The scale that a program sets, a number or a tensor of one element; AssertionError in PyTorch's words for another tensor."""
     if not isinstance(new_scale, Tensor):
         return full((), float(new_scale), dtype=float32)

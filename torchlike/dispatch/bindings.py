@@ -20,12 +20,11 @@ from .apply import Dispatcher, apply
 from .arguments import NumbersOf, Parameters, check_call, missing
 from .autocast import cast_arguments, cast_call, without_autocast
 from .inplace import check_not_inference, check_writable, into, watch_in_place, write, write_in_turn
-from .older_signatures import OLDER, as_called_now
 from .opdef import Composite, Form, Op, Promote, declarations
 from .options import resized
 from .out_dtypes import exactly
 from .overlap import Inner, Reading, reading, reading_in_place, refuse_overlap, refuse_overlap_with_out
-from .overloads import invalid_combination
+from .overloads import OLDER, as_called_now, invalid_combination
 from .type_names import type_name
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # public name -> function form
@@ -294,7 +293,7 @@ def inplace_form(name: str) -> Callable[..., Any]:
         if most is not None and len(args) > most:
             older = as_called_now(name, (self, *args), kwargs, method=True, shown=f"{name}_")
             if older is not None:
-                return call(*older[0], **older[1])
+                return call(*older[0], **older[1])  # pyright: ignore[reportArgumentType]
         if validate is not None:
             validate(self, *args, **kwargs)
         # Before the operation is recorded: a call that is refused must not leave work behind.

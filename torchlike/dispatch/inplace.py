@@ -26,13 +26,21 @@ from .._core.fields import (
     version_of,
     view_record,
 )
-from .._core.laid_out import LaidOutStorage, LaidOutView
 from .._core.modes import modes
 from .._core.node import Node
 from .._core.sparse import SparseAval
 from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
-from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, ONE_OF_SEVERAL, View, ViewStep
+from .._core.views import (
+    DEFAULT,
+    IN_FUNCTION,
+    IN_INFERENCE,
+    ONE_OF_SEVERAL,
+    LaidOutStorage,
+    LaidOutView,
+    View,
+    ViewStep,
+)
 from ..engine.aval import CPU, Aval, Meshed
 from ..engine.interpreter import Traces
 from ..engine.recorder import Operation, recorder
@@ -179,13 +187,8 @@ def write(
         if result._requires_grad:
             _adopt_history(tensor, result)
         return tensor
-    if storage.__class__ is LaidOutStorage and view.__class__ is LaidOutView and view.base is None:
-        new_value = result._value()
-        if new_value.aval.__class__ is Aval and storage.host is None:
-            storage.show(new_value)  # pyright: ignore[reportAttributeAccessIssue]
-            if result._requires_grad:
-                _adopt_history(tensor, result)
-            return tensor
+    if storage.__class__ is LaidOutStorage and _shown(tensor, storage, view, result):
+        return tensor
     if write_window_on_host(tensor, result):
         return tensor
     new_value = result._value()
@@ -217,6 +220,22 @@ def write(
     if tensor._retains_grad:
         tensor._value()  # it keeps the gradient of what it holds now, even if nobody uses it again
     return tensor
+
+
+def _shown(tensor: Tensor, storage: Any, view: View, result: Tensor) -> bool:
+    """Writes to all of a tensor whose memory has another order without a look at the memory; whether that can be done."""
+    value = result._value()
+    if (
+        view.__class__ is not LaidOutView
+        or view.base is not None
+        or value.aval.__class__ is not Aval
+        or storage.host is not None
+    ):
+        return False
+    storage.show(value)
+    if requires_grad_flag(result):
+        _adopt_history(tensor, result)
+    return True
 
 
 def write_in_turn(

@@ -12,10 +12,11 @@ from .._core.annotations import DeviceLike, Dtype, Layout
 from .._core.fields import count_write, move_to_storage, root_of, set_requires_grad, version_of, view_record
 from .._core.layouts import strided
 from .._core.storage import Storage
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, alias
 from ..engine.aval import Placement
 from .opdef import Inner
 from .type_names import type_name
+from .warned import Determinism
 
 
 def is_integer(value: object) -> bool:
@@ -169,3 +170,25 @@ def memory_order(tensor: Tensor) -> tuple[int, ...] | None:
         return None
     order = tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
     return None if order == tuple(range(len(strides))) else order
+
+
+def with_unset_filled(result: Any, beginning: int = 0) -> Any:
+    """The tensor, whose elements mean nothing yet: in deterministic mode they are NaN, or the largest integer, as PyTorch's.
+
+    Args:
+        beginning: the number of the first element that means nothing, where the elements lie in order.
+    """
+    if Determinism.on and Determinism.fill_uninitialized_memory and result.numel() > beginning:
+        unset: Any = alias(result)
+        unset = unset.view(-1)[beginning:] if beginning else unset
+        unset.fill_(_unset_element(result.dtype))
+        count_write(result, -1)
+    return result
+
+
+def _unset_element(dtype: dtypes.dtype) -> Any:
+    if dtype.is_complex:
+        return complex("nan+nanj")
+    if dtype.is_floating_point:
+        return float("nan")
+    return True if dtype is dtypes.bool_ else dtypes.iinfo(dtype).max

@@ -1,4 +1,4 @@
-"""Warnings at the line of the program, also those that PyTorch gives once in a process."""
+"""Warnings at the line of the program, those that PyTorch gives once in a process, and what it says of nondeterministic operations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import warnings
 from pathlib import Path
 
-__all__ = ["once", "warn", "warn_once"]
+__all__ = ["Determinism", "alert", "once", "warn", "warn_once"]
 
 
 class _Once:
@@ -42,3 +42,32 @@ def _level() -> int:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
     return level
+
+
+class Determinism:
+    """The settings of ``use_deterministic_algorithms`` and of ``torch.utils.deterministic``."""
+
+    on = warn_only = False
+    fill_uninitialized_memory = True
+
+
+def alert(operator: str) -> None:
+    """Raises, or warns, as PyTorch does for an operator that it has no deterministic implementation of on the CPU.
+
+    Here they are deterministic too. But a program that asks for the error is to learn what it will meet in PyTorch.
+    """
+    if not Determinism.on:
+        return
+    if Determinism.warn_only:
+        warn(
+            f"{operator} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True, "
+            "warn_only=True)'. You can file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding "
+            "deterministic support for this operation."
+        )
+        return
+    raise RuntimeError(
+        f"{operator} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True)'. You can turn "
+        "off determinism just for this operation, or you can use the 'warn_only=True' option, if that's acceptable for your application. "
+        "You can also file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding deterministic support for "
+        "this operation."
+    )

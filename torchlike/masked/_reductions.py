@@ -30,14 +30,14 @@ def _extreme(name: str, input: Tensor, neutral: str) -> float:
     return limits.min if neutral == LEAST else limits.max
 
 
-def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | None:
+def _reduction_identity(op_name: str, input: Tensor, *args: object) -> Tensor | None:
     """What a reduction of no element gives, as a tensor without dimensions; None where there is no such number.
 
     Raises:
         NotImplementedError: of bool tensors, for extrema.
     """
     if op_name in ("sum", "cumsum"):
-        number: Any = 0
+        number: float = 0
     elif op_name in ("prod", "cumprod"):
         number = 1
     elif op_name in ("amax", "argmax", "logaddexp"):

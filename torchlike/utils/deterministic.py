@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from ..dispatch.determinism import Determinism as _Determinism
+from ..dispatch.warned import Determinism as _Determinism
 
 __all__ = ["fill_uninitialized_memory"]
 

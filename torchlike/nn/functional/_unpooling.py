@@ -8,8 +8,8 @@ from typing import Any
 from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from ...dispatch.arguments import check_value
-from ...dispatch.determinism import alert
 from ...dispatch.options import is_integer
+from ...dispatch.warned import alert
 from ...ops.creation.random import rand
 from ...ops.nn import unpool
 

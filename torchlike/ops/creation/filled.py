@@ -16,9 +16,17 @@ from ..._core.annotations import DeviceLike, Dtype, IntOrInts, Layout, MemoryFor
 from ..._core.layouts import preserve_format, strided
 from ..._core.sparse import apply_form, is_sparse
 from ..._core.tensor import Tensor, alias
-from ...dispatch.determinism import with_unset_filled
 from ...dispatch.opdef import Inner
-from ...dispatch.options import dtype_of, fill, is_integer, memory_order, placement_of, require_grad, size_of
+from ...dispatch.options import (
+    dtype_of,
+    fill,
+    is_integer,
+    memory_order,
+    placement_of,
+    require_grad,
+    size_of,
+    with_unset_filled,
+)
 from ...dispatch.register import Category, Form, Number, Promote, composite, op
 from ...dispatch.type_names import type_name
 from ...dispatch.unsigned import refuse_wide_unsigned

@@ -13,7 +13,6 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor, wrap_dim
-from ...dispatch.determinism import alert
 from ...dispatch.out_dtypes import exactly, words
 from ...dispatch.overlap import Reading, warn_of_expanded
 from ...dispatch.register import (
@@ -31,6 +30,7 @@ from ...dispatch.register import (
     op,
 )
 from ...dispatch.signature_lists import invalid_arguments
+from ...dispatch.warned import alert
 from ...engine.aval import Aval
 from ...numerics.numbers import number_for
 from ...numerics.picking import picked

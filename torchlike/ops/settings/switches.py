@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ...dispatch.determinism import Determinism
 from ...dispatch.options import is_integer
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
+from ...dispatch.warned import Determinism
 from ...engine import onednn, set_threads
 
 

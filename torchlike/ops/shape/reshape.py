@@ -15,11 +15,10 @@ from jax import Array
 from ..._core import dtypes
 from ..._core.annotations import Dtype, IntOrInts, MemoryFormat
 from ..._core.fields import move_to_storage, rebase, steps_of, view_record
-from ..._core.laid_out import laid_out
-from ..._core.layouts import memory_format as memory_format_, preserve_format
+from ..._core.layouts import contiguous_format, memory_format as memory_format_, preserve_format
 from ..._core.strided import Strided, memory_order
 from ..._core.tensor import Tensor, alias, from_host, wrap_dim
-from ..._core.views import ViewStep
+from ..._core.views import ViewStep, laid_out
 from ...dispatch.apply import are_integers
 from ...dispatch.arguments import check_tensors
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
@@ -762,4 +761,4 @@ def without_base(tensor: Tensor) -> Tensor:
 @composite(forms=Form.METHOD)
 def contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
     """The tensor itself if its elements lie in memory in order, else a copy that does."""
-    return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
+    return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format or contiguous_format)

@@ -33,9 +33,8 @@ from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
 from ...dispatch.apply import without_derivative
 from ...dispatch.arguments import misfit_error
-from ...dispatch.determinism import with_unset_filled
 from ...dispatch.inplace import check_writable
-from ...dispatch.options import Resizing, check_grows
+from ...dispatch.options import Resizing, check_grows, with_unset_filled
 from ...dispatch.pullback import MissingRule, no_tangent
 from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name

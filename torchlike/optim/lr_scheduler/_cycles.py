@@ -25,7 +25,7 @@ def _momentum_is_beta1(optimizer: Optimizer) -> bool:
     return "betas" in optimizer.defaults
 
 
-def _set_momentum(group: dict[str, Any], momentum: float, is_beta1: bool) -> None:
+def _set_momentum(group: dict[str, Any], momentum: Tensor | float, is_beta1: bool) -> None:
     if is_beta1:
         group["betas"] = (momentum, *group["betas"][1:])
     else:
@@ -230,7 +230,7 @@ class OneCycleLR(LRScheduler):
                     group["base_momentum"] = low
         super().__init__(optimizer, last_epoch)
 
-    def _anneal_func(self, start: Tensor | float, end: Tensor | float, share: float) -> Any:
+    def _anneal_func(self, start: Tensor | float, end: Tensor | float, share: float) -> Tensor | float:
         if "_anneal_func_type" not in vars(self):  # loaded from a state of early PyTorch, which holds the function
             return vars(self)["anneal_func"](start, end, share)
         if self._anneal_func_type == "cos":
@@ -240,12 +240,12 @@ class OneCycleLR(LRScheduler):
         raise ValueError(f"Unknown _anneal_func_type: {self._anneal_func_type}")
 
     @staticmethod
-    def _annealing_cos(start: Tensor | float, end: Tensor | float, pct: float) -> Any:
+    def _annealing_cos(start: Tensor | float, end: Tensor | float, pct: float) -> Tensor | float:
         """Along a cosine from ``start`` to ``end``."""
         return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
 
     @staticmethod
-    def _annealing_linear(start: Tensor | float, end: Tensor | float, pct: float) -> Any:
+    def _annealing_linear(start: Tensor | float, end: Tensor | float, pct: float) -> Tensor | float:
         """Along a line from ``start`` to ``end``."""
         return (end - start) * pct + start
 
