@@ -103,3 +103,26 @@ def test_a_decorated_function_is_wrapped_by_its_name(tmp_path, monkeypatch):
     import wraps_decorated  # pyright: ignore[reportMissingImports]
 
     assert "own(" in torch.fx.symbolic_trace(wraps_decorated.calls).code
+
+
+def test_patterns_that_return_several_values():
+    def function(x, w):
+        return torch.relu(x) + torch.neg(x) + torch.relu(w) * torch.neg(w)
+
+    def pattern(x):
+        return torch.relu(x), torch.neg(x)
+
+    def replacement(x):
+        y = torch.tanh(x)
+        return y, y + 1
+
+    module = torch.fx.symbolic_trace(function)
+    assert len(torch.fx.replace_pattern(module, pattern, replacement)) == 2
+    assert "relu" not in module.code and module.code.count("tanh(") == 2
+    x, w = torch.ones(1), torch.ones(1) * 2
+    torch.testing.assert_close(module(x, w), x.tanh() * 2 + 1 + w.tanh() * (w.tanh() + 1))
+    # A value that is needed before the other one can be computed leaves no place for both.
+    module = torch.fx.symbolic_trace(lambda x: torch.neg(torch.relu(x) * 2))
+    before = module.code
+    assert torch.fx.replace_pattern(module, lambda x, y: (torch.relu(x), torch.neg(y)), lambda x, y: (x, y)) == []
+    assert module.code == before

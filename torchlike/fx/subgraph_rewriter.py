@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .._core.signatures import Function
@@ -58,22 +59,50 @@ def _matches(pattern: Any, candidate: Any, nodes: dict[Node, Node]) -> bool:
     return type(pattern) is type(candidate) and pattern == candidate
 
 
+def _ends(graph: Graph) -> list[Node]:
+    """The nodes that a pattern returns."""
+    returned = graph.output_node().args[0]
+    ends = returned if isinstance(returned, (tuple, list)) else [returned]
+    nodes = [end for end in ends if isinstance(end, Node) and end.op != "placeholder"]
+    if len(nodes) < len(ends) or not nodes:
+        raise NotImplementedError(
+            "torchlike does not support replace_pattern for patterns that return what they do not compute"
+        )
+    return nodes
+
+
+def _completed(ends: list[Node], nodes: dict[Node, Node], graph: Graph) -> Iterator[dict[Node, Node]]:
+    """The ways in which the other ends of a pattern are found, given what the first ones have fixed."""
+    if not ends:
+        yield nodes
+        return
+    end, *others = ends
+    for candidate in [nodes[end]] if end in nodes else reversed(list(graph.nodes)):
+        found = dict(nodes)
+        if candidate.op not in ("placeholder", "output") and _matches(end, candidate, found):
+            yield from _completed(others, found, graph)
+
+
 def _find(graph: Graph, pattern: Graph) -> list[Match]:
-    """The places of a pattern that share no node, and whose inner nodes nothing else uses."""
-    end = pattern.output_node().args[0]
-    if not isinstance(end, Node):
-        raise NotImplementedError("torchlike does not support replace_pattern for patterns that return several values")
+    """The places of a pattern that share no node, whose inner nodes nothing else uses, and where a replacement can stand."""
+    ends = _ends(pattern)
+    order = {node: number for number, node in enumerate(graph.nodes)}
     matched_nodes: set[Node] = set()
     matches = []
     for node in reversed(list(graph.nodes)):
         nodes: dict[Node, Node] = {}
-        if node.op in ("placeholder", "output") or not _matches(end, node, nodes):
+        if node.op in ("placeholder", "output") or not _matches(ends[0], node, nodes):
             continue
-        inner = {p: n for p, n in nodes.items() if p.op != "placeholder"}
-        shut = all(set(n.users) <= set(inner.values()) for p, n in inner.items() if p is not end)
-        if shut and not matched_nodes.intersection(inner.values()):
-            matched_nodes.update(inner.values())
-            matches.append(Match(node, nodes))
+        for found in _completed(ends[1:], nodes, graph):
+            inner = {p: n for p, n in found.items() if p.op != "placeholder"}
+            shut = all(set(n.users) <= set(inner.values()) for p, n in inner.items() if p not in ends)
+            inputs = [order[n] for p, n in found.items() if p.op == "placeholder" and isinstance(n, Node)]
+            users = [order[user] for end in ends for user in found[end].users if user not in inner.values()]
+            in_time = max(inputs, default=-1) < min(users, default=len(order))
+            if shut and in_time and not matched_nodes.intersection(inner.values()):
+                matched_nodes.update(inner.values())
+                matches.append(Match(node, found))
+                break
     return matches[::-1]
 
 
@@ -93,20 +122,26 @@ def replace_pattern(
     """
     graph, pattern_graph, new = gm.graph, _graph_of(pattern), _graph_of(replacement)
     inputs = [node for node in pattern_graph.nodes if node.op == "placeholder"]
-    matches = _find(graph, pattern_graph)
+    matches, ends = _find(graph, pattern_graph), _ends(pattern_graph)
     replaced: dict[Node, Node] = {}
     for match in matches:
         values: dict[Any, Any] = {}
         for old, node in zip(inputs, [n for n in new.nodes if n.op == "placeholder"], strict=True):
             replaced_by: Any = match.nodes_map.get(old)
             values[node] = replaced.get(replaced_by, replaced_by)
-        users = [node for node in graph.nodes if node in match.anchor.users]
-        with graph.inserting_before(users[0] if users else match.anchor):
-            result = graph.graph_copy(new, values)
-        if isinstance(result, Node):
-            match.anchor.replace_all_uses_with(result)
-            replaced[match.anchor] = result
         inner = [n for p, n in match.nodes_map.items() if p.op != "placeholder"]
+        old_ends = [match.nodes_map[end] for end in ends]
+        used = {user for end in old_ends for user in end.users}.difference(inner)
+        users = [node for node in graph.nodes if node in used]
+        with graph.inserting_before(users[0] if users else [node for node in graph.nodes if node in old_ends][-1]):
+            result = graph.graph_copy(new, values)
+        results = result if isinstance(result, (tuple, list)) and len(ends) > 1 else [result]
+        if len(results) != len(ends):
+            raise RuntimeError(f"the pattern returns {len(ends)} values, and the replacement {len(results)}")
+        for end, computed in zip(old_ends, results, strict=True):
+            if isinstance(computed, Node):
+                end.replace_all_uses_with(computed)
+                replaced[end] = computed
         for node in reversed(list(graph.nodes)):
             if node in inner and not node.users:
                 graph.erase_node(node)
