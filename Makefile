@@ -1,7 +1,7 @@
 # On a fresh machine with Python 3.11 or newer, each of these makes the environment it needs and can be run again:
 #   make train    trains the FashionMNIST classifier       (ARGS="--epochs 1" hands options on)
-#   make test     runs every test, in the modes that show something about it (ARGS="-k views" picks tests)
-#   make test-all  runs every test in all three modes, which takes half as long again
+#   make test     runs every test once, and one in ten of those that need no compiler compiled as well (ARGS="-k views" picks tests)
+#   make test-all  runs every test in each mode that shows something about it, as CI does (ARGS=--thorough: in all three)
 #   make extensions  compiles the files that every operation passes through anew, after a change of one of them
 #   make accelerator  tests and measures on the GPU or TPU that JAX finds (DEVICE=cuda, cuda13 or tpu says which wheels of JAX)
 #   make libraries  runs 64 libraries built on PyTorch, in an environment without it (ARGS="einops timm" picks some)
@@ -25,15 +25,17 @@ train: $(VENV)/.ready-to-train
 	$(BIN)/python examples/fashion_mnist.py $(ARGS)
 
 # There are three modes, and they must mean the same: traced (steps compiled whole), eager (each op compiled) and interpreted (nothing
-# compiled). Each test runs in those that can show something about it, and for test-all in the others as well. XLA's older emitters, which
-# compile quicker, serve here; pytest by itself compiles as users do.
+# compiled). Compiling takes most of the suite's time, so test runs each test in one mode, interpreted where that shows something, and one in
+# ten compiled as well. test-all runs each in all modes that can show something about it. XLA's older emitters, which compile quicker, serve
+# here; pytest by itself compiles as users do.
+SUITE = $(BIN)/python -m pytest --quick-compile -n auto --dist worksteal
 test: $(VENV)/.ready-to-develop
-	$(BIN)/python -m pytest --every-mode --quick-compile -n auto --dist worksteal $(ARGS)
-test-all:
-	@$(MAKE) --no-print-directory test ARGS='--thorough $(ARGS)'
+	$(SUITE) --each-once $(ARGS)
+test-all: $(VENV)/.ready-to-develop
+	$(SUITE) --every-mode $(ARGS)
 
 # Against PyTorch itself, which is installed for this alone: it answers the recorded cases anew, and those of tests/compare. Nothing is
-# compiled, which is quick; that all modes give the recorded values is what `test` shows. The extension modules are left unused, so that the
+# compiled, which is quick; that all modes give the recorded values is what `test-all` shows. The extension modules are left unused, so that the
 # suite runs once with them and once with the Python files.
 compare: $(VENV)/.ready-to-compare
 	$(BIN)/python -m tests.golden.record --folder build/golden

@@ -4,6 +4,7 @@ import contextlib
 import gc
 import os
 import shutil
+import zlib
 from pathlib import Path
 
 # Before JAX is imported: it and OpenMP read these once.
@@ -26,6 +27,11 @@ def pytest_addoption(parser):
         "--every-mode",
         action="store_true",
         help="run each test in each mode that can show something: steps compiled whole, each op compiled by itself, nothing compiled",
+    )
+    parser.addoption(
+        "--each-once",
+        action="store_true",
+        help="run each test in one mode, nothing compiled if that shows something, and one in ten of these compiled as well",
     )
     parser.addoption(
         "--thorough",
@@ -70,6 +76,26 @@ def modes_of(node):
 def pytest_generate_tests(metafunc):
     if metafunc.config.getoption("every_mode"):
         metafunc.parametrize("engine_mode", modes_of(metafunc.definition), indirect=True)
+    elif metafunc.config.getoption("each_once"):
+        modes = [mode for mode in modes_of(metafunc.definition) if mode != "eager"]
+        metafunc.parametrize("engine_mode", modes[::-1], indirect=True)
+
+
+# With --each-once, one in so many tests that need not be compiled is compiled as well. Which, its name decides, so that these are the same
+# tests everywhere, and spread over all of them.
+COMPILED_ONE_IN = 10
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("each_once"):
+        return
+    kept, left_out = [], []
+    for item in items:
+        name = item.nodeid.replace("traced", "interpreted")
+        also = item.callspec.params["engine_mode"] == "traced" and len(modes_of(item)) > 1
+        (left_out if also and zlib.crc32(name.encode()) % COMPILED_ONE_IN else kept).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
 
 
 def pytest_configure(config):

@@ -1,4 +1,4 @@
-"""Trains one model in a process of its own and prints its memory step by step; see ``memory.py``, which starts it.
+"""Trains one model in a process of its own and prints its memory step by step; see ``first_minute.py``, which starts it.
 
     python benchmarks/first_steps.py torchlike adam --steps 20
 
@@ -135,7 +135,7 @@ def main() -> None:
     args = parser.parse_args()
     start = time.perf_counter()
     torch = importlib.import_module(args.module)
-    print(f"import  {time.perf_counter() - start:6.1f} s  now {resident()[0]:6.0f}", flush=True)
+    print(f"import  {time.perf_counter() - start:7.2f} s  now {resident()[0]:6.0f}", flush=True)
     torch.manual_seed(0)
     step, begun = CASES[args.case](torch), time.perf_counter()
     for number in range(args.steps):

@@ -1,12 +1,11 @@
 """Peak memory of training: torchlike beside hand-written JAX, each in a process of its own.
 
     python -m benchmarks.memory [--rounds 1] [--only gpt] [--json FILE]
-    python -m benchmarks.memory --processes [--seconds 15]
 
 The figure is how far the peak of resident memory rose above what the process held before the model was made. The models are those of
 ``benchmarks.step``, and `wide`, whose parameters are larger than all else.
 
-With ``--processes`` the figure is the peak of a whole process from its first step on, beside PyTorch's: see ``first_steps.py``.
+The peaks of whole processes, from the first step on and beside PyTorch's, are those of ``first_minute.py``.
 """
 
 from __future__ import annotations
@@ -14,15 +13,11 @@ from __future__ import annotations
 import functools
 import os
 import resource
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
-from ._rounds import Maker, Result, Run, arguments, engines, finish, in_turns
-from .first_steps import CASES as FIRST_STEPS
+from ._rounds import Maker, Result, Run, arguments, finish, in_turns
 from .models import CASES, Case, mlp
-from .step import MODULES, training
+from .step import training
 
 WIDE = mlp.case((784, 3000, 3000, 10), batch=64, steps=10)
 ALL: dict[str, Case] = {**CASES, "wide": WIDE}
@@ -64,31 +59,9 @@ def run(rounds: int = 1, only: str | None = None) -> Result:
     return result
 
 
-def peak_of_process(engine: str, case: str, seconds: float) -> float:
-    """The peak of a process that trains for so many seconds and finds nothing compiled, in MiB."""
-    command = [sys.executable, str(Path(__file__).with_name("first_steps.py")), MODULES[engine], case]
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "TORCHLIKE_CACHE_DIR": cache}
-        run = subprocess.run(
-            [*command, "--seconds", str(seconds)], env=environment, capture_output=True, text=True, check=True
-        )
-    return float(run.stdout.split()[-1])
-
-
-def run_processes(seconds: float) -> Result:
-    """The peak of each whole process, in MiB."""
-    result = Result("processes", "MiB")
-    for case in FIRST_STEPS:
-        result.add(case, {e: [peak_of_process(e, case, seconds)] for e in engines("torchlike", "pytorch")})
-    return result
-
-
 def main() -> None:
-    parser = arguments(__doc__, 1, ALL)
-    parser.add_argument("--processes", action="store_true")
-    parser.add_argument("--seconds", type=float, default=15.0)
-    args = parser.parse_args()
-    finish(run_processes(args.seconds) if args.processes else run(args.rounds, args.only), args.json)
+    args = arguments(__doc__, 1, ALL).parse_args()
+    finish(run(args.rounds, args.only), args.json)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from typing import Any
 FOLDER = Path(__file__).with_name("benchmarks")
 DATA, PAGE = FOLDER / "results.json", FOLDER / "index.md"
 BARS = {  # each benchmark drawn as bars: a title, and the engine whose time is 1
+    "first_minute": ("From the start of a process", "pytorch"),
+    "processes": ("Peak memory of a process", "pytorch"),
     "step": ("Training step", "jax"),
     "inference": ("Batch of an evaluation loop", "jax"),
     "overhead": ("Cost of a line", "pytorch"),
@@ -19,6 +21,10 @@ BARS = {  # each benchmark drawn as bars: a title, and the engine whose time is 
     "programs": ("Whole programs", "pytorch"),
 }
 WORDS = {
+    "first_minute": """What a user waits for: the seconds from the start of a process until its first step is done, its tenth and
+its fortieth, imports included. `torchlike` has never run the program before and compiles while it runs; `torchlike, again` finds
+on the disk what that run has left.""",
+    "processes": """The resident memory of the same processes at most, the libraries and the compiler's included.""",
     "step": """Six models, trained by the loop that every user of PyTorch writes: forward, loss, backward, optimizer, gradients set to
 None. torchlike runs it unmodified; JAX is the same step written by hand as one jitted function with donated parameters. Lenet, lstm
 and resnet are measured with each engine in a process of its own.""",
@@ -39,7 +45,7 @@ Medians over rounds in which the engines took turns; below 1 is faster, or small
 {busy}
 Written by `docs/_benchmarks.py` from `docs/benchmarks/results.json`, which has the figures of all rounds; not to be edited.
 
-To repeat it, in a clone of the repository, where nothing else runs (eight minutes on two cores):
+To repeat it, in a clone of the repository, where nothing else runs (twelve minutes on two cores):
 
 ```console
 $ pip install -e '.[onednn,plots]' torch
