@@ -60,6 +60,7 @@ def test_a_few_small_operations_are_compiled_only_if_a_program_costs_nothing(mon
     monkeypatch.setattr(tiers, "COMPILE_SECONDS", 0.001)
     monkeypatch.setattr(tiers, "COMPILE_SECONDS_PER_CALL", 0.0)
     monkeypatch.setattr(tiers, "PROGRAM_SECONDS", least)
+    monkeypatch.setattr(tiers, "NEW_INPUT_SECONDS", least)
     picture = np.arange(784, dtype=np.uint8).reshape(28, 28)
     torch.explain(reset=True)
     with compiling("auto"):
@@ -288,6 +289,21 @@ def test_what_only_moves_memory_is_not_compiled(monkeypatch):
         report = torch.explain()
     assert (report.compiles, report.op_compiles) == (0, 0)
     assert report.seconds("compiling") == 0
+
+
+def test_many_new_small_inputs_are_not_worth_a_program(monkeypatch):
+    """XLA takes longer to be given the samples of a batch than NumPy computes with them."""
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS", 0.02)
+    pictures = np.zeros((64, 28, 28), np.uint8)
+    with compiling("auto"):
+        torch.explain(reset=True)
+        for _ in range(60):
+            samples = [torch.from_numpy(picture).unsqueeze(0).to(torch.float32).div(255) for picture in pictures]
+            assert torch.stack(samples).sum().item() == 0
+        report = torch.explain()
+    assert (report.compiles, report.op_compiles) == (0, 0)
+    assert report.seconds("compiling") == 0
+    assert report.segments <= 3 * 60, "the samples of a batch are computed together"
 
 
 def test_an_op_of_a_program_that_is_being_compiled_is_not_compiled_too(monkeypatch):

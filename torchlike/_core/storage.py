@@ -158,9 +158,13 @@ class DetachedStorage(Storage):
     host = property(lambda self: self.of.host, lambda self, host: setattr(self.of, "host", host))  # pyright: ignore[reportAssignmentType]
 
 
+# Up to this size copies of two arrays are compared sooner than the arrays: NumPy's comparison takes some microseconds.
+MAX_COPIED_BYTES = 2**14
+
+
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays of one shape and dtype hold the same bits: NaN equals itself, 0.0 is not -0.0."""
-    if not (a.flags.c_contiguous and b.flags.c_contiguous):
+    if a.nbytes <= MAX_COPIED_BYTES or not (a.flags.c_contiguous and b.flags.c_contiguous):
         return a.tobytes() == b.tobytes()
     a, b = a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)
     words = a.size & ~7  # eight bytes at a time: a parameter whose address is known is compared whenever it is read

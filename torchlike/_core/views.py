@@ -133,9 +133,10 @@ class View:
 
     def _read_on_host(self, memory: np.ndarray, storage: Storage) -> Value:
         """Reads only the view's own elements from memory that NumPy shares, since the storage may be a whole dataset."""
-        window = self.geometry(storage).window(memory)
-        if not same_bits(window, self.value.numpy()):
-            self.value = Value.on_host(window.copy(), self.value.aval.placement)
+        window, value = self.geometry(storage).window(memory), self.value
+        # Where the operation that made the view is still pending, the elements are copied: to compare them would run what was recorded.
+        if value.array is None or not same_bits(window, value.numpy()):
+            self.value = Value.on_host(window.copy(), value.aval.placement)
         self.content_version = -1  # the storage has not counted the write that was noticed here
         return self.value
 

@@ -429,7 +429,7 @@ def choose(
     if program is not None:
         return program
     # A path without a program is counted as a whole, whatever is alive at its end.
-    tier = due(node, history, key if history.programs else None, hot, live)
+    tier = due(node, history, key if history.programs else None, hot, live, len(dead) - len(donated))
     path.awaited = tier is Due.BEGIN
     if tier is Due.NOTHING:
         return None

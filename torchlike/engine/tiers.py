@@ -48,8 +48,10 @@ RUN_SECONDS_PER_OP = 10e-6
 EXECUTABLE_SECONDS = 60e-6
 EXECUTABLE_SECONDS_PER_BYTE = 1e-10
 # What a run of a program takes however little it computes: XLA's call, and the reading of a result. Only what ops take beyond it is saved
-# by compiling. (An input that lies in the host's memory takes 0.1 ms more, and a path does not tell where its inputs lie.)
+# by compiling.
 PROGRAM_SECONDS = 80e-6
+# What each input takes that is a new array of NumPy's in each run, as a batch is: it is handed over to XLA.
+NEW_INPUT_SECONDS = 25e-6
 # Seconds to compile one op (measured: 0.03 to 0.1), and the cost of a run from which compiling it is considered.
 OP_COMPILE_SECONDS = 0.08
 HEAVY_SECONDS = 1e-3
@@ -183,9 +185,14 @@ class Runs:
 
     __slots__ = ("before", "since", "least")
 
-    def __init__(self, nbytes: int) -> None:
-        """``nbytes``: of the inputs and of the outputs that somebody holds, which a program, too, reads and writes."""
-        self.least = PROGRAM_SECONDS + seconds_of_call(nbytes)
+    def __init__(self, nbytes: int, new: int) -> None:
+        """Begins to count.
+
+        Args:
+            nbytes: of the inputs and of the outputs that somebody holds, which a program, too, reads and writes.
+            new: inputs that are other arrays in each run.
+        """
+        self.least = PROGRAM_SECONDS + NEW_INPUT_SECONDS * new + seconds_of_call(nbytes)
         self.before = 0.0
         self.since: float | None = None  # None: it has not begun
 
@@ -200,11 +207,13 @@ def on_accelerator(node: TraceNode) -> bool:
     return node.placement is not None and node.placement.platform != "cpu"
 
 
-def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool, live: Sequence[int]) -> Due:
+def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool, live: Sequence[int], new: int) -> Due:
     """Counts one more run of a path, for a state of its values, and says what is due.
 
     Args:
         ends_step: a step of a loop ends with it, so it will come again.
+        live: positions of the outputs that somebody holds.
+        new: inputs that nobody holds and no output replaces: a batch, or a sample.
     """
     if runs_by_itself(node):
         return Due.NOTHING
@@ -220,7 +229,7 @@ def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool,
         if len(history.spent) > MAX_STATES:
             history.spent.clear()
         avals = node.path().avals
-        runs = history.spent[state] = Runs(node.leaf_bytes + sum([avals[position].nbytes for position in live]))
+        runs = history.spent[state] = Runs(node.leaf_bytes + sum([avals[position].nbytes for position in live]), new)
     spent = max(cost.run - runs.least, 0.0)
     if runs.since is not None:
         runs.since += spent
