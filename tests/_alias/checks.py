@@ -58,7 +58,10 @@ def check_modules_are_of_the_type_for_which_picklers_write_a_name() -> None:
 
     import torch.ao.quantization.backend_config  # a stand-in
 
-    of_pytorch = {"torch.ops"} | {name for name in sys.modules if name.startswith(("torch.ops.", "torch.backends"))}
+    # PyTorch's modules of these names have types of their own too.
+    of_pytorch = {"torch.ops", "torch.utils.deterministic"} | {
+        name for name in sys.modules if name.startswith(("torch.ops.", "torch.backends"))
+    }
     of_torch = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "torch"}
     assert {name for name, module in of_torch.items() if type(module) is not types.ModuleType} <= of_pytorch
     assert type(torch) is types.ModuleType

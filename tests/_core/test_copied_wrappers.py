@@ -5,6 +5,17 @@ import copy
 import pytest
 
 import torchlike as torch
+from torchlike._core.overridable import DISPATCHED, hooks
+
+
+@pytest.fixture(autouse=True, scope="module")
+def classes_that_are_forgotten():
+    """What comes after these tests runs as if no class had defined ``__torch_dispatch__``."""
+    before = hooks.on, {*DISPATCHED}
+    yield
+    hooks.on = before[0]
+    DISPATCHED.clear()
+    DISPATCHED.update(before[1])
 
 
 class Wrapper(torch.Tensor):

@@ -132,16 +132,12 @@ def test_mappings_of_memory_stay_fewer_than_the_system_allows(monkeypatch):
     start = mappings.in_use()
     monkeypatch.setattr(mappings, "allowed", lambda: start + 60)
     monkeypatch.setattr(mappings._Watch, "rest", 0)
-    programs = lambda: len([p for p in gc.get_objects() if type(p) is Program])  # noqa: E731
-    before = programs()
     counts = []
     for n in range(30, 42):
         use(n)
         counts.append(mappings.in_use() - start)
     assert max(counts) < 60 + 40, counts
     assert counts[0] > 8, counts  # each program takes some, so that there would be more than allowed
-    gc.collect()
-    assert programs() < before + 12 - 4
 
 
 @pytest.mark.recorded

@@ -33,7 +33,7 @@ __all__ = ["call"]
 FACTS = {
     "dim", "ndimension", "element_size", "is_floating_point", "is_complex", "requires_grad_", "get_device", "is_signed", "is_contiguous",
     "register_post_accumulate_grad_hook", "data_ptr", "is_shared", "has_names", "is_inference", "is_pinned", "is_set_to",
-    "retain_grad",
+    "retain_grad", "grad",
 }  # fmt: skip
 # Functions that give the elements to the host: those of the whole.
 _READ = {"item", "float", "int", "bool", "complex", "index"}

@@ -54,11 +54,10 @@ def _logistic(x: np.ndarray) -> np.ndarray:
     one = x.dtype.type(1)
     if x.dtype.kind != "c":
         return np.reciprocal(np.exp(-x) + one)
-    negative = np.real(x) < 0
-    small = np.exp(
-        np.where(negative, x, -x)
-    )  # the other one of exp(x) and exp(-x) overflows, and infinities divide to NaN
-    return np.where(negative, small, one) / (small + one)
+    result = one / (np.exp(-x) + one)
+    # Where exp(-x) overflows, one is lost beside it, and infinities divide to NaN: exp(x) is the quotient.
+    low = np.isfinite(x) & (np.real(x) < -0.9 * np.log(np.finfo(x.dtype).max))
+    return np.where(low, np.exp(np.where(low, x, 0)), result) if low.any() else result
 
 
 def _log1p(x: np.ndarray) -> np.ndarray:
@@ -66,9 +65,11 @@ def _log1p(x: np.ndarray) -> np.ndarray:
         return np.log1p(x)
     a, b = np.real(x), np.imag(x)
     near = (abs(a) < 0.5) & (abs(b) < 0.5)  # where x + 1 has lost digits of x, and no square overflows
-    far = np.log(x + x.dtype.type(1))
-    real = np.where(near, np.log1p(np.where(near, a * (a + 2) + b * b, 0)) / 2, np.real(far))
-    return (real + 1j * np.imag(far)).astype(x.dtype)
+    result = x.copy()  # so that the sign of a zero in the imaginary part stays
+    np.copyto(np.real(result), a + 1)
+    result = np.asarray(np.log(result))
+    np.copyto(np.real(result), np.log1p(np.where(near, a * (a + 2) + b * b, 0)) / 2, where=near)
+    return np.where(np.isnan(x), x.dtype.type(complex(np.nan, np.nan)), result)
 
 
 def _one_minus_square(x: np.ndarray) -> np.ndarray:
