@@ -617,6 +617,26 @@ def test_epochs_with_kills_and_interrupts():
     assert ended["killed"] > 0
 
 
+@pytest.mark.parametrize("call", ["dismiss", "_end_all"])
+def test_a_handler_that_raises_while_workers_are_ended_leaves_none(call, monkeypatch):
+    batches: Any = iter(DataLoader(Numbers(40), 2, num_workers=3))
+    next(batches)
+    crew = batches._crew
+    batches._stop.detach()  # called here instead
+    members = list(crew._members)
+    assert len(members) == 3
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(crew, call, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        crew.stop()
+    for member in members:
+        member.join(5)
+    assert not any(member.is_alive() for member in members)
+
+
 # ---- other ways to start, and none
 
 

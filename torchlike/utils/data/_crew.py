@@ -137,6 +137,17 @@ class Processes:
         """Tells all workers to end, and waits some seconds for them. A process that is still running then is killed."""
         if os.getpid() != self._program:
             return  # this is a fork of the program
+        try:
+            self._end_all()
+        except (
+            BaseException
+        ):  # a signal handler raised, perhaps in a finalizer, of which Python ignores it: nobody comes here again
+            for member in self._members:
+                if member.pid is not None:
+                    member.kill()
+            raise
+
+    def _end_all(self) -> None:
         for worker in list(self._ends):
             self.dismiss(worker)
         deadline = time.monotonic() + CHECK_SECONDS
