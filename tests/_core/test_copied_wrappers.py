@@ -23,7 +23,7 @@ class Wrapper(torch.Tensor):
 
     @staticmethod
     def __new__(cls, elem):
-        return torch.Tensor._make_wrapper_subclass(cls, elem.size(), dtype=elem.dtype, requires_grad=elem.requires_grad)
+        return torch.Tensor._make_wrapper_subclass(cls, elem.size(), dtype=elem.dtype, requires_grad=elem.requires_grad)  # pyright: ignore[reportAttributeAccessIssue]
 
     def __init__(self, elem):
         self.elem = elem
@@ -37,12 +37,12 @@ class Wrapper(torch.Tensor):
 
 def test_a_wrapper_is_copied_by_its_clone():
     w = Wrapper(torch.ones(2))
-    w.note = [1]
+    w.note = [1]  # pyright: ignore[reportAttributeAccessIssue]
     Wrapper.asked.clear()
     again = copy.deepcopy([w, w])
     assert Wrapper.asked == ["aten.clone.default"] and again[0] is again[1]
     assert type(again[0]) is Wrapper and again[0].elem.tolist() == [1, 1] and again[0].elem is not w.elem
-    assert again[0].note == [1] and again[0].note is not w.note
+    assert again[0].note == [1] and again[0].note is not w.note  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_a_parameter_of_a_wrapper_keeps_its_flag():

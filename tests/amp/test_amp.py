@@ -166,7 +166,7 @@ def test_the_scale_is_a_tensor_from_the_first_loss_on():
         scaler.scale((w * w).sum() * factor).backward()
         scaler.step(optimizer)
         scaler.update()
-        seen.append((scaler._scale.item(), scaler._growth_tracker.item()))
+        seen.append((scaler._scale.item(), scaler._growth_tracker.item()))  # pyright: ignore[reportAttributeAccessIssue]
     assert seen == [(4.0, 1), (8.0, 0), (4.0, 0), (4.0, 1)]
     again = pickle.loads(pickle.dumps(scaler))
     assert again._scale is None and (again.get_scale(), again._get_growth_tracker()) == (4.0, 1)
@@ -182,7 +182,7 @@ class Scales(torch.optim.SGD):
     _step_supports_amp_scaling = True
 
     def step(self, closure=None):
-        self.seen = (None if self.grad_scale is None else self.grad_scale.item(), self.found_inf.item())
+        self.seen = (None if self.grad_scale is None else self.grad_scale.item(), self.found_inf.item())  # pyright: ignore[reportAttributeAccessIssue]
         return 5
 
 

@@ -74,5 +74,5 @@ def test_factors_are_given_by_name(name):
         with pytest.raises(TypeError):
             getattr(torch, name)(*args)
     with pytest.raises(TypeError):
-        torch.add(X, A, 2)
+        torch.add(X, A, 2)  # pyright: ignore[reportCallIssue]
     assert torch.rsub(X, 5, 2).tolist() == [[-1, -1], [-1, -1]]

@@ -87,7 +87,7 @@ def test_several_results_each_need_their_own_dtype():
     for call in (torch.max, torch.min, torch.sort, torch.topk):
         args = (X,) if call is torch.sort else (X, 1) if call is torch.topk else (X, 0)
         with pytest.raises(RuntimeError) as error:
-            call(*args, out=(torch.empty(0, dtype=F64), long))
+            call(*args, out=(torch.empty(0, dtype=F64), long))  # pyright: ignore[reportArgumentType]
         assert str(error.value) == "Expected out tensor to have dtype float, but got double instead"
     with pytest.raises(RuntimeError) as error:
         torch.cummax(X, 0, out=(torch.empty(0, dtype=torch.int16), long))

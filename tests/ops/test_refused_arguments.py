@@ -260,7 +260,7 @@ def test_bags_of_rows_that_are_not_there():
         ({"mode": "max"}, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be 20"),
     ):
         with pytest.raises(RuntimeError) as caught:
-            bag(index, weight, **options)
+            bag(index, weight, **options)  # pyright: ignore[reportArgumentType]
         assert str(caught.value) == words
 
 

@@ -90,7 +90,7 @@ REFUSED = {
         "index_select(): self indexing axis dim should be positive",
     ),
     "as_nested_tensor": (
-        lambda x: torch.nested.as_nested_tensor(torch.tensor(1.0)),
+        lambda x: torch.nested.as_nested_tensor(torch.tensor(1.0)),  # pyright: ignore[reportAttributeAccessIssue]
         RuntimeError,
         "as_nested_tensor(): Expected tensor argument to have dim() > 1",
     ),

@@ -183,7 +183,7 @@ def test_a_step_that_is_replaced_after_the_schedule_is_warned_of():
     o = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.5)
     s = torch.optim.lr_scheduler.StepLR(o, 3)
     before = o.step
-    o.step = lambda: before()
+    o.step = lambda: before()  # pyright: ignore[reportAttributeAccessIssue]
     o.step()
     with pytest.warns(
         UserWarning, match=r"Seems like `optimizer.step\(\)` has been overridden after learning rate scheduler"

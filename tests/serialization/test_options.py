@@ -68,7 +68,7 @@ class Bare:
 def test_files_need_not_say_that_they_are_seekable():
     file = Bare()
     torch.save(torch.ones(2), file)
-    file.seek(0)
+    file.seek(0)  # pyright: ignore[reportAttributeAccessIssue]
     assert torch.load(file).tolist() == [1, 1]
 
 

@@ -119,7 +119,7 @@ def test_memory_that_is_dropped_comes_back():
 def test_gradients_go_through_a_tensor_whose_memory_has_grown(attribute):
     y = torch.ones(2, 2, requires_grad=True)
     if attribute:
-        y.note = "the attributes of such a tensor may be elsewhere"
+        y.note = "the attributes of such a tensor may be elsewhere"  # pyright: ignore[reportAttributeAccessIssue]
     z = y * 2
     y.untyped_storage().resize_(100)
     z.sum().backward()
