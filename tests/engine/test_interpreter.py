@@ -196,7 +196,8 @@ CASES: dict[str, tuple[Any, ...]] = {
         np.array([1.0, 2.0, 3.5, 2.0, 0.5, 2.5], np.float32), np.array([2.0, 3.0, 0.5, -1.5, 1.0, -1.5], np.float32),
     ),
     "bits of other sizes": (
-        lambda x, b: (lax.bitcast_convert_type(x.T, np.uint8), lax.bitcast_convert_type(b, np.float32)),
+        lambda x, b: (lax.bitcast_convert_type(x.T, np.uint8), lax.bitcast_convert_type(b, np.float32),
+                      lax.bitcast_convert_type(b[:0], np.float32)),
         f32(2, 3), RNG.integers(0, 256, (3, 4), np.uint8),
     ),
     "reduction by a function": (

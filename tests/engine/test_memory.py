@@ -141,6 +141,19 @@ def test_mappings_of_memory_stay_fewer_than_the_system_allows(monkeypatch):
 
 
 @pytest.mark.recorded
+def test_nothing_is_dropped_where_the_system_does_not_say_how_many_mappings_it_allows(monkeypatch):
+    dropped = []
+    monkeypatch.setattr(mappings, "droppers", [lambda: dropped.append(1)])
+    for most, drops in ((0, False), (3, True), (9, False)):
+        monkeypatch.setattr(mappings, "allowed", lambda most=most: most)
+        monkeypatch.setattr(mappings, "in_use", lambda: 5)
+        monkeypatch.setattr(mappings._Watch, "rest", 0)
+        dropped.clear()
+        mappings.compiled()
+        assert bool(dropped) == drops
+
+
+@pytest.mark.recorded
 def test_kernels_and_traces_of_sizes_that_never_come_again_go(monkeypatch):
     own = recorder()
     own.forget()

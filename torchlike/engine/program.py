@@ -504,15 +504,15 @@ def _keep(history: PathHistory, key: tuple[object, ...], program: Program) -> No
     program.used = _next_use()
     _kept.append((weakref.ref(history), key, weakref.ref(program)))
     if len(_kept) > MAX_PROGRAMS_KEPT:
-        _drop()
+        _drop(lambda alive: max(0, alive - 3 * MAX_PROGRAMS_KEPT // 4))
     mappings.compiled()
 
 
-def _drop() -> None:
-    """Drops the quarter of the programs that ran longest ago, and never the newest."""
+def _drop(excess_of: Callable[[int], int]) -> None:
+    """Drops the programs that ran longest ago. ``excess_of``: how many, of so many that are alive."""
     alive = [(entry, program_kept) for entry in _kept if (program_kept := entry[2]()) is not None]
     alive.sort(key=lambda pair: pair[1].used)
-    excess = len(alive) // 4
+    excess = excess_of(len(alive))
     for (owner, known_as, _), _ in alive[:excess]:
         path_history = owner()
         if path_history is not None:
@@ -522,7 +522,7 @@ def _drop() -> None:
     _kept[:] = [entry for entry, _ in alive[excess:]]
 
 
-mappings.droppers.append(_drop)
+mappings.droppers.append(lambda: _drop(lambda alive: alive // 4))
 
 
 def donations(path: Path, live: Sequence[int], dead_leaves: Sequence[int]) -> tuple[int, ...]:

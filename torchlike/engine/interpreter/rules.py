@@ -73,9 +73,9 @@ NATIVE = frozenset(
 )  # fmt: skip
 
 
-# NumPy computes with the first of these itself, slowly, and not with the second: both are computed in float32, and rounded once.
-FLOAT16, BFLOAT16 = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
-HALF_TYPES = (FLOAT16, BFLOAT16)
+# NumPy does not compute with bfloat16, and slowly with float16: both are computed in float32, and rounded once.
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+HALF_TYPES = (np.dtype(np.float16), BFLOAT16)
 
 
 def require_native(*avals: ShapedDtype) -> None:

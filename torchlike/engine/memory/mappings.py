@@ -42,8 +42,9 @@ def compiled() -> None:
     _Watch.rest -= 1
     if _Watch.rest > 0:
         return
-    left = allowed() - in_use()
-    if left < 0:
+    most = allowed()
+    left = most - in_use()
+    if most and left < 0:
         for drop in droppers:
             drop()
-    _Watch.rest = left // MAX_PER_COMPILATION
+    _Watch.rest = max(left, 0) // MAX_PER_COMPILATION
