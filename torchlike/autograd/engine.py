@@ -181,24 +181,20 @@ def grad(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html
     """
-    options = grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads
+    options: dict[str, Any] = {
+        "grad_outputs": grad_outputs,
+        "retain_graph": retain_graph,
+        "create_graph": create_graph,
+        "only_inputs": only_inputs,
+        "allow_unused": allow_unused,
+        "is_grads_batched": is_grads_batched,
+        "materialize_grads": materialize_grads,
+    }
     overloading = [] if settings.off else overloaded_arguments((outputs, inputs))
     if overloading or (settings.stack and settings.off != ALL_OFF):
         kinds = tuple(map(type, overloading))
-        by_name: dict[str, object] = dict(zip(_OPTIONS, options, strict=True))
-        return ask(grad, overloading, kinds, (outputs, inputs), by_name, refuse_plainly("torch.autograd.grad"))
-    return gradients(outputs, inputs, *options)
-
-
-_OPTIONS = (
-    "grad_outputs",
-    "retain_graph",
-    "create_graph",
-    "only_inputs",
-    "allow_unused",
-    "is_grads_batched",
-    "materialize_grads",
-)
+        return ask(grad, overloading, kinds, (outputs, inputs), options, refuse_plainly("torch.autograd.grad"))
+    return gradients(outputs, inputs, **options)
 
 
 def gradients(

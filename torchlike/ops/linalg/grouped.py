@@ -12,7 +12,7 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
-from ...dispatch.register import Category, Form, Indices, Promote, composite, op
+from ...dispatch.register import Category, Form, Indices, Promote, alias, composite, op
 from ...numerics.matmul_precision import precision
 
 
@@ -149,21 +149,7 @@ def segment_reduce(
     return _segments(data, borders, kind, None if initial is None else float(initial))
 
 
-@composite(name="_segment_reduce", forms=Form.FUNCTION)
-def inner_segment_reduce(
-    data: Tensor,
-    reduce: str,
-    *,
-    lengths: Tensor | None = None,
-    indices: Tensor | None = None,
-    offsets: Tensor | None = None,
-    axis: int = 0,
-    unsafe: bool = False,
-    initial: float | None = None,
-) -> Tensor:
-    """``segment_reduce``, under the name that PyTorch's own programs call."""
-    given = {"lengths": lengths, "indices": indices, "offsets": offsets, "axis": axis}
-    return segment_reduce(data, reduce, **given, unsafe=unsafe, initial=initial)  # pyright: ignore[reportArgumentType]
+inner_segment_reduce = alias("_segment_reduce", segment_reduce)  # the name that PyTorch's own programs call
 
 
 @op(
