@@ -25,17 +25,17 @@ def error(action):
 
 
 # functions of tensors
-assert torch._shape_as_tensor(x).tolist() == [2, 3] and torch._cast_Long(x).dtype is torch.int64  # pyright: ignore[reportPrivateImportUsage]
+assert torch._shape_as_tensor(x).tolist() == [2, 3] and torch._cast_Long(x).dtype is torch.int64
 grad, soft = torch.tensor([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]]), x.softmax(1)
-backward = torch._softmax_backward_data(grad, soft, 1, torch.float32)  # pyright: ignore[reportPrivateImportUsage]
-assert torch.allclose(backward, torch.autograd.functional.vjp(lambda v: v.softmax(1), x, grad)[1], atol=1e-6)  # pyright: ignore[reportArgumentType]
-backward = torch._log_softmax_backward_data(grad, x.log_softmax(1), 1, torch.float32)  # pyright: ignore[reportPrivateImportUsage]
-assert torch.allclose(backward, torch.autograd.functional.vjp(lambda v: v.log_softmax(1), x, grad)[1], atol=1e-6)  # pyright: ignore[reportArgumentType]
-torch._assert_async(torch.tensor(2))  # pyright: ignore[reportPrivateImportUsage]
-assert error(lambda: torch._assert_async(torch.tensor(0.0))) == (  # pyright: ignore[reportPrivateImportUsage]
+backward = torch._softmax_backward_data(grad, soft, 1, torch.float32)
+assert torch.allclose(backward, torch.autograd.functional.vjp(lambda v: v.softmax(1), x, grad)[1], atol=1e-6)
+backward = torch._log_softmax_backward_data(grad, x.log_softmax(1), 1, torch.float32)
+assert torch.allclose(backward, torch.autograd.functional.vjp(lambda v: v.log_softmax(1), x, grad)[1], atol=1e-6)
+torch._assert_async(torch.tensor(2))
+assert error(lambda: torch._assert_async(torch.tensor(0.0))) == (
     "RuntimeError: Expected Tensor with single nonzero value, but got zero"
 )
-assert error(lambda: torch._assert_async(torch.tensor(0.0), "no")) == "RuntimeError: no"  # pyright: ignore[reportPrivateImportUsage]
+assert error(lambda: torch._assert_async(torch.tensor(0.0), "no")) == "RuntimeError: no"
 precision = torch.tensor([[2.0, 0.5], [0.5, 1.0]])
 L = _precision_to_scale_tril(precision)
 assert torch.allclose(L @ L.T, precision.inverse()) and _batch_mahalanobis(L, torch.ones(3, 2)).shape == (3,)
@@ -78,8 +78,8 @@ handle.remove()
 model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
 weight, members = model[0].weight, NamedMemberAccessor(model)
 assert swap_tensor(model[0], "weight", torch.ones(2, 2)) is weight and members.get_tensor("0.weight").sum() == 4
-members.set_tensor("0.weight", weight)  # pyright: ignore[reportArgumentType]
-assert error(lambda: swap_tensor(model, "0.weight", weight)) == "KeyError: 'tensor name can\\'t contain \".\"'"  # pyright: ignore[reportArgumentType]
+members.set_tensor("0.weight", weight)
+assert error(lambda: swap_tensor(model, "0.weight", weight)) == "KeyError: 'tensor name can\\'t contain \".\"'"
 own = ["0.bias", "1.bias", "1.num_batches_tracked", "1.running_mean", "1.running_var", "1.weight"]
 assert members.check_keys(["0.weight", "z"]) == (own, ["z"])
 
@@ -105,7 +105,7 @@ groups = _group_tensors_by_device_and_dtype([[a, b], [], [None, b]], with_indice
 assert groups[torch.device("cpu"), torch.float64] == ([[b], [], [b]], [1])
 assert _generate_state(123456789012, 3) == [769313048, 1460814176, 2980110427, 1364817390]
 assert collate_tensor_fn([x, x]).shape == (2, 2, 3) and np_str_obj_array_pattern.search("<U3")
-with getattr(torch.backends, "__allow_nonbracketed_mutation")(), torch._tensor_str.printoptions(precision=1):  # pyright: ignore[reportAttributeAccessIssue]
+with getattr(torch.backends, "__allow_nonbracketed_mutation")(), torch._tensor_str.printoptions(precision=1):
     assert str(torch.tensor([1.234])) == "tensor([1.2])"
 keys = C.DispatchKeySet(C.DispatchKey.AutocastCPU)
 with torch.autocast("cpu", dtype=torch.bfloat16), C._ExcludeDispatchKeyGuard(keys):
