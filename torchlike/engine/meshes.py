@@ -16,7 +16,8 @@ from .aval import Aval, Meshed, Placement
 from .executable import COMPILER_OPTIONS, Executable, LastRun, for_one_trace, lower_once
 from .jax_settings import tracing, with_64_bits
 from .scatters import with_reduce_scatters
-from .value import Value, put
+from .transfer import put
+from .value import Value
 
 __all__ = ["MeshedCall", "arrange", "compile_over_mesh", "lay_out", "settle"]
 

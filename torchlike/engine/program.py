@@ -35,7 +35,8 @@ from .report import COMPILING, observers, report, user_line, user_position
 from .threads import state
 from .tiers import AUTO, Due, choice, cost_of, due, light_plan, plan_to_use, seconds_of
 from .trace import Path, PathHistory, ScheduledStep, TraceNode, what_is_new
-from .value import Value, host_memory, put
+from .transfer import put
+from .value import Value, host_memory
 
 # Uses of a program with more outputs than needed, before a program for just these outputs is compiled.
 SUPERSET_USES = 3

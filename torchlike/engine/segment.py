@@ -50,7 +50,8 @@ from .program import Decision, OneOp, OpFailed, Program, choose, install, run_co
 from .report import FAILED, OP_BY_OP, report
 from .tiers import runs_by_itself
 from .trace import Path, PathHistory, Step, TraceNode
-from .value import Value, put
+from .transfer import put
+from .value import Value
 
 Ref = weakref.ref[Value]
 # When a program takes over from operations one at a time, and each time that so much has been copied to the device, the memory that the

@@ -11,8 +11,8 @@ from jax.core import Tracer
 
 from . import checks, threads
 from .aval import CPU, META, Aval, MappedAval, Meshed, Placement, TracedAval, check_room
-from .jax_settings import drop_what_was_sent, with_64_bits
 from .threads import refuse_accelerator, refuse_xla, state
+from .transfer import put
 
 
 class Pending(Protocol):
@@ -223,35 +223,3 @@ def unreadable() -> Unreadable:
         "or operation. Its elements have no value while the function is mapped or compiled: please rewrite it with operations whose "
         "result has a fixed shape, such as torch.where, or do this outside."
     )
-
-
-@with_64_bits
-def put(array: np.ndarray, placement: Placement) -> jax.Array:
-    """Moves a host array to a device with its dtype kept, 64-bit types included, and without sharing its memory."""
-    if state.by_numpy_alone:
-        refuse_xla("a JAX array")
-    stored = placement.stored(array.shape)
-    if stored != array.shape:
-        array = np.pad(array, [(0, more - n) for more, n in zip(stored, array.shape, strict=True)])
-    there = jax.device_put(array, placement.sharding, may_alias=False)
-    if isinstance(there, Tracer):  # the user may be inside a JAX trace, in which this array takes no part
-        with jax.ensure_compile_time_eval():
-            there = jax.device_put(array, placement.sharding, may_alias=False)
-    _Sent.nbytes += array.nbytes
-    if _Sent.nbytes >= MAX_SENT_BYTES:
-        _Sent.nbytes = 0
-        if placement.platform == "cpu":
-            there.block_until_ready()
-        drop_what_was_sent()
-    return there
-
-
-# After so many bytes JAX drops the host's arrays, see ``drop_what_was_sent``. On a CPU, where copying takes no longer than waiting for
-# it, it is waited for.
-MAX_SENT_BYTES = 8 * 2**20
-
-
-class _Sent:
-    """``nbytes``: what was copied to devices since the host's arrays were dropped."""
-
-    nbytes = 0
