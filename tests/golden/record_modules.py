@@ -89,6 +89,13 @@ OPEN = frozenset(
 )  # fmt: skip
 
 
+# Names in inner modules that libraries use, by module: `python -m tests.libraries.names --record` writes them.
+USED = {
+    line.split()[0]: frozenset(line.split()[1:])
+    for line in (Path(__file__).parent / "inner_names.txt").read_text(encoding="utf-8").splitlines()
+}
+
+
 def is_closed(module: str) -> bool:
     return module not in OPEN and any(f"{module}.".startswith(f"{each}.") for each in CLOSED)
 
@@ -100,7 +107,7 @@ def modules(package: str, path: Any) -> Iterator[str]:
         if found.name in ("__main__", "conftest") or name.startswith("torch.testing._internal."):
             continue
         yield name
-        if not is_closed(name):
+        if not is_closed(name) or name in USED:
             with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
                 importlib.import_module(name)
         if found.ispkg:
@@ -148,7 +155,7 @@ def enum_members(value: type) -> list[str]:
     return list(value.__members__) if members is not None else []  # pyright: ignore[reportAttributeAccessIssue]
 
 
-# Private names in private files that libraries import all the same, as `python -m tests.libraries.names` says.
+# More private names in private files that programs import.
 IMPORTED = {
     "torch._C._functorch": "_add_batch_dim _remove_batch_dim _unwrap_batched _vmap_decrement_nesting _vmap_increment_nesting",
     "torch._functorch.vmap": """_add_batch_dim _as_tuple _broadcast_to_and_flatten _create_batched_inputs _get_name
@@ -159,9 +166,14 @@ IMPORTED = {
 }
 
 
+def is_used(module: Any, name: str) -> bool:
+    """Whether libraries or programs are known to use a name, however deep inside it is."""
+    return name in USED.get(module.__name__, ()) or name in IMPORTED.get(module.__name__, "").split()
+
+
 def is_inner(module: Any, name: str) -> bool:
     """Whether a name is private to a private module, so deep inside that no program uses it."""
-    if name in IMPORTED.get(module.__name__, "").split():
+    if is_used(module, name):
         return False
     package, *inner = module.__name__.split(".")[1:] or [""]
     deep = package.startswith("_") and package != "_C" and bool(inner)
@@ -175,13 +187,20 @@ def is_inner_file(module: Any) -> bool:
 
 
 def listed(module: Any) -> dict[str, tuple[str, Any]]:
-    """Returns the names of a module with their kinds. A name from another module of PyTorch has the kind ("from", its address)."""
+    """Returns the names of a module with their kinds. A name from another module of PyTorch has the kind ("from", its address).
+
+    Of a closed module these are the names that libraries use.
+    """
     found = {}
+    closed = is_closed(module.__name__)
     for name, value in list(vars(module).items()):
+        if closed and not is_used(module, name):
+            continue
         if name.startswith("__") or name == "TYPE_CHECKING" or not name.isidentifier() or is_inner(module, name):
             continue
         kind = kind_of(value)
-        if kind is None or (name.startswith("_") and kind[0] in ("value", "type", "thing")):
+        hidden = name.startswith("_") and not is_used(module, name)
+        if kind is None or (hidden and kind[0] in ("value", "type", "thing")):
             continue
         named = kind[0] in ("class", "enum", "error", "function")
         home, own = (getattr(value, "__module__", None), getattr(value, "__name__", name)) if named else (None, name)
@@ -189,7 +208,7 @@ def listed(module: Any) -> dict[str, tuple[str, Any]]:
             there = sys.modules.get(home) if home.startswith("torch") else None
             # A name that its home hides is recorded where it is imported: ``torch.jit._script_if_tracing``, by torchvision.
             if there is not None and vars(there).get(own) is value and not is_closed(home) and not is_inner(there, own):
-                if is_inner_file(module) and name not in IMPORTED.get(module.__name__, "").split():
+                if is_inner_file(module) and not is_used(module, name):
                     continue
                 kind = "from", f"{home}.{own}"
             elif name.startswith("_") and home == "builtins":
@@ -296,7 +315,7 @@ def everything() -> dict[str, Any]:
     for name in sorted({*every, *extra}):
         module = sys.modules.get(name)
         kinds: dict[str, Any] = defaultdict(list)
-        if module is not None and not is_closed(name):
+        if module is not None and (not is_closed(name) or name in USED):
             rows = listed(module)
             how = decorators(name, [each for each, kind in rows.items() if kind[0] == "function"])
             for each, (kind, more) in rows.items():

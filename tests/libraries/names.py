@@ -1,25 +1,29 @@
 """Asks torchlike for every name of PyTorch's that the sources of installed libraries use, and prints those that it only stands in for.
 
     python -m tests.libraries.names [package ...]      by default all that ask for PyTorch
+    python -m tests.libraries.names --record           with PyTorch: writes the inner names that it has into tests/golden/inner_names.txt
 
-A name that a library uses in its code may never be called by a program. So this finds what programs have not met yet.
+A name that a library uses in its code may never be called by a program. So this finds what programs have not met yet. Of PyTorch's inner
+modules torchlike records the names that libraries use (tests/golden/record_modules.py), and those are what --record writes.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib
 import importlib.metadata
 import re
 import sys
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 ASKS_FOR_TORCH = re.compile(r"torch(?![\w.-])")
+INNER_NAMES = Path(__file__).parents[1] / "golden" / "inner_names.txt"
 
 
 def sources(packages: list[str]) -> Iterator[tuple[str, Path]]:
@@ -80,6 +84,23 @@ def ask(name: str) -> Any:
     return found
 
 
+def inner(names: Iterable[str]) -> dict[str, list[str]]:
+    """Returns the names that PyTorch has, of those that are private or in a module of which not all names are recorded, by module."""
+    from tests.golden.record_modules import is_closed  # which imports PyTorch
+
+    found: dict[str, set[str]] = defaultdict(set)
+    for name in names:
+        parts = name.split(".")
+        for length in range(len(parts) - 1, 0, -1):
+            module, own = ".".join(parts[:length]), parts[length]
+            with contextlib.suppress(Exception):
+                found_there = getattr(importlib.import_module(module), own)
+                if ("._" in f"{module}.{own}" or is_closed(module)) and not isinstance(found_there, type(sys)):
+                    found[module].add(own)
+                break
+    return {module: sorted(found[module]) for module in sorted(found)}
+
+
 def is_stand_in(found: Any) -> bool:
     """Whether it raises where it is used."""
     if not callable(found):
@@ -93,6 +114,7 @@ def is_stand_in(found: Any) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("packages", nargs="*", help="names that are imported, such as timm")
+    parser.add_argument("--record", action="store_true", help="ask PyTorch, and keep the inner names that it has")
     options = parser.parse_args()
     used: dict[str, set[str]] = defaultdict(set)
     for package, path in sources(options.packages):
@@ -100,6 +122,10 @@ def main() -> int:
         if "torch" in text:
             for name in names_in(text):
                 used[name].add(package)
+    if options.record:
+        lines = [f"{module} {' '.join(names)}\n" for module, names in inner(used).items()]
+        INNER_NAMES.write_text("".join(lines), encoding="utf-8")
+        return 0
     importlib.import_module("torchlike").alias()
     lacking, stands_in, failed = [], [], []
     with warnings.catch_warnings(action="ignore"):

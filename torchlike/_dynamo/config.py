@@ -30,6 +30,7 @@ numpy_default_float = "float64"
 log_level: Any = None
 print_graph_breaks = False
 allow_unspec_int_on_nn_module = False
+skip_fwd_side_effects_in_bwd_under_checkpoint = False
 
 patch = patcher(globals())
 get_config_copy, load_config = saver(globals())

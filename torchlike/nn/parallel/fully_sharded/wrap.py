@@ -114,6 +114,11 @@ def transformer_auto_wrap_policy(
     return recurse or isinstance(module, tuple(transformer_layer_cls))
 
 
+def _or_policy(module: Module, recurse: bool, nonwrapped_numel: int, policies: Iterable[Callable[..., bool]]) -> bool:
+    """The policy that wraps a module if one of several does."""
+    return any(policy(module=module, recurse=recurse, nonwrapped_numel=nonwrapped_numel) for policy in policies)
+
+
 def size_based_auto_wrap_policy(
     module: object,
     recurse: bool,
