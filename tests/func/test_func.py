@@ -223,6 +223,18 @@ def name(x):
     return x * 2
 
 
+_INSIDE = (
+    "You are attempting to call Tensor.{} inside of a function being transformed by a functorch transform. This is unsupported, please "
+    "attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call {} outside of a function being transformed "
+    "instead."
+)
+
+
+def _retained(x):
+    x.retain_grad()
+    return x
+
+
 ERRORS = {
     "no scalar": (
         lambda: grad(name)(X),
@@ -244,6 +256,31 @@ ERRORS = {
         lambda: grad(lambda x: (x.sum(), 1), has_aux=True)(X),
         RuntimeError,
         "Expected tensors, got unsupported type <class 'int'>",
+    ),
+    "no output": (
+        lambda: vjp(lambda x: None, X),
+        RuntimeError,
+        "vjp(f, *primals): Expected f to be a function that has non-empty output (got output = [None])",
+    ),
+    "empty output": (
+        lambda: jvp(lambda x: (), (X,), (X,)),
+        RuntimeError,
+        "jvp(f, primals, tangents): Expected f to be a function that has non-empty output (got output = [])",
+    ),
+    "primals of numbers": (
+        lambda: jvp(lambda x, y: x, (X, 1), (X, 1)),
+        RuntimeError,
+        "jvp(f, primals, tangents): Expected primals to only contain Tensors, got <class 'int'>",
+    ),
+    "tangents of numbers": (
+        lambda: jvp(lambda x: x, (X,), (1,)),
+        RuntimeError,
+        "jvp(f, primals, tangents): Expected tangents to only contain Tensors, got <class 'int'>",
+    ),
+    "retain_grad": (
+        lambda: grad(lambda x: _retained(x.sin()).sum())(X),
+        RuntimeError,
+        _INSIDE.format("retain_grad()", "retain_grad()"),
     ),
     "argnums": (lambda: grad(scalar, argnums=2)(X), RuntimeError, "Got argnum=2, but only 1 positional inputs"),
     "argnums twice": (
@@ -364,3 +401,60 @@ def test_what_depends_on_values_is_refused_while_mapped():
     ):
         with pytest.raises(RuntimeError, match=re.escape(words)):
             vmap(f)(X)
+
+
+@pytest.mark.parametrize("name", ["vjp", "jvp", "hvp", "vhp", "jacobian", "hessian"])
+@pytest.mark.parametrize("transform", [vmap, lambda f: jacrev(f), lambda f: lambda x: jvp(f, (x,), (x,))])
+def test_the_older_functional_is_refused_while_transformed(name, transform):
+    # It would cut what it computes from the transform's arguments: their derivative would be zero without a word.
+    def f(x):
+        along = (torch.ones_like(x),) if name in ("jvp", "hvp", "vhp") else ()
+        return getattr(torch.autograd.functional, name)(lambda x: x.sin().sum(), x, *along)
+
+    with pytest.raises(RuntimeError) as error:
+        transform(f)(V)
+    words = "requires_grad_() (or perhaps using torch.autograd.functional.* APIs)"
+    assert str(error.value) == _INSIDE.format(words, "requires_grad_()")
+
+
+def test_an_own_vmap_sees_the_tensors_of_nests():
+    class First(torch.autograd.Function):
+        @staticmethod
+        def forward(x, nest):
+            return x * nest["y"][0]
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x, nest):
+            seen.append(in_dims)
+            return torch.as_tensor(x) * nest["y"][0], 0
+
+    seen = []
+    assert close(vmap(lambda v: First.apply(2.0, {"y": [v, V]}))(V), 2 * V)
+    assert close(vmap(lambda v: First.apply(v, {"y": (torch.tensor(2.0), None)}))(V), 2 * V)
+    assert seen == [(None, {"y": [0, None]}), (0, {"y": (None, None)})]
+
+
+def test_a_derivative_of_what_is_differentiable_once_is_refused_outside_too():
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x**3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[0])
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g * 3 * ctx.saved_tensors[0] ** 2
+
+    x = V.clone().requires_grad_()
+    (gradient,) = vjp(Cube.apply, x)[1](torch.ones(3, requires_grad=True))
+    assert close(gradient.detach(), 3 * V**2)
+    with pytest.raises(RuntimeError, match="marked with @once_differentiable"):
+        gradient.sum().backward()

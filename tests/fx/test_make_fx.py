@@ -74,6 +74,23 @@ def test_writes_and_decompositions():
     )
 
 
+def test_the_annotation_of_what_is_returned_is_kept():
+    def one(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    def two(x) -> tuple[torch.Tensor, torch.Tensor]:
+        return x, x + 1
+
+    for function, words in (
+        (one, "-> torch.Tensor:"),
+        (two, "-> tuple[torch.Tensor,torch.Tensor]:"),
+        (torch.sin, "_1):"),
+    ):
+        module = make_fx(function)(torch.ones(2))
+        assert module.code.strip().splitlines()[0].endswith(words)
+        assert module(torch.ones(2)) is not None
+
+
 def test_what_a_graph_would_not_compute_is_refused():
     with pytest.raises(RuntimeError, match="^It appears that you're trying to get value out of a tracing tensor with"):
         make_fx(lambda x: x * x.sum().item())(torch.ones(2))

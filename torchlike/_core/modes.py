@@ -68,6 +68,16 @@ class Modes(threading.local):
 modes = Modes()
 
 
+def refuse_in_transform(method: str, call: str) -> None:
+    """Raises PyTorch's error if a function is being transformed by ``torch.func`` in this thread."""
+    if modes.derivatives or modes.vmaps:
+        raise RuntimeError(
+            f"You are attempting to call Tensor.{method} inside of a function being transformed by a functorch transform. This is "
+            "unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+            f"{call} outside of a function being transformed instead."
+        )
+
+
 def computes_tangents() -> bool:
     """Whether tangents of dual tensors are computed in this thread."""
     return modes.forward_grad and not modes.inference

@@ -15,7 +15,7 @@ from . import devices, dtypes
 from .attributes import FIELDS, Fields, Instance, UsersAttributes, new
 from .layouts import sparse_coo, sparse_csr
 from .meta import on_meta, refuse_item
-from .modes import carries, modes, tangent_shown
+from .modes import carries, modes, refuse_in_transform, tangent_shown
 from .node import AccumulateGrad, Node, RemovableHandle
 from .overridable import meet
 from .printing import format_tensor, format_without_data
@@ -452,6 +452,7 @@ class Tensor(TensorMethods, Fields):
         if node is not None and not self._retains_grad:
             import weakref
 
+            refuse_in_transform("retain_grad()", "retain_grad()")
             self._retains_grad = True
             node.retained = node.retained or {}
             node.hooked = True

@@ -488,19 +488,26 @@ def _check_transformable(cls: type[Function], in_context: bool, args: tuple[obje
 
 def _newest_level(args: Iterable[object]) -> Vmapped | None:
     """The innermost vmap that has an example among the arguments; None where there is none."""
-    levels: list[Any] = [level for arg in args if isinstance(arg, Tensor) for level in levels_of(arg._aval)]
+    levels: list[Any] = []
+    _each(args, lambda arg: levels.extend(levels_of(arg._aval)) if isinstance(arg, Tensor) else None)
     return max(levels, key=lambda level: level.serial, default=None)
+
+
+def _each(nest: Any, change: Callable[[Any], object]) -> Any:
+    """A nest of tuples, lists and dicts with each of its leaves changed."""
+    if nest.__class__ in (tuple, list):
+        return nest.__class__(_each(element, change) for element in nest)
+    return {key: _each(element, change) for key, element in nest.items()} if nest.__class__ is dict else change(nest)
 
 
 def _mapped_by_the_user(cls: type[Function], level: Vmapped, args: tuple[object, ...]) -> Any:
     """Calls ``vmap`` of a Function with the whole tensors of a level."""
-    at_level = [isinstance(arg, Tensor) and level in levels_of(arg._aval) for arg in args]
-    whole = [leave(arg, level) if here else arg for arg, here in zip(args, at_level, strict=True)]  # pyright: ignore[reportArgumentType]
+    at_level = lambda arg: isinstance(arg, Tensor) and level in levels_of(arg._aval)  # noqa: E731
+    whole = _each(args, lambda arg: leave(arg, level) if at_level(arg) else arg)
+    in_dims = _each(args, lambda arg: 0 if at_level(arg) else None)
     before, modes.vmaps = modes.vmaps, tuple(outer for outer in modes.vmaps if outer is not level)
     try:
-        result = cls.vmap(
-            VmapInfo(level.size, level.randomness), tuple(0 if here else None for here in at_level), *whole
-        )
+        result = cls.vmap(VmapInfo(level.size, level.randomness), in_dims, *whole)
         if not (isinstance(result, tuple) and len(result) == 2):
             raise RuntimeError(
                 f"Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the "
@@ -642,7 +649,9 @@ def once_differentiable(backward: Callable[..., object]) -> Callable[..., Any]:
         if not modes.grad_enabled or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return outputs
         is_tuple = isinstance(outputs, tuple)
-        failed = tuple(_Refuse.apply(o) if isinstance(o, Tensor) else o for o in (outputs if is_tuple else (outputs,)))
+        failed = tuple(
+            _Refuse.apply(o, grads) if isinstance(o, Tensor) else o for o in (outputs if is_tuple else (outputs,))
+        )
         return failed if is_tuple else failed[0]
 
     return wrapper
@@ -660,8 +669,8 @@ class _Refuse(Function):
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
     @classmethod
-    def apply(cls, tensor: Tensor) -> Tensor:
-        ctx = FunctionNode(cls, (tensor,))
+    def apply(cls, tensor: Tensor, grads: tuple[object, ...]) -> Tensor:
+        ctx = FunctionNode(cls, (tensor, *grads))  # the edges lead to where its derivative would be needed
         out = alias(tensor)
         ctx.avals = (out._aval,)
         out._set_history(ctx)

@@ -144,7 +144,12 @@ def jvp(
             f"a tuple of 3 tensors, tangents also must be. Got primals with structure {shape} and tangents with structure "
             f"{along_shape}"
         )
-    _check_tensors([*leaves, *along])
+    for kind, given in (("primals", leaves), ("tangents", along)):
+        for leaf in given:
+            if not isinstance(leaf, Tensor):
+                raise RuntimeError(
+                    f"jvp(f, primals, tangents): Expected {kind} to only contain Tensors, got {type(leaf)}"
+                )
     if not leaves:
         raise RuntimeError("jvp(f, primals, tangents): Expected primals to contain at least one Tensor.")
     for primal, tangent in zip(leaves, along, strict=True):
@@ -181,7 +186,13 @@ def linearize(func: Callable[..., object], *primals: object) -> Any:
     leaves, shape = tree_flatten(primals)
     _check_tensors(leaves)
     derivative, outs, out_shape, _ = _called(
-        func, leaves, shape, False, "linearize(f, *primals): expected f(*primals)", "", forwards=True
+        func,
+        leaves,
+        shape,
+        False,
+        "linearize(f, *primals): expected f(*primals)",
+        "linearize(f, *primals)",
+        forwards=True,
     )
 
     def along(*tangents: object) -> Any:
@@ -350,8 +361,8 @@ def _called(
                 raise RuntimeError(f"{whose}: output of function f should be a tuple: (output, aux) if has_aux is True")
             value, aux = value
         outs, out_shape = tree_flatten(value)
-        if not outs:
-            raise RuntimeError(f"{expected} to return at least one tensor, got no output.")
+        if not outs or (len(outs) == 1 and outs[0] is None):
+            raise RuntimeError(f"{whose}: Expected f to be a function that has non-empty output (got output = {outs})")
         for out in outs:
             if not isinstance(out, Tensor):
                 raise RuntimeError(f"{expected} to return only tensors, got unsupported type {type(out)}")

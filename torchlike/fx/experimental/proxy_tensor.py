@@ -20,6 +20,8 @@ from ..node import Node
 
 __all__ = ["make_fx"]
 
+_PACKAGE = __name__.partition(".")[0]
+
 
 class _Tracing(TorchDispatchMode):
     """Writes each operator into a graph. ``attributes``: the tensors that are neither arguments nor computed from them, by name."""
@@ -156,7 +158,11 @@ def make_fx(
         with tracing.running():
             result = f(*shape.unflatten(leaves))
         named = tree_map(tracing.node_of, result)
-        tracing.graph.output(tuple(named) if isinstance(named, tuple) else named)  # and not ``return_types.max``
+        result = tuple(named) if isinstance(named, tuple) else named  # and not ``return_types.max``
+        own = (
+            str(getattr(f, "__module__", "")).partition(".")[0] == _PACKAGE
+        )  # PyTorch's have no annotations: they are built in
+        tracing.graph.output(result, None if own else getattr(f, "__annotations__", {}).get("return"))
         _drop_unused(tracing.graph)
         return GraphModule(tracing.attributes, tracing.graph, getattr(f, "__name__", type(f).__name__))
 
