@@ -9,6 +9,7 @@ from torch.nn.modules.module import _addindent, _global_forward_hooks, register_
 from torch.nn.utils._named_member_accessor import NamedMemberAccessor, swap_tensor
 from torch.optim.optimizer import _get_value, _use_grad_for_differentiable, _view_as_real
 from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
+from torch.utils._mode_utils import no_dispatch
 from torch.utils.data._utils.collate import collate_tensor_fn, np_str_obj_array_pattern
 from torch.utils.data._utils.worker import _generate_state
 
@@ -58,6 +59,8 @@ with FakeTensorMode() as mode:
     assert active_fake_mode() is mode
     fake = torch.ones(1)
 assert detect_fake_mode([fake]) is mode
+with FakeTensorMode() as mode, no_dispatch():
+    assert type(torch.ones(1)) is torch.Tensor
 
 # modules
 assert F._canonical_mask(torch.tensor([True, False]), "m", None, "", torch.float32).tolist() == [-float("inf"), 0.0]

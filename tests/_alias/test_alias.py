@@ -93,6 +93,18 @@ def test_what_a_module_imports_from_another_is_recorded_there():
     assert "_script_if_tracing" in kinds("torch.jit")  # torchvision imports it from there
 
 
+def test_what_pytorchs_harness_for_tests_imports_is_recorded():
+    # Its test files import these modules, some of which derive from what they import.
+    for module, names in {
+        "torch._dynamo.test_case": "TestCase",
+        "torch._inductor.custom_graph_pass": "CustomGraphModulePass CustomGraphPass",
+        "torch.nested._internal.nested_tensor": "NestedTensor jagged_from_list",
+        "torch.utils._config_module": "Config ConfigModule install_config_module",
+        "torch.utils._mode_utils": "no_dispatch",
+    }.items():
+        assert set(names.split()) <= set(kinds(module))
+
+
 def test_private_names_that_libraries_call_give_what_pytorch_gives(installed):
     done = run(str(HERE / "private_checks.py"), path=installed)
     assert (done.returncode, done.stderr) == (0, "")

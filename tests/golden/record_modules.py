@@ -6,9 +6,11 @@ PyTorch has and torchlike lacks. The kinds recorded here decide what they do; se
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import enum
+import functools
 import importlib
 import inspect
 import io
@@ -107,7 +109,7 @@ def modules(package: str, path: Any) -> Iterator[str]:
         if found.name in ("__main__", "conftest") or name.startswith("torch.testing._internal."):
             continue
         yield name
-        if not is_closed(name) or name in USED:
+        if is_recorded(name):
             with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
                 importlib.import_module(name)
         if found.ispkg:
@@ -163,17 +165,46 @@ IMPORTED = {
     "torch._functorch.eager_transforms": "_autograd_grad _slice_argnums",
     "torch.utils.data._utils.worker": "_worker_loop",
     "torch.utils.data._utils.fetch": "_BaseDatasetFetcher _IterableDatasetFetcher _MapDatasetFetcher",
+    # by PyTorch's own test files
+    "torch._prims_common": "corresponding_complex_dtype",
+    "torch.nested._internal.nested_int": "NestedIntNode",
+    "torch.nested._internal.nested_tensor": """NestedTensor ViewNestedFromBuffer buffer_from_jagged jagged_from_list
+        nested_view_from_values_offsets""",
 }
 
 
-def is_used(module: Any, name: str) -> bool:
-    """Whether libraries or programs are known to use a name, however deep inside it is."""
-    return name in USED.get(module.__name__, ()) or name in IMPORTED.get(module.__name__, "").split()
+@functools.cache
+def imported_by_tests() -> dict[str, frozenset[str]]:
+    """The names of other modules that PyTorch's harness for tests imports or derives from, which its test files import in turn."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for file in (Path(torch.__file__).parent / "testing" / "_internal").glob("*.py"):
+        try:
+            body = ast.parse(file.read_text("utf-8")).body
+        except SyntaxError:  # of a newer Python
+            continue
+        for node in body:
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                found[node.module or ""].update(each.name for each in node.names)
+            for base in map(ast.unparse, node.bases if isinstance(node, ast.ClassDef) else ()):
+                module, _, name = base.rpartition(".")
+                found[module].add(name)
+    return {module: frozenset(names) for module, names in found.items() if module.startswith("torch.")}
+
+
+def is_used(module: str, name: str) -> bool:
+    """Whether libraries, programs or PyTorch's tests are known to use a name, however deep inside it is."""
+    listed_by_hand = name in IMPORTED.get(module, "").split()
+    return listed_by_hand or name in USED.get(module, ()) or name in imported_by_tests().get(module, ())
+
+
+def is_recorded(module: str) -> bool:
+    """Whether names of a module are recorded, all of them or those that are used."""
+    return not is_closed(module) or module in USED or module in IMPORTED or module in imported_by_tests()
 
 
 def is_inner(module: Any, name: str) -> bool:
     """Whether a name is private to a private module, so deep inside that no program uses it."""
-    if is_used(module, name):
+    if is_used(module.__name__, name):
         return False
     package, *inner = module.__name__.split(".")[1:] or [""]
     deep = package.startswith("_") and package != "_C" and bool(inner)
@@ -194,12 +225,12 @@ def listed(module: Any) -> dict[str, tuple[str, Any]]:
     found = {}
     closed = is_closed(module.__name__)
     for name, value in list(vars(module).items()):
-        if closed and not is_used(module, name):
+        if closed and not is_used(module.__name__, name):
             continue
         if name.startswith("__") or name == "TYPE_CHECKING" or not name.isidentifier() or is_inner(module, name):
             continue
         kind = kind_of(value)
-        hidden = name.startswith("_") and not is_used(module, name)
+        hidden = name.startswith("_") and not is_used(module.__name__, name)
         if kind is None or (hidden and kind[0] in ("value", "type", "thing")):
             continue
         named = kind[0] in ("class", "enum", "error", "function")
@@ -208,7 +239,7 @@ def listed(module: Any) -> dict[str, tuple[str, Any]]:
             there = sys.modules.get(home) if home.startswith("torch") else None
             # A name that its home hides is recorded where it is imported: ``torch.jit._script_if_tracing``, by torchvision.
             if there is not None and vars(there).get(own) is value and not is_closed(home) and not is_inner(there, own):
-                if is_inner_file(module) and not is_used(module, name):
+                if is_inner_file(module) and not is_used(module.__name__, name):
                     continue
                 kind = "from", f"{home}.{own}"
             elif name.startswith("_") and home == "builtins":
@@ -315,7 +346,7 @@ def everything() -> dict[str, Any]:
     for name in sorted({*every, *extra}):
         module = sys.modules.get(name)
         kinds: dict[str, Any] = defaultdict(list)
-        if module is not None and (not is_closed(name) or name in USED):
+        if module is not None and is_recorded(name):
             rows = listed(module)
             how = decorators(name, [each for each, kind in rows.items() if kind[0] == "function"])
             for each, (kind, more) in rows.items():

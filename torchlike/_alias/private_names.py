@@ -46,7 +46,12 @@ _SYNONYMS: dict[str, dict[str, str]] = {
         "_batch_mv": "distributions.multivariate_normal:matrix_vector",
     },
     "torch._tensor_str": {"printoptions": "_core.printing:printoptions", "PRINT_OPTS": "_core.printing:_options"},
-    "torch._C": {"_TensorBase": "_core.tensor:Tensor", "TensorBase": "_core.tensor:Tensor"},
+    "torch._C": {
+        "_TensorBase": "_core.tensor:Tensor",
+        "TensorBase": "_core.tensor:Tensor",
+        "_DisableTorchDispatch": "_core.modes:undispatched",
+    },
+    "torch.utils._mode_utils": {"no_dispatch": "_core.modes:undispatched"},
     "torch.nn.init": {
         "_no_grad_uniform_": "nn.init:uniform_",
         "_no_grad_normal_": "nn.init:normal_",
