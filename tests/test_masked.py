@@ -123,3 +123,81 @@ def test_a_product_over_no_dimensions_is_of_each_element_alone(keepdim, mask):
     result = masked.prod(X, dim=[], keepdim=keepdim, mask=mask)
     assert torch.equal(result, X if mask is None else torch.where(mask, X, torch.tensor(1.0)))
     assert masked.prod(X.int(), dim=[], keepdim=keepdim).dtype is torch.int64
+
+
+D = torch.tensor([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.0, 3.0, 0.0]])
+KEEPS = torch.tensor([[True, True, False], [False, False, False], [True, True, True]])
+LAYOUTS = {torch.sparse_coo: lambda x: x.to_sparse(), torch.sparse_csr: lambda x: x.to_sparse_csr()}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin", "mean"])
+@pytest.mark.parametrize("dim", [0, 1, (0, 1)])
+def test_sparse_inputs_are_reduced_where_the_mask_keeps_something(name, dim, layout):
+    function, sparse = getattr(torch.masked, name), LAYOUTS[layout]
+    if name == "mean" and layout is torch.sparse_coo:
+        with pytest.raises(
+            ValueError, match="^masked mean expects strided or sparse_csr tensor \\(got torch.sparse_coo"
+        ):
+            function(sparse(D), dim, mask=KEEPS)
+        return
+    dense = function(D, dim, keepdim=True, mask=KEEPS)
+    kept = torch.masked._output_mask(function, D, dim, keepdim=True, mask=KEEPS)
+    for mask in (KEEPS, KEEPS.to_sparse(), KEEPS.to_sparse_csr()):
+        assert torch.equal(function(D, dim, keepdim=True, mask=mask), dense) or name == "mean"
+        result = function(sparse(D), dim, keepdim=True, mask=mask)
+        assert result.layout is layout and torch.equal(result.to_dense(), torch.where(kept, dense, 0.0))
+        assert result._nnz() == int(kept.sum())
+
+
+def test_what_sparse_inputs_cannot_do_is_said_in_pytorchs_words():
+    coo, csr = D.to_sparse(), D.to_sparse_csr()
+    assert torch.masked.sum(coo, 0).to_dense().tolist() == [1.0, 3.0, 2.0]
+    assert torch.masked.sum(coo).to_dense().item() == 6.0
+    for call, kind, words in (
+        (
+            lambda: torch.masked.prod(coo, 0),
+            ValueError,
+            "masked prod expects explicit mask for sparse_coo tensor input",
+        ),
+        (
+            lambda: torch.masked.var(coo, 0, mask=KEEPS),
+            ValueError,
+            "masked std/var expects strided tensor (got torch.sparse_coo",
+        ),
+        (
+            lambda: torch.masked.softmax(csr, 0, mask=KEEPS),
+            ValueError,
+            "masked softmax expects strided tensor (got torch.sparse_csr",
+        ),
+        (
+            lambda: torch.masked.sum(csr, 0, mask=KEEPS),
+            RuntimeError,
+            "reduction operations on CSR tensors with keepdim=False is",
+        ),
+        (lambda: torch.masked._input_mask(D), ValueError, "_input_mask requires explicit mask"),
+        (
+            lambda: torch.masked._output_mask(torch.sin, D),
+            ValueError,
+            "_output_mask expected masked operation (got callable ",
+        ),
+        (
+            lambda: torch.masked._canonical_dim((0, 0), 3),
+            RuntimeError,
+            "dim=0 appears multiple times in the list of dims",
+        ),
+    ):
+        with pytest.raises(kind) as error:
+            call()
+        assert str(error.value).startswith(words)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_where_of_sparse_tensors_has_the_elements_that_the_mask_keeps(layout):
+    sparse = LAYOUTS[layout]
+    mask = sparse(KEEPS)
+    result = torch.masked._where(mask, sparse(D), torch.tensor(7.0))
+    assert result.layout is layout and result._nnz() == 5
+    assert torch.equal(result.to_dense(), torch.where(KEEPS, D, 0.0))
+    rows = torch.masked._where(KEEPS.to_sparse(1), D.to_sparse(1), torch.tensor(7.0))  # whole rows are there or not
+    assert rows.to_dense().tolist() == [[1.0, 0.0, 7.0], [0.0, 0.0, 0.0], [0.0, 3.0, 0.0]]

@@ -1,5 +1,11 @@
 """torch.masked: reductions and normalisations that leave out the elements where a mask is False, and tensors with a mask."""
 
+from ._masks import (
+    _canonical_dim as _canonical_dim,
+    _input_mask as _input_mask,
+    _output_mask as _output_mask,
+    _where as _where,
+)
 from ._reductions import (
     _reduction_identity as _reduction_identity,
     amax as amax,

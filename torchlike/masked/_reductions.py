@@ -7,10 +7,10 @@ from typing import Any
 from .. import ops
 from .._core import dtypes
 from .._core.annotations import Dtype, IntOrInts
+from .._core.layouts import sparse_coo, sparse_csr
 from .._core.tensor import Tensor, wrap_dim
-from ..dispatch.options import is_integer
 from ..ops.linalg.matrix_functions import linalg_vector_norm
-from ..ops.reduction.reduce import dims_of
+from ._masks import _canonical_dim, _input_mask, of_layouts
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm",
@@ -63,13 +63,6 @@ def _reduction_identity(op_name: str, input: Tensor, *args: object) -> Tensor | 
     return ops.scalar_tensor(number, dtype=input.dtype, device=input.device)
 
 
-def _mask_for(input: Tensor, mask: Tensor) -> Tensor:
-    """The mask in the input's shape, as bool."""
-    if mask.dim() > input.dim():
-        raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
-    return mask.expand(input.shape).to(dtypes.bool_)
-
-
 def _fill_masked(name: str, input: Tensor, mask: Tensor | None, neutral: object) -> Tensor:
     """The input with ``neutral`` where the mask is False."""
     if isinstance(neutral, str):
@@ -77,7 +70,7 @@ def _fill_masked(name: str, input: Tensor, mask: Tensor | None, neutral: object)
     return (
         input
         if mask is None
-        else ops.where(_mask_for(input, mask), input, ops.scalar_tensor(neutral, dtype=input.dtype))
+        else ops.where(_input_mask(input, mask=mask), input, ops.scalar_tensor(neutral, dtype=input.dtype))
     )
 
 
@@ -85,16 +78,7 @@ def _cast(input: Tensor, dtype: Dtype | None) -> Tensor:
     return input if dtype is None else input.to(dtype)
 
 
-def _dims(dim: Any, input: Any, name: str) -> tuple[int, ...]:
-    """The dimensions to reduce, all of them named; RuntimeError where one comes twice."""
-    dims = (dim,) if dim is None or is_integer(dim) else dim
-    if any(dims.count(d) > 1 for d in dims):
-        raise RuntimeError(
-            f"dim={next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims"
-        )
-    return dims_of(dim, input.dim(), name)
-
-
+@of_layouts(sparse_coo, sparse_csr, unmasked=True)
 def sum(
     input: Tensor,
     dim: IntOrInts | None = None,
@@ -111,9 +95,10 @@ def sum(
     >>> torch.masked.sum(torch.tensor([1.0, 2.0, 4.0]), mask=torch.tensor([True, False, True]))
     tensor(5.)
     """
-    return ops.sum(_fill_masked("sum", input, mask, 0), _dims(dim, input, "sum"), bool(keepdim), dtype=dtype)
+    return ops.sum(_fill_masked("sum", input, mask, 0), _canonical_dim(dim, input.dim()), bool(keepdim), dtype=dtype)
 
 
+@of_layouts(sparse_coo, sparse_csr)
 def prod(
     input: Tensor,
     dim: IntOrInts | None = None,
@@ -127,7 +112,7 @@ def prod(
     if input.dim() and isinstance(dim, (tuple, list)) and not dim:
         # Of each element alone, while no dimensions are all of them in the other reductions.
         return result.to(dtypes.int64) if dtype is None and result.dtype.category < dtypes.FLOAT else result
-    axes = _dims(dim, input, "prod")
+    axes = _canonical_dim(dim, input.dim())
     if not axes:
         return ops.prod(result)
     for axis in sorted(axes, reverse=True):
@@ -135,16 +120,19 @@ def prod(
     return result
 
 
+@of_layouts()
 def cumsum(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """The sums of the elements up to each along a dimension, without those that the mask leaves out."""
     return ops.cumsum(_fill_masked("cumsum", input, mask, 0), dim, dtype=dtype or input.dtype)
 
 
+@of_layouts()
 def cumprod(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """The products of the elements up to each along a dimension, without those that the mask leaves out."""
     return ops.cumprod(_fill_masked("cumprod", input, mask, 1), dim, dtype=dtype or input.dtype)
 
 
+@of_layouts(sparse_coo, sparse_csr)
 def amax(
     input: Tensor,
     dim: IntOrInts | None = None,
@@ -158,9 +146,12 @@ def amax(
     Raises:
         NotImplementedError: the input is of bool.
     """
-    return ops.amax(_fill_masked("amax", _cast(input, dtype), mask, LEAST), _dims(dim, input, "amax"), bool(keepdim))
+    return ops.amax(
+        _fill_masked("amax", _cast(input, dtype), mask, LEAST), _canonical_dim(dim, input.dim()), bool(keepdim)
+    )
 
 
+@of_layouts(sparse_coo, sparse_csr)
 def amin(
     input: Tensor,
     dim: IntOrInts | None = None,
@@ -174,9 +165,12 @@ def amin(
     Raises:
         NotImplementedError: the input is of bool.
     """
-    return ops.amin(_fill_masked("amin", _cast(input, dtype), mask, GREATEST), _dims(dim, input, "amin"), bool(keepdim))
+    return ops.amin(
+        _fill_masked("amin", _cast(input, dtype), mask, GREATEST), _canonical_dim(dim, input.dim()), bool(keepdim)
+    )
 
 
+@of_layouts()
 def argmax(
     input: Tensor,
     dim: int | None = None,
@@ -193,6 +187,7 @@ def argmax(
     return ops.argmax(_fill_masked("argmax", input, mask, LEAST), dim, bool(keepdim)).to(dtype or input.dtype)
 
 
+@of_layouts()
 def argmin(
     input: Tensor,
     dim: int | None = None,
@@ -211,10 +206,11 @@ def argmin(
 
 def _count(input: Tensor, dim: IntOrInts | None, keepdim: bool, mask: Any) -> Tensor:
     """How many elements each result is made of, in the input's dtype."""
-    ones = ops.ones_like(input) if mask is None else _mask_for(input, mask).to(input.dtype)
+    ones = ops.ones_like(input) if mask is None else _input_mask(input, mask=mask).to(input.dtype)
     return ops.sum(ones, dim, keepdim)
 
 
+@of_layouts(sparse_csr)
 def mean(
     input: Tensor,
     dim: IntOrInts | None = None,
@@ -242,6 +238,7 @@ def mean(
     return sum(x, dim, keepdim=keepdim, mask=mask) / _count(x, dim, keepdim, mask)
 
 
+@of_layouts()
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Dtype | None = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -257,7 +254,7 @@ def median(
         )
     if x.dtype.is_floating_point:
         return ops.nanmedian(_fill_masked("median", x, mask, float("nan")), dim, keepdim).values
-    keeps = _mask_for(x, mask)
+    keeps = _input_mask(x, mask=mask)
     if not bool(keeps.any(dim).all()):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
     # Masked elements sort to the end, so the median is in the middle of the remaining ones.
@@ -267,6 +264,7 @@ def median(
     return medians if keepdim else medians.squeeze(dim)
 
 
+@of_layouts()
 def logsumexp(
     input: Tensor,
     dim: IntOrInts | None = None,
@@ -278,7 +276,7 @@ def logsumexp(
     """``log(sum(exp(x)))`` over the elements that the mask keeps, in the input's dtype."""
     x = _cast(input, dtype)
     filled = x if x.dtype.is_complex and mask is None else _fill_masked("logsumexp", x, mask, _log_of_zero(x))
-    return ops.logsumexp(filled, _dims(dim, x, "logsumexp"), keepdim).to(x.dtype)
+    return ops.logsumexp(filled, _canonical_dim(dim, x.dim()), keepdim).to(x.dtype)
 
 
 def _log_of_zero(x: Tensor) -> Any:
@@ -301,6 +299,7 @@ def logaddexp(
     return ops.logaddexp(x, y)
 
 
+@of_layouts()
 def norm(
     input: Tensor,
     ord: object = 2.0,
@@ -319,6 +318,7 @@ def norm(
     return linalg_vector_norm(_fill_masked("norm", _cast(input, dtype), mask, neutral), ord, dim, bool(keepdim))
 
 
+@of_layouts(name="std/var")
 def var(
     input: Tensor,
     dim: IntOrInts | None = None,
@@ -354,6 +354,7 @@ def var(
     return sum(squares.to(x.dtype), dim, keepdim=keepdim, mask=mask) / count.clamp_min(0)
 
 
+@of_layouts(name="std/var")
 def std(
     input: Tensor,
     dim: IntOrInts | None = None,
@@ -368,6 +369,7 @@ def std(
     return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()  # pyright: ignore[reportAttributeAccessIssue]
 
 
+@of_layouts()
 def softmax(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """``softmax`` among the elements that the mask keeps; the others are 0, and NaN where none is kept.
 
@@ -377,16 +379,19 @@ def softmax(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor
     return ops.softmax(_fill_masked("amax", _cast(input, dtype), mask, LEAST), dim)
 
 
+@of_layouts()
 def log_softmax(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """The logarithm of ``softmax``."""
     return ops.log_softmax(_fill_masked("amax", _cast(input, dtype), mask, LEAST), dim)
 
 
+@of_layouts()
 def softmin(input: Tensor, dim: int, *, dtype: Dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """``softmax`` of the negative elements."""
     return ops.softmax(-_fill_masked("amin", _cast(input, dtype), mask, GREATEST), dim)
 
 
+@of_layouts()
 def normalize(
     input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Dtype | None = None, mask: Tensor | None = None
 ) -> Tensor:
