@@ -11,7 +11,13 @@ from . import (
     proxy as proxy,
     subgraph_rewriter as subgraph_rewriter,
 )
-from ._symbolic_trace import PH as PH, Tracer as Tracer, symbolic_trace as symbolic_trace, wrap as wrap
+from ._symbolic_trace import (
+    PH as PH,
+    ProxyableClassMeta as ProxyableClassMeta,
+    Tracer as Tracer,
+    symbolic_trace as symbolic_trace,
+    wrap as wrap,
+)
 from .graph import CodeGen as CodeGen, Graph as Graph
 from .graph_module import GraphModule as GraphModule
 from .interpreter import Interpreter as Interpreter, Transformer as Transformer
@@ -34,5 +40,5 @@ __all__ = [
     "wrap",
 ]
 
-for _public in (Tracer, symbolic_trace, wrap):  # users find them here
+for _public in (ProxyableClassMeta, Tracer, symbolic_trace, wrap):  # users find them here
     _public.__module__ = __name__

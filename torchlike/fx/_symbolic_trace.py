@@ -54,6 +54,20 @@ def _assert_is_none(value: object, msg: str) -> None:
         raise AssertionError(msg)
 
 
+class ProxyableClassMeta(type):
+    """The metaclass of classes whose objects are made by nodes of their own, where a proxy is among the arguments."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
+        _proxyable_classes.setdefault(cls, None)
+        super().__init__(name, bases, attrs)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        proxy = _find_proxy(args, kwargs) if _is_fx_tracing_flag else None
+        if proxy is not None:
+            return proxy.tracer.create_proxy("call_function", cls, args, kwargs)
+        return super().__call__(*args, **kwargs)
+
+
 class Tracer(TracerBase):
     """Traces functions and modules.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .._core.signatures import Function
@@ -13,7 +14,7 @@ from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node
 
-__all__ = ["Match", "replace_pattern"]
+__all__ = ["Match", "ReplacedPatterns", "replace_pattern", "replace_pattern_with_filters"]
 
 
 class Match(NamedTuple):
@@ -21,6 +22,25 @@ class Match(NamedTuple):
 
     anchor: Node
     nodes_map: dict[Node, Node]
+
+
+@dataclass
+class ReplacedPatterns:
+    """A match, and the nodes that took its place."""
+
+    anchor: Node
+    nodes_map: dict[Node, Node]
+    replacements: list[Node]
+
+
+@dataclass
+class InternalMatch:
+    """A match as filters get it: also which nodes stand for the pattern's parameters and results."""
+
+    anchors: list[Node]
+    nodes_map: dict[Node, Node]
+    placeholder_nodes: list[Node]
+    returning_nodes: list[Node]
 
 
 def _graph_of(source: Any) -> Graph:
@@ -120,38 +140,88 @@ def replace_pattern(
 
     Source: https://docs.pytorch.org/docs/stable/fx.html#torch.fx.replace_pattern
     """
-    graph, pattern_graph, new = gm.graph, _graph_of(pattern), _graph_of(replacement)
-    inputs = [node for node in pattern_graph.nodes if node.op == "placeholder"]
-    matches, ends = _find(graph, pattern_graph), _ends(pattern_graph)
+    replaced = replace_pattern_with_filters(gm, pattern, replacement)
+    return [Match(each.anchor, each.nodes_map) for each in replaced]
+
+
+def replace_pattern_with_filters(
+    gm: GraphModule,
+    pattern: Function | Graph | GraphModule,
+    replacement: Function | Graph | GraphModule | None = None,
+    match_filters: list[Callable[[InternalMatch, Graph, Graph], bool]] | None = None,
+    ignore_literals: bool = False,
+    replacement_callback: Callable[[InternalMatch, Graph, Graph], Graph] | None = None,
+    node_name_match: str = "",
+) -> list[ReplacedPatterns]:
+    """As ``replace_pattern``, at the places that all filters pass.
+
+    Args:
+        match_filters: functions of a match, the graph and the pattern's graph.
+        replacement_callback: gives the graph that is put at a match, instead of ``replacement``.
+
+    Raises:
+        NotImplementedError: ``ignore_literals`` or ``node_name_match``.
+        AssertionError: there is nothing to replace by.
+    """
+    if ignore_literals or node_name_match:
+        option = "ignore_literals=True" if ignore_literals else "node_name_match"
+        raise NotImplementedError(f"torchlike does not support replace_pattern_with_filters with {option}")
+    if replacement is None and replacement_callback is None:
+        raise AssertionError("Must provide either replacement or replacement_callback")
+    graph, pattern_graph = gm.graph, _graph_of(pattern)
+    inputs, ends = [node for node in pattern_graph.nodes if node.op == "placeholder"], _ends(pattern_graph)
+    always = _graph_of(replacement) if replacement_callback is None else None
+    found = [
+        InternalMatch([match.anchor], match.nodes_map, [match.nodes_map[n] for n in inputs if n in match.nodes_map],
+                      [match.nodes_map[end] for end in ends])
+        for match in _find(graph, pattern_graph)
+    ]  # fmt: skip
+    found = [match for match in found if all(f(match, graph, pattern_graph) for f in match_filters or ())]
     replaced: dict[Node, Node] = {}
-    for match in matches:
+    places = []
+    for match in found:
+        new = always if replacement_callback is None else replacement_callback(match, graph, pattern_graph)
+        assert new is not None
         values: dict[Any, Any] = {}
         for old, node in zip(inputs, [n for n in new.nodes if n.op == "placeholder"], strict=True):
             replaced_by: Any = match.nodes_map.get(old)
             values[node] = replaced.get(replaced_by, replaced_by)
-        inner = [n for p, n in match.nodes_map.items() if p.op != "placeholder"]
-        old_ends = [match.nodes_map[end] for end in ends]
-        used = {user for end in old_ends for user in end.users}.difference(inner)
-        users = [node for node in graph.nodes if node in used]
-        with graph.inserting_before(users[0] if users else [node for node in graph.nodes if node in old_ends][-1]):
-            result = graph.graph_copy(new, values)
-        results = result if isinstance(result, (tuple, list)) and len(ends) > 1 else [result]
-        if len(results) != len(ends):
-            raise RuntimeError(f"the pattern returns {len(ends)} values, and the replacement {len(results)}")
-        for end, computed in zip(old_ends, results, strict=True):
+        given = set(values)
+        results = _put(graph, new, match, values, len(ends))
+        for end, computed in zip(match.returning_nodes, results, strict=True):
             if isinstance(computed, Node):
                 end.replace_all_uses_with(computed)
                 replaced[end] = computed
+        inner = _inner(match)
         for node in reversed(list(graph.nodes)):
             if node in inner and not node.users:
                 graph.erase_node(node)
+        made = [values[node] for node in new.nodes if node in values and node not in given]
+        places.append(ReplacedPatterns(match.anchors[0], match.nodes_map, made))
     gm.recompile()
     for module in (pattern, replacement):
         if isinstance(module, Module):
             for node in graph.nodes:
                 if node.op in ("call_module", "get_attr"):
                     _take(gm, module, str(node.target))
-    return matches
+    return places
+
+
+def _inner(match: InternalMatch) -> list[Node]:
+    return [n for p, n in match.nodes_map.items() if p.op != "placeholder"]
+
+
+def _put(graph: Graph, new: Graph, match: InternalMatch, values: dict[Any, Any], count: int) -> Any:
+    """Copies a replacement's graph to where a match is read first; returns what it returns, of so many values. ``values`` is filled."""
+    inner, old_ends = _inner(match), match.returning_nodes
+    used = {user for end in old_ends for user in end.users}.difference(inner)
+    users = [node for node in graph.nodes if node in used]
+    with graph.inserting_before(users[0] if users else [node for node in graph.nodes if node in old_ends][-1]):
+        result = graph.graph_copy(new, values)
+    results = result if isinstance(result, (tuple, list)) and count > 1 else [result]
+    if len(results) != count:
+        raise RuntimeError(f"the pattern returns {count} values, and the replacement {len(results)}")
+    return results
 
 
 def _take(gm: GraphModule, source: Any, target: str) -> None:
