@@ -9,6 +9,7 @@ import torchlike as torch
 from tests.library import dispatching
 from torchlike._torch_ops import aten
 from torchlike.utils._python_dispatch import TorchDispatchMode, is_in_torch_dispatch_mode
+from torchlike.utils._pytree import tree_map
 
 pytestmark = pytest.mark.recorded
 
@@ -117,3 +118,75 @@ def test_without_a_mode_functions_take_their_usual_way():
     from torchlike._core.modes import DISPATCHED, hooks
 
     assert hooks.on == bool(DISPATCHED)
+
+
+class Wrapped(torch.Tensor):
+    """Computes with the tensor that it wraps."""
+
+    elem: Any
+
+    @staticmethod
+    def __new__(cls, elem):
+        make: Any = torch.Tensor._make_wrapper_subclass  # pyright: ignore[reportAttributeAccessIssue]
+        made = make(cls, elem.size(), dtype=elem.dtype, requires_grad=elem.requires_grad)
+        made.elem = elem.detach()
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        def plain(value):
+            return value.elem if isinstance(value, Wrapped) else value
+
+        result = func(*tree_map(plain, args), **tree_map(plain, kwargs or {}))
+        return tree_map(lambda value: cls(value) if isinstance(value, torch.Tensor) else value, result)
+
+
+def second_derivatives(name, wrap):
+    """Returns the gradients of a function, and the gradients of a function of these."""
+    leaves: list[Any] = []
+
+    def leaf(*shape):
+        leaves.append(wrap(torch.randn(*shape)).requires_grad_())
+        return leaves[-1]
+
+    torch.manual_seed(1)
+    result = eval(dispatching.FUNCTIONS[name], dispatching.names_of(torch) | {"a": leaf})
+    result = result[0] if isinstance(result, tuple) else result
+    gradients = torch.autograd.grad((result.sin() * result).sum(), leaves, create_graph=True, allow_unused=True)
+    total: Any = sum((g.cos() * g).sum() for g in gradients if g is not None)
+    return [*gradients, *torch.autograd.grad(total, leaves, allow_unused=True)]
+
+
+# How many elements ``nonzero`` finds; an operator of its own of PyTorch's; and views whose strides a wrapper does not know.
+NOT_WRAPPED = {
+    "mask": "nonzero",
+    "sdpa": "flash_attention",
+    "reshape": "view size is not",
+    "repeat": "view size is not",
+}
+
+
+# What has no gradient, or writes to a leaf.
+NO_GRADIENT = {
+    "argmax", "cmp", "factories", "other factories", "range", "item", "bool", "setitem", "setitemt", "copy_", "out",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in dispatching.FUNCTIONS if name not in NO_GRADIENT])
+def test_gradients_through_a_subclass_have_gradients(name):
+    if name in NOT_WRAPPED:
+        with pytest.raises((RuntimeError, NotImplementedError), match=NOT_WRAPPED[name]):
+            second_derivatives(name, Wrapped)
+        return
+    wanted = second_derivatives(name, lambda x: x)
+    found = second_derivatives(name, Wrapped)
+    for mine, right in zip(found, wanted, strict=True):
+        assert (mine is None) == (right is None)
+        if right is not None:
+            assert type(mine) is Wrapped and torch.allclose(mine.elem, right, atol=1e-4, rtol=1e-3)
+
+
+def test_a_subclass_stays_on_its_device_where_it_is_converted():
+    result: Any = Wrapped(torch.ones(2)).to(torch.float64)
+    assert result.elem.dtype is torch.float64 and result.elem.tolist() == [1.0, 1.0]
+    assert result.float().elem.tolist() == [1.0, 1.0]

@@ -6,6 +6,7 @@ operator of its name with ``_backward`` at the end, which is given the gradient 
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,6 +32,7 @@ class Call:
         self.edges = [tensor._edge() for tensor in tracked]
         self.before: Tensor | None = None  # what was in the first argument, where the operator has replaced it
         self.results: list[Any] = []
+        self.node: Any = None  # whose results they are, if they are to have a history
         self.name: str = function._overloadpacket.__name__
         self.writes = self.name.endswith("_") and not self.name.startswith("__")
         if self.writes:
@@ -61,7 +63,16 @@ class Call:
 
     def result(self, number: int = 0) -> Tensor:
         """A result, as PyTorch takes it out of what it has saved."""
-        return op("detach")(self.results[number])
+        result = op("detach")(self.results[number])
+        if self.node is not None:
+            result._set_history(self.node, number)
+        return result
+
+    def recorded_at(self, node: Any) -> Call:
+        """The call as formulas read it that are to be differentiated: its results are those of a node."""
+        call: Call = copy.copy(self)
+        call.node = node
+        return call
 
     def compute(self, *args: Any, **kwargs: Any) -> Any:
         """What the operator computes, or what it writes if it is in place; no handler sees it."""

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from .._core.annotations import DeviceLike
 from .._core.dtypes import dtype
+from .._core.modes import modes
 from .._core.overridable import overridable_namespaces
 from .._core.tensor import Tensor
 from ..autograd import grad as gradients
@@ -25,15 +26,24 @@ def _nn(name: str) -> Any:
 
 
 def pulled(function: Callable[..., Any], args: Sequence[Any], cotangent: Any, positions: Sequence[int]) -> list[Any]:
-    """The gradients of a function with respect to some of its arguments; None for the others, and for those that are no tensors."""
+    """The gradients of a function with respect to some of its arguments; None for the others, and for those that are no tensors.
+
+    They have a derivative themselves where what they are computed from requires one.
+    """
+    upstream = cotangent if isinstance(cotangent, (list, tuple)) else (cotangent,)
+    create = modes.grad_enabled and any(isinstance(each, Tensor) and each.requires_grad for each in (*args, *upstream))
     leaves = [
-        arg.detach().requires_grad_() if i in positions and isinstance(arg, Tensor) else arg
+        arg
+        if i not in positions or not isinstance(arg, Tensor)
+        else arg.view_as(arg)  # pyright: ignore[reportAttributeAccessIssue]
+        if create and arg.requires_grad
+        else arg.detach().requires_grad_()
         for i, arg in enumerate(args)
     ]
     places = [i for i in positions if isinstance(args[i], Tensor)]
     with enable_grad():
         result = function(*leaves)
-    of_leaves = gradients(result, [leaves[i] for i in places], cotangent, allow_unused=True)
+    of_leaves = gradients(result, [leaves[i] for i in places], cotangent, create_graph=create, allow_unused=True)
     results: list[Any] = [None] * len(args)
     for i, gradient in zip(places, of_leaves, strict=True):
         results[i] = gradient

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from .._core.fields import grad_of, node_of, set_grad
 from .._core.modes import DISPATCHED, hooks
@@ -64,14 +64,14 @@ def _step(node: Any, cotangents: dict[int, Any], create: bool) -> list[Any]:
         return rule.step(node, cotangents, True)
     if node.saved is None:
         raise RuntimeError(SECOND_BACKWARD)
-    if create:
-        if rule.__class__ is SeenRule:
-            _refuse(node)
+    if create and rule.__class__ is not SeenRule:
         return hooks.pull(node, cotangents, True)
     if node.watched:
         check_versions(node)
-    call = getattr(node, "seen_call", None)
-    if call is None:  # it ran while no handler was asked
+    call: Any = getattr(node, "seen_call", None)
+    if create:  # the formulas are recorded, and what they read has its history
+        call = call.recorded_at(node)
+    elif call is None:  # it ran while no handler was asked
         return _of_rule(node, cotangents, rule.kernel.op.name.removeprefix("_"))
     gradients = gradients_of(call, cotangents)
     if gradients is None and rule.__class__ is Rule:
@@ -87,12 +87,6 @@ def _step(node: Any, cotangents: dict[int, Any], create: bool) -> list[Any]:
             by_edge[edge] = op("add", "Tensor")(by_edge[edge], gradient) if edge in by_edge else gradient
     # A tensor that was passed twice has two edges, which are equal; its gradient is the sum already, so the second gets nothing.
     return [by_edge.pop(edge, None) for edge in node.edges]
-
-
-def _refuse(node: Node) -> NoReturn:
-    raise NotImplementedError(
-        f"torchlike does not support create_graph=True through {node.name()} of a subclass that defines __torch_dispatch__"
-    )
 
 
 def _of_rule(node: Any, cotangents: dict[int, Any], name: str) -> list[Any]:

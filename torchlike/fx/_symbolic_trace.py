@@ -57,11 +57,11 @@ def _assert_is_none(value: object, msg: str) -> None:
 class ProxyableClassMeta(type):
     """The metaclass of classes whose objects are made by nodes of their own, where a proxy is among the arguments."""
 
-    def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
+    def __init__(cls, name: str, bases: tuple[type, ...], attrs: Kwargs) -> None:
         _proxyable_classes.setdefault(cls, None)
         super().__init__(name, bases, attrs)
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: object, **kwargs: object) -> object:
         proxy = _find_proxy(args, kwargs) if _is_fx_tracing_flag else None
         if proxy is not None:
             return proxy.tracer.create_proxy("call_function", cls, args, kwargs)

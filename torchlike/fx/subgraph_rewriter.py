@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -211,7 +211,7 @@ def _inner(match: InternalMatch) -> list[Node]:
     return [n for p, n in match.nodes_map.items() if p.op != "placeholder"]
 
 
-def _put(graph: Graph, new: Graph, match: InternalMatch, values: dict[Any, Any], count: int) -> Any:
+def _put(graph: Graph, new: Graph, match: InternalMatch, values: dict[Node, Node], count: int) -> Sequence[object]:
     """Copies a replacement's graph to where a match is read first; returns what it returns, of so many values. ``values`` is filled."""
     inner, old_ends = _inner(match), match.returning_nodes
     used = {user for end in old_ends for user in end.users}.difference(inner)

@@ -36,11 +36,11 @@ def _canonical_dim(dim: Any, ndim: int) -> tuple[int, ...]:
     return dims_of(dim, ndim, "masked") if ndim else dims_of(dim, 1, "masked")
 
 
-def _dense(tensor: Any) -> Any:
+def _dense(tensor: Tensor) -> Tensor:
     return tensor if tensor.layout is layouts.strided else tensor.to_dense()
 
 
-def _laid_out(dense: Any, like: Any) -> Any:
+def _laid_out(dense: Tensor, like: Tensor) -> Tensor:
     """A dense tensor in the layout of another one, with its number of sparse dimensions if it has as many in all."""
     if like.layout is layouts.strided:
         return dense
@@ -49,7 +49,7 @@ def _laid_out(dense: Any, like: Any) -> Any:
     return dense.to_sparse(like.sparse_dim()) if dense.dim() == like.dim() else dense.to_sparse()
 
 
-def _input_mask(input: Any, *args: object, **kwargs: Any) -> Any:
+def _input_mask(input: Tensor, *args: object, **kwargs: object) -> Tensor:
     """The mask in the shape and the layout of the input, as bool.
 
     Raises:
@@ -59,7 +59,7 @@ def _input_mask(input: Any, *args: object, **kwargs: Any) -> Any:
     if input.layout not in _LAYOUTS:
         raise ValueError(f"_input_mask expects strided or sparse COO or sparse CSR tensor but got {input.layout}")
     mask = kwargs.get("mask")
-    if mask is None:
+    if not isinstance(mask, Tensor):
         raise ValueError("_input_mask requires explicit mask")
     if mask.dim() > input.dim():
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
@@ -68,7 +68,7 @@ def _input_mask(input: Any, *args: object, **kwargs: Any) -> Any:
     return _laid_out(_dense(mask).expand(input.shape).to(dtypes.bool_), input)
 
 
-def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Any:
+def _output_mask(op: object, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Which elements of the result of a function of ``torch.masked`` have a value: those that are made of an element that the mask keeps.
 
     Raises:
@@ -89,19 +89,19 @@ def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Any:
     return _laid_out(keeps.any(dims, bool(kwargs.get("keepdim"))) if keeps.dim() else keeps, input)
 
 
-def _where(mask: Any, input: Any, fill_value: Tensor) -> Any:
+def _where(mask: Tensor, input: Tensor, fill_value: Tensor) -> Tensor:
     """The input where the mask is True, and ``fill_value`` elsewhere; of sparse tensors the elements where the mask is True alone."""
     if mask.layout is layouts.strided:
         return ops.where(mask, input, fill_value)
     return _kept(ops.where(mask.to_dense(), _dense(input), fill_value), mask)
 
 
-def _kept(dense: Any, mask: Any) -> Any:
+def _kept(dense: Tensor, mask: Tensor) -> Tensor:
     """The elements of a dense tensor where a sparse mask is True, as a sparse tensor that has these alone."""
     return dense.sparse_mask(_laid_out(mask.to_dense(), mask))  # without elements of the mask that are False
 
 
-def of_layouts(*taken: Any, name: str = "", unmasked: bool = False) -> Callable[[_F], _F]:
+def of_layouts(*taken: layouts.layout, name: str = "", unmasked: bool = False) -> Callable[[_F], _F]:
     """Lets a function of dense tensors and masks take sparse ones, or refuse them as PyTorch does.
 
     Args:
@@ -114,7 +114,7 @@ def of_layouts(*taken: Any, name: str = "", unmasked: bool = False) -> Callable[
         called = name or function.__name__
 
         @functools.wraps(function)
-        def wrapper(input: Any, *args: Any, **kwargs: Any) -> Any:
+        def wrapper(input: Tensor, *args: object, **kwargs: Any) -> Tensor:
             layout, mask = input.layout, kwargs.get("mask")
             if layout is layouts.strided:
                 if isinstance(mask, Tensor) and mask.layout is not layouts.strided:

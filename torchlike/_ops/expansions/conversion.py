@@ -22,13 +22,14 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """``_to_copy`` where the dtype, the device or the order in memory change, or where a copy is asked for."""
     arguments = parse_to(args, kwargs)
     dtype, memory_format = arguments.get("dtype"), arguments.get("memory_format")
+    device = input.device  # as its subclass says
     with undispatched(), no_grad():
-        empty = FUNCTIONS["empty"](0, dtype=input.dtype, device=input.device)
+        empty = FUNCTIONS["empty"](0, dtype=input.dtype, device=device)
         changed = FUNCTIONS["to"](empty, device=arguments.get("device"), dtype=dtype)
     options: dict[str, Any] = {}
     if changed.dtype is not input.dtype:
         options["dtype"] = changed.dtype
-    if changed.device != input.device:
+    if changed.device != device:
         options["device"] = changed.device
     if memory_format not in (None, preserve_format) and not input.is_contiguous(memory_format=memory_format):
         options["memory_format"] = memory_format

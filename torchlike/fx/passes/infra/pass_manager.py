@@ -13,7 +13,7 @@ from .pass_base import PassResult
 
 __all__ = ["PassManager", "pass_result_wrapper", "this_before_that_pass_constraint"]
 
-Pass = Callable[..., Any]
+Pass = Callable[..., object]
 Constraint = Callable[[Pass, Pass], bool]
 
 
@@ -27,7 +27,7 @@ def pass_result_wrapper(fn: Pass | None) -> Any:
         result = fn(gm)
         if result is None:
             return PassResult(gm, True)
-        return PassResult(result, True) if isinstance(result, Module) else result
+        return PassResult(result, True) if isinstance(result, Module) else result  # pyright: ignore[reportReturnType]
 
     if not inspect.isfunction(fn):
         wrapped.__name__ = type(fn).__name__
@@ -47,7 +47,7 @@ def _topological_sort_passes(passes: list[Pass], constraints: list[Constraint]) 
     """
     if not constraints:
         return passes
-    later: dict[Any, list[Pass]] = {each: [] for each in passes}
+    later: dict[Pass, list[Pass]] = {each: [] for each in passes}
     waits = dict.fromkeys(passes, 0)
     for i, a in enumerate(passes):
         for b in passes[:i] + passes[i + 1 :]:
