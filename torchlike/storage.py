@@ -84,6 +84,16 @@ LongStorage = LegacyStorage(dtypes.int64)
 ShortStorage = LegacyStorage(dtypes.int16)
 
 
+def _dtype_to_storage_type_map() -> dict[dtypes.dtype, str]:
+    """The names of the classes of typed storages, by dtype."""
+    return {kind.dtype: name for name, kind in globals().items() if isinstance(kind, LegacyStorage)}
+
+
+def _storage_type_to_dtype_map() -> dict[str, dtypes.dtype]:
+    """The dtypes of typed storages, by the name of the class."""
+    return {name: dtype for dtype, name in _dtype_to_storage_type_map().items()}
+
+
 def __getattr__(name: str) -> LegacyStorage:
     if name == "Storage":  # of the default dtype
         return globals()[f"{dtypes.get_default_dtype().scalar_name}Storage"]

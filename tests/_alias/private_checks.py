@@ -9,7 +9,7 @@ from torch.nn.modules.module import _addindent, _global_forward_hooks, register_
 from torch.nn.utils._named_member_accessor import NamedMemberAccessor, swap_tensor
 from torch.optim.optimizer import _get_value, _use_grad_for_differentiable, _view_as_real
 from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
-from torch.utils._mode_utils import no_dispatch
+from torch.utils._mode_utils import all_same_mode, no_dispatch
 from torch.utils.data._utils.collate import collate_tensor_fn, np_str_obj_array_pattern
 from torch.utils.data._utils.worker import _generate_state
 
@@ -37,6 +37,28 @@ assert error(lambda: torch._assert_async(torch.tensor(0.0))) == (
     "RuntimeError: Expected Tensor with single nonzero value, but got zero"
 )
 assert error(lambda: torch._assert_async(torch.tensor(0.0), "no")) == "RuntimeError: no"
+small, other = torch.arange(-6, 6).reshape(3, 4).to(torch.int8) * 20, torch.arange(8).reshape(4, 2).to(torch.int8) * 15
+product = torch._int_mm(small, other)
+assert product.tolist() == [[-13200, -18600], [1200, 600], [15600, 19800]] and product.dtype is torch.int32
+assert torch._int_mm(small, other, out=product.clone()).equal(product)
+assert error(lambda: torch._int_mm(small, other.int())) == (
+    "RuntimeError: int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got int"
+)
+assert error(lambda: torch._int_mm(small, small)) == (
+    "RuntimeError: int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got 4 and 3"
+)
+indices, places = torch.tensor([[0, 1], [1, 0]]), torch.tensor([0, 1, 2])
+assert torch._validate_sparse_coo_tensor_args(indices, torch.ones(2), (2, 2)) is None
+assert error(lambda: torch._validate_sparse_coo_tensor_args(indices, torch.ones(2), (1, 2))) == (
+    "RuntimeError: size is inconsistent with indices: for dim 0, size is 1 but found index 1"
+)
+assert torch._validate_sparse_csc_tensor_args(places, indices[0], torch.ones(2), (2, 2)) is None
+assert error(
+    lambda: torch._validate_sparse_compressed_tensor_args(
+        places, indices[0] * 5, torch.ones(2), (2, 2), torch.sparse_csr
+    )
+) == ("RuntimeError: `0 <= col_indices < ncols` is not satisfied.")
+assert all_same_mode([1, 1]) and not all_same_mode([1, 2])
 precision = torch.tensor([[2.0, 0.5], [0.5, 1.0]])
 L = _precision_to_scale_tril(precision)
 assert torch.allclose(L @ L.T, precision.inverse()) and _batch_mahalanobis(L, torch.ones(3, 2)).shape == (3,)

@@ -525,3 +525,12 @@ def test_a_hook_without_a_name_and_one_that_changes_the_dtype():
     words = r"^hook '<lambda>' has changed the type of value \(was torch.FloatTensor got torch.LongTensor\)$"
     with w.register_hook(lambda g: g.long()), pytest.raises(RuntimeError, match=words):
         w.sum().backward()
+
+
+def test_a_handle_knows_the_table_of_its_hook():
+    layer = torch.nn.Linear(1, 1)
+    first, second = (layer.register_forward_hook(lambda *args: None) for _ in range(2))
+    assert set(first.hooks_dict_ref()) == {first.id, second.id}
+    first.remove()
+    assert set(second.hooks_dict_ref()) == {second.id} and first.hooks_dict_ref() is second.hooks_dict_ref()
+    assert len(torch.ones(1, requires_grad=True).register_hook(lambda g: g).hooks_dict_ref()) == 1

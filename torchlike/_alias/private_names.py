@@ -9,7 +9,7 @@ import functools
 import itertools
 import logging
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from .. import ops
-from .._core import dtypes
+from .._core import dtypes, layouts
 from .._core.modes import dispatch_state, modes
 from .._core.tensor import Tensor
 from .._core.vmapped import levels_of
 from ..autograd.grad_mode import no_grad
 from ..dispatch.autocast import autocast_as
 from ..nn.modules._hooks import everywhere
+from ..sparse._construction import sparse_compressed_tensor, sparse_coo_tensor
 from .dispatch_keys import DispatchKeySet
 
 if TYPE_CHECKING:
@@ -152,6 +153,80 @@ def _is_any_true(input: Tensor) -> Tensor:
 def _is_all_true(input: Tensor) -> Tensor:
     """Whether all elements are True."""
     return input.all()
+
+
+@_of("torch")
+def _int_mm(self: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of a matrix of int8, or uint8, and one of int8, in int32."""
+    where = "int_mm_out_cpu: Expected"
+    if self.dim() != 2:
+        raise RuntimeError(f"{where} self to be of dimension 2 but got {self.dim()}")
+    if self.shape[1] != mat2.shape[0]:
+        raise RuntimeError(
+            f"int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got {self.shape[1]} and {mat2.shape[0]}"
+        )
+    for name, tensor, allowed in (("self dtype", self, "int8 or uint8"), ("mat2 dtype", mat2, "of type int8")):
+        if str(tensor.dtype).rpartition(".")[2] not in allowed.split():
+            raise RuntimeError(f"{where} {name} to be {allowed} but got {type_word(tensor.dtype)}")
+    product = ops.mm(self.to(dtypes.int32), mat2.to(dtypes.int32))
+    if out is None:
+        return product
+    if out.dtype is not dtypes.int32:
+        raise RuntimeError(f"{where} result dtype to be of type kInt but got {type_word(out.dtype)}")
+    for d in (0, 1):
+        if out.shape[d] != product.shape[d]:
+            raise RuntimeError(f"{where} result.size({d}) to be {product.shape[d]} but got {out.shape[d]}")
+    return out.copy_(product)
+
+
+def type_word(kind: dtypes.dtype) -> str:
+    """A dtype as C++'s messages call it: int, float, unsigned char."""
+    return {"Byte": "unsigned char", "Char": "signed char"}.get(kind.scalar_name, kind.scalar_name.lower())
+
+
+@_of("torch.utils._mode_utils")
+def all_same_mode(modes: Sequence[object]) -> bool:
+    """Whether modes are equal."""
+    return all(mode == modes[0] for mode in modes)
+
+
+@_of("torch")
+def _validate_sparse_coo_tensor_args(
+    indices: Tensor, values: Tensor, size: Sequence[int], is_coalesced: bool | None = None, check_pinning: object = None
+) -> None:
+    """Raises if these make no sparse tensor."""
+    sparse_coo_tensor(indices, values, size, check_invariants=True, is_coalesced=is_coalesced)
+
+
+@_of("torch")
+def _validate_sparse_compressed_tensor_args(
+    compressed_indices: Tensor,
+    plain_indices: Tensor,
+    values: Tensor,
+    size: Sequence[int],
+    layout: layouts.layout,
+    check_pinning: object = None,
+) -> None:
+    """Raises if these make no compressed tensor."""
+    sparse_compressed_tensor(compressed_indices, plain_indices, values, size, layout=layout, check_invariants=True)
+
+
+def _validate(layout: layouts.layout) -> None:
+    def check(
+        compressed_indices: Tensor,
+        plain_indices: Tensor,
+        values: Tensor,
+        size: Sequence[int],
+        check_pinning: object = None,
+    ) -> None:
+        _validate_sparse_compressed_tensor_args(compressed_indices, plain_indices, values, size, layout)
+
+    check.__name__ = f"_validate_{layout.name}_tensor_args"
+    _DEFINED["torch", check.__name__] = check
+
+
+for _layout in (layouts.sparse_csr, layouts.sparse_csc, layouts.sparse_bsr, layouts.sparse_bsc):
+    _validate(_layout)
 
 
 # ---- torch._C, torch._guards, torch._functorch: what is in progress

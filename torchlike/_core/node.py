@@ -300,6 +300,10 @@ class RemovableHandle:
         self._hooks = hooks
         hooks[self.id] = hook
 
+    def hooks_dict_ref(self) -> dict[Any, Any]:
+        """The table that the hook is in."""
+        return self._hooks
+
     def remove(self) -> None:
         self._hooks.pop(self.id, None)
 

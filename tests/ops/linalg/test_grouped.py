@@ -103,3 +103,14 @@ def test_segments_of_rows_and_what_is_refused():
         torch.segment_reduce(data, "median", lengths=torch.tensor([2]))
     with pytest.raises(NotImplementedError, match="\"_segment_reduce_cpu\" not implemented for 'Long'"):
         torch.segment_reduce(data.long(), "sum", lengths=torch.tensor([2]))
+
+
+def test_an_axis_of_segments_is_counted_from_the_end():
+    data, lengths = torch.arange(8.0).reshape(2, 4), torch.tensor([[1, 3], [2, 2]])
+    assert torch.segment_reduce(data, "sum", lengths=lengths, axis=-1).tolist() == [[0.0, 6.0], [9.0, 13.0]]
+    with pytest.raises(
+        RuntimeError, match="^segment_reduce\\(\\): Expected axis to be the last dimension of lengths but got 0.$"
+    ):
+        torch.segment_reduce(data, "sum", lengths=lengths, axis=-2)
+    with pytest.raises(IndexError, match="but got 2"):
+        torch.segment_reduce(data, "sum", lengths=lengths, axis=2)

@@ -146,3 +146,15 @@ def test_a_memory_has_one_object():
     x = torch.ones(2)
     storage = x.untyped_storage()
     assert storage is x.untyped_storage() and storage is x[1:].untyped_storage()
+
+
+def test_storages_of_one_memory_have_one_number():
+    x, other = torch.ones(3), torch.ones(3)
+    same = [x.storage(), x.untyped_storage(), x[1:].storage(), x.view(3, 1).storage().untyped()]
+    assert {each._cdata for each in same} == {x.storage()._cdata} and other.storage()._cdata != x.storage()._cdata
+
+
+def test_the_names_of_typed_storages_are_known_by_dtype():
+    names = torch.storage._dtype_to_storage_type_map()
+    assert names[torch.float32] == "FloatStorage" and names[torch.bool] == "BoolStorage"
+    assert all(torch.storage._storage_type_to_dtype_map()[name] is dtype for dtype, name in names.items())

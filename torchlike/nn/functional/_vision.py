@@ -13,6 +13,7 @@ from ...dispatch.arguments import check_value
 from ...dispatch.options import is_integer
 from ...ops.nn import grid as _grid, sliding as _sliding
 from ...ops.nn.upsample import upsample as _upsample
+from ...ops.shape.reshape import lay_out_channels
 from ._pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = [
@@ -118,14 +119,15 @@ def interpolate(
         raise ValueError("Lanczos mode requires antialias=True")
     if rank in (3, 4, 5):
         if mode == "area":
-            return _AREA[rank](input, lengths_out)
+            return lay_out_channels(_AREA[rank](input, lengths_out), input)
         if mode in _WITHOUT_CORNERS:
-            return _upsample(input, lengths_out, scales, mode, False, False)
+            return lay_out_channels(_upsample(input, lengths_out, scales, mode, False, False), input)
         if mode in _MODES:
             kind, expected_rank = _MODES[mode]
             if rank == expected_rank:
                 check_value("interpolate", "align_corners", None, "bool | None", align_corners)
-                return _upsample(input, lengths_out, scales, kind, bool(align_corners), bool(antialias))
+                result = _upsample(input, lengths_out, scales, kind, bool(align_corners), bool(antialias))
+                return lay_out_channels(result, input)
             if kind == "linear":
                 raise NotImplementedError(f"Got {rank}D input, but {mode} mode needs {expected_rank}D input")
     raise NotImplementedError(

@@ -11,7 +11,7 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.annotations import Dtype
-from ..._core.tensor import Tensor
+from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch.register import Category, Form, Indices, Promote, alias, composite, op
 from ...numerics.matmul_precision import precision
 
@@ -128,6 +128,7 @@ def segment_reduce(
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    axis = wrap_dim(axis, data.dim())
     borders = lengths if offsets is None else offsets
     if borders is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")

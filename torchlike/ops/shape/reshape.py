@@ -736,6 +736,26 @@ def lay_out(result: Tensor, like: Tensor) -> Tensor:
     return result
 
 
+def lay_out_channels(result: Tensor, like: Tensor) -> Tensor:
+    """The result itself, with its channels last in memory if those of another tensor are, as images of PyTorch's are."""
+    if view_record(like) is not None and _has_channels_last(like._geometry):
+        lay_out(result, like)
+    return result
+
+
+def _has_channels_last(geometry: Any) -> bool:
+    """Whether the channels of images lie closest in memory. What has no extent in one of these dimensions does not count."""
+    shape, strides, rank = geometry.shape, geometry.strides, len(geometry.shape)
+    if rank not in (4, 5) or not strides[1]:
+        return False
+    least = 0
+    for d in (1, *range(rank - 1, 1, -1), 0):
+        if not shape[d] or strides[d] < least or (d == 0 and least == strides[1]):
+            return False
+        least = strides[d] * max(shape[d], 1)
+    return True
+
+
 @functools.lru_cache(256)
 def _steps_for(order: tuple[int, ...]) -> tuple[ViewStep, ViewStep]:
     """The views that bring dimensions into the order of memory, and back."""

@@ -141,6 +141,11 @@ class UntypedStorage:
     def __sizeof__(self) -> int:
         return _OBJECT + self.nbytes()
 
+    @property
+    def _cdata(self) -> int:
+        """A number that storages of the same memory share."""
+        return id(self._root)
+
     def data_ptr(self) -> int:
         """The address of the memory, from then on as long as the storage lives; 0 if it is empty.
 
@@ -350,6 +355,10 @@ class TypedStorage:
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes()
+
+    @property
+    def _cdata(self) -> int:
+        return self._untyped_storage._cdata
 
     def data_ptr(self) -> int:
         """The address of the memory, as ``UntypedStorage.data_ptr``."""

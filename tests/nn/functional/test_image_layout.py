@@ -1,0 +1,44 @@
+"""Images that are resized keep their channels where they are in memory, and their values are those of images in the usual order."""
+
+import pytest
+
+import torchlike as torch
+from torchlike.nn import functional as F
+
+CASES = [
+    ("nearest", 4),
+    ("nearest-exact", 4),
+    ("bilinear", 4),
+    ("bicubic", 4),
+    ("area", 4),
+    ("nearest", 5),
+    ("trilinear", 5),
+]
+
+
+@pytest.mark.parametrize(("mode", "rank"), CASES)
+def test_channels_stay_last(mode, rank):
+    last = torch.channels_last if rank == 4 else torch.channels_last_3d
+    plain = torch.arange(2.0 * 3 * 4 * 5 * (2 if rank == 5 else 1)).reshape(2, 3, *([2] if rank == 5 else []), 4, 5)
+    x = plain.contiguous(memory_format=last)
+    size = (3, 6, 7)[-(rank - 2) :]
+    wanted, found = F.interpolate(plain, size=size, mode=mode), F.interpolate(x, size=size, mode=mode)
+    assert torch.equal(found, wanted) and wanted.is_contiguous()
+    assert found.is_contiguous(memory_format=last) and not found.is_contiguous()
+    assert (found + 1).equal(wanted + 1)
+    found[0, 0] = 0.0  # written to as any other
+    wanted[0, 0] = 0.0
+    assert torch.equal(found, wanted)
+    x = x.detach().requires_grad_()
+    F.interpolate(x, size=size, mode=mode).square().sum().backward()
+    leaf = plain.clone().requires_grad_()
+    F.interpolate(leaf, size=size, mode=mode).square().sum().backward()
+    assert x.grad is not None and leaf.grad is not None and torch.equal(x.grad, leaf.grad)
+
+
+def test_what_has_its_channels_elsewhere_gives_images_in_the_usual_order():
+    one = torch.ones(2, 1, 4, 5).contiguous(memory_format=torch.channels_last)
+    turned = torch.ones(5, 2, 3, 4).permute(1, 2, 3, 0)
+    part = torch.ones(2, 6, 4, 5).contiguous(memory_format=torch.channels_last)[:, :3]
+    strides = [F.interpolate(x, size=(2, 2)).stride() for x in (one, turned, torch.ones(3, 4, 5).unsqueeze(0), part)]
+    assert strides == [(4, 4, 2, 1), (12, 4, 2, 1), (12, 4, 2, 1), (12, 1, 6, 3)]
