@@ -1,6 +1,7 @@
 """``copy.deepcopy`` of tensors of subclasses: those without memory are copied by their own ``clone``."""
 
 import copy
+from typing import Any
 
 import pytest
 
@@ -61,3 +62,26 @@ class Plain(torch.Tensor):
 def test_a_clone_of_another_class_is_refused():
     with pytest.raises(RuntimeError, match=r"for which cloning returns another instance of the same subclass"):
         copy.deepcopy(Foreign(torch.ones(2)))
+
+
+class Slotted(torch.Tensor):
+    __slots__ = ("elem", "unset")
+    elem: torch.Tensor
+    note: Any
+
+    @staticmethod
+    def __new__(cls, elem):
+        made: Any = torch.Tensor._make_subclass(cls, elem.to("meta"))  # pyright: ignore[reportAttributeAccessIssue]
+        made.elem = elem
+        return made
+
+    def clone(self):
+        return type(self)(self.elem.clone())
+
+
+def test_slots_of_a_subclass_are_copied_and_one_on_meta_is_copied_by_its_clone():
+    tensor: Any = Slotted(torch.tensor([1.0, 2.0]))
+    tensor.note = [1]
+    found = copy.deepcopy(tensor)
+    assert type(found) is Slotted and found.elem.tolist() == [1.0, 2.0] and found.elem is not tensor.elem
+    assert found.note == [1] and found.note is not tensor.note and not hasattr(found, "unset")

@@ -2,6 +2,7 @@
 
 import collections
 import io
+import itertools
 import os
 import pathlib
 import pickle
@@ -453,3 +454,49 @@ def test_which_files_are_of_the_newer_format():
         torch.save(torch.ones(2), file, _use_new_zipfile_serialization=newer)
         file.seek(0)
         assert torch.serialization._is_zipfile(file) is newer and file.tell() == 0
+
+
+class Slotted(torch.Tensor):
+    __slots__ = ("note",)
+    x: Any
+
+
+class Own(torch.Tensor):
+    x: Any
+
+    def __getstate__(self):
+        return "mine", self.__dict__
+
+    def __setstate__(self, state):
+        mark, self.__dict__ = state
+        self.came = mark
+
+
+def test_what_a_subclass_keeps_in_slots_or_says_itself_is_saved():
+    slotted: Any = torch.ones(2).as_subclass(Slotted)
+    own: Any = torch.ones(2).as_subclass(Own)
+    slotted.note, slotted.x, own.x = [1], 2, 3
+    file = io.BytesIO()
+    torch.save([slotted, own], file)
+    for options in ({"weights_only": False}, {}):
+        file.seek(0)
+        with torch.serialization.safe_globals([Slotted, Own]):
+            first, second = torch.load(file, **options)  # pyright: ignore[reportArgumentType]
+        assert type(first) is Slotted and first.note == [1] and first.x == 2 and first.tolist() == [1.0, 1.0]
+        assert type(second) is Own and second.x == 3 and second.came == "mine"
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_files_of_python_2_with_bytes_for_texts(weights_only):
+    file = io.BytesIO()
+    torch.save({"a": torch.arange(3.0)}, file, _use_new_zipfile_serialization=False)
+    data, old = file.getvalue(), b""
+    for _ in range(5):  # its pickles: what kind of file, the object, the storages
+        opcodes: list[Any] = list(pickletools.genops(data))
+        for (opcode, text, at), (_, _, end) in itertools.pairwise([*opcodes, (None, "", opcodes[-1][2] + 1)]):
+            # A text as a str of Python 2.
+            old += b"U%c%s" % (len(str(text)), str(text).encode()) if opcode.name == "BINUNICODE" else data[at:end]
+        data = data[opcodes[-1][2] + 1 :]
+    data = old + data
+    found = torch.load(io.BytesIO(data), encoding="bytes", weights_only=weights_only)
+    assert list(found) == [b"a"] and found[b"a"].tolist() == [0.0, 1.0, 2.0]

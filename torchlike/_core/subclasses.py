@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
+from copyreg import _slotnames  # pyright: ignore[reportAttributeAccessIssue]
 from typing import Any
 
 from ..engine.aval import META, Aval
 from ..engine.value import Value
 from . import dtypes
 from .annotations import DeviceLike
-from .attributes import Instance, copy_fields, new
+from .attributes import Instance, UsersAttributes, copy_fields, new
 from .devices import device as as_device
+from .meta import on_meta
 from .modes import dispatch_state, same_tangent
 from .overridable import defines_dispatch, meet
 from .signatures import Args, Function, Kwargs
@@ -138,7 +140,7 @@ def copied_wrapper(tensor: Tensor, memo: dict[int, Any]) -> Tensor | None:
         RuntimeError: the subclass has no ``clone``, or ``new_empty``, that returns one of its objects.
     """
     kind = type(tensor)
-    if getattr(tensor, "_outer_device", None) is None:
+    if getattr(tensor, "_outer_device", None) is None and not on_meta(tensor):
         if type(tensor.new_empty([])) is not kind:  # pyright: ignore[reportAttributeAccessIssue]
             raise RuntimeError(
                 "The default implementation of __deepcopy__() for non-wrapper subclasses only works for subclass types that implement "
@@ -166,8 +168,45 @@ def copied_wrapper(tensor: Tensor, memo: dict[int, Any]) -> Tensor | None:
         copy.requires_grad_()
     if tensor._grad is not None:
         copy._grad = tensor._grad.__deepcopy__(memo)
-    copy.__dict__ = deepcopy(dict(tensor.__dict__), memo)
+    copy_attributes(tensor, copy, memo)
     return copy
 
 
+def own_slots(kind: type) -> list[str]:
+    """The slots that a subclass declares, not those of Tensor."""
+    return [name for name in _slotnames(kind) if name not in _slotnames(Tensor)]
+
+
+def copy_attributes(tensor: Tensor, copy: Tensor, memo: dict[int, Any]) -> None:
+    """Gives a copy deep copies of what a program has set, in slots of a subclass too."""
+    copy.__dict__.update(deepcopy(dict(tensor.__dict__), memo))
+    for name in own_slots(type(tensor)):
+        if hasattr(tensor, name):
+            setattr(copy, name, deepcopy(getattr(tensor, name), memo))
+
+
+def state_of(tensor: Tensor) -> Any:
+    """What a file keeps of a tensor beside its elements: what its class says, or what a program has set; with slots a pair."""
+    kind = type(tensor)
+    own = getattr(kind, "__getstate__", None)
+    if own not in (getattr(Tensor, "__getstate__", None), getattr(object, "__getstate__", None)):
+        return _with_plain_dicts(own(tensor))  # pyright: ignore[reportOptionalCall]
+    state = dict(tensor.__dict__)
+    slots = {name: getattr(tensor, name) for name in own_slots(kind) if hasattr(tensor, name)}
+    return (state, slots) if slots else state
+
+
+def _with_plain_dicts(state: Any) -> Any:
+    """The state with dicts for what ``tensor.__dict__`` gives, whose class no file may name."""
+    if isinstance(state, UsersAttributes):
+        return dict(state)
+    return type(state)(map(_with_plain_dicts, state)) if type(state) in (tuple, list) else state
+
+
+def sets_its_state(kind: type) -> bool:
+    """Whether a subclass defines ``__setstate__``."""
+    return getattr(kind, "__setstate__", None) is not getattr(Tensor, "__setstate__", None)
+
+
+Tensor._copy_attributes = copy_attributes  # pyright: ignore[reportAttributeAccessIssue]
 Tensor._copied_by_its_class = copied_wrapper  # pyright: ignore[reportAttributeAccessIssue]

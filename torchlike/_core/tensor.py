@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,6 +78,7 @@ class Tensor(TensorMethods, Fields):
     # Other files set these (see ``_namespace/_bind.py`` and ``subclasses.py``).
     _refresh_history: Callable[[], None]  # gives a view its new history after its base was written to
     _copied_by_its_class: Callable[[dict[int, Any]], Tensor | None]  # the deep copy of one of a subclass without memory
+    _copy_attributes: Callable[[Tensor, dict[int, Any]], None]
 
     # ---- what it is
 
@@ -795,7 +795,7 @@ class Tensor(TensorMethods, Fields):
         copy._requires_grad = self.requires_grad
         if self._grad is not None:
             copy._grad = self._grad.__deepcopy__(memo)
-        copy.__dict__.update(deepcopy(dict(self.__dict__), memo))
+        self._copy_attributes(copy, memo)
         return copy
 
     def __reduce_ex__(self, protocol: object) -> tuple[object, tuple[object, ...]]:

@@ -14,7 +14,7 @@ import numpy as np
 from ._bounds import described
 from ._names import storage_dtype
 from ._pickler import Pickler
-from ._safe_unpickler import SafeUnpickler, Survey, unsafe_pickle
+from ._safe_unpickler import SafeUnpickler, Survey, as_texts, unsafe_pickle
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
@@ -67,6 +67,7 @@ def read_legacy(
     file.seek(start)
 
     def persistent(mention: tuple[object, ...]) -> Any:
+        mention = as_texts(mention)
         if mention[0] == "module":  # a class with its source text, which PyTorch compares with the current one
             return mention[1]
         if mention[2] not in memories:

@@ -16,6 +16,7 @@ from .._core.fields import backward_hooks_of
 from .._core.meta import on_meta
 from .._core.sparse import is_sparse
 from .._core.storage import Storage
+from .._core.subclasses import state_of
 from .._core.tensor import Tensor
 from ..nn.parameter import Parameter
 from ..ops.creation.quantized import QuantizedTensor
@@ -131,8 +132,8 @@ class Pickler(pickle._Pickler):
 
     def _tensor(self, tensor: Tensor) -> Any:
         _warn_of_hooks(tensor)
-        state = dict(tensor.__dict__)
         kind = type(tensor)
+        state = state_of(tensor)
         if kind is QuantizedTensor:
             return self._quantized(tensor)
         if kind is Parameter:

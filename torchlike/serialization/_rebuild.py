@@ -9,6 +9,7 @@ from .._core.annotations import Dtype, IntOrInts, Layout
 from .._core.fields import leaf_alias, requires_grad_flag, storage_of
 from .._core.size import Size
 from .._core.strided import Strided
+from .._core.subclasses import own_slots, sets_its_state
 from .._core.tensor import Tensor, alias, from_value
 from ..engine.aval import META
 from ..engine.value import Value
@@ -170,6 +171,9 @@ def _rebuild_from_type_v2(func: Any, new_type: object, args: Any, state: object)
         if not (isinstance(new_type, type) and issubclass(new_type, Tensor)):
             raise RuntimeError(f"a tensor in the file is to be of {described(new_type)}, which is no class of tensors")
         tensor = leaf_alias(tensor, new_type, requires_grad_flag(tensor))
+        if sets_its_state(new_type):  # a class that the caller allows
+            tensor.__setstate__(state)  # pyright: ignore[reportAttributeAccessIssue]
+            return tensor
     return _with_state(tensor, state)
 
 
@@ -179,7 +183,10 @@ def _with_state(tensor: object, state: Any) -> Any:
     for name, value in (pair for part in parts if part for pair in part.items()):
         if name in Tensor._fields or hasattr(Tensor, name):
             raise RuntimeError(f"a tensor in the file has an attribute {name!r}, which is not for files to set")
-        tensor.__dict__[name] = value
+        if name in own_slots(type(tensor)):
+            setattr(tensor, name, value)
+        else:
+            tensor.__dict__[name] = value
     return tensor
 
 

@@ -204,12 +204,18 @@ class SafeUnpickler:
         """The object for a storage to which the pickle refers."""
         if type(mentioned) is not tuple:
             raise unsafe_pickle(f"saved_id must be a tuple, got {type(mentioned).__name__}")
+        mentioned = as_texts(mentioned)
         kind = mentioned[0] if mentioned else None
         if kind != "storage":
             raise unsafe_pickle(
                 f"Only persistent_load of storage is allowed, but got {kind if kind == 'module' else type(kind)}"
             )
         return self.persistent(_checked_storage(mentioned))
+
+
+def as_texts(mention: tuple[object, ...]) -> tuple[object, ...]:
+    """How a storage is mentioned, with texts for what files of Python 2 have as bytes where ``encoding="bytes"`` asks for those."""
+    return tuple(part.decode("ascii", "replace") if isinstance(part, bytes) else part for part in mention)
 
 
 def _checked_storage(mention: object) -> Any:
