@@ -36,6 +36,31 @@ def test_channels_stay_last(mode, rank):
     assert x.grad is not None and leaf.grad is not None and torch.equal(x.grad, leaf.grad)
 
 
+POOLS = {
+    "max": lambda x: F.max_pool2d(x, 2, return_indices=True),
+    "max of 3": lambda x: F.max_pool3d(
+        torch.stack([x, x], 4).contiguous(memory_format=torch.channels_last_3d), (2, 2, 1)
+    ),
+    "mean": lambda x: F.avg_pool2d(x, 2),
+    "adaptive mean": lambda x: F.adaptive_avg_pool2d(x, (2, 3)),
+    "adaptive max": lambda x: F.adaptive_max_pool2d(x, (2, 3), return_indices=True),
+    "unpooled": lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2),  # pyright: ignore[reportCallIssue]
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_channels_stay_last_where_images_are_pooled(name):
+    plain = torch.rand(2, 3, 4, 6)
+    results = []
+    for x in (plain, plain.contiguous(memory_format=torch.channels_last)):
+        found = POOLS[name](x)
+        results.append(found if isinstance(found, tuple) else (found,))
+    for wanted, found in zip(*results, strict=True):
+        last = torch.channels_last if found.dim() == 4 else torch.channels_last_3d
+        assert torch.equal(found, wanted) and found.is_contiguous(memory_format=last)
+        assert found.stride()[1] == 1
+
+
 def test_what_has_its_channels_elsewhere_gives_images_in_the_usual_order():
     one = torch.ones(2, 1, 4, 5).contiguous(memory_format=torch.channels_last)
     turned = torch.ones(5, 2, 3, 4).permute(1, 2, 3, 0)

@@ -12,6 +12,7 @@ from ...dispatch.autocast import under_autocast
 from ...dispatch.register import Autocast
 from ...ops.elementwise import activation
 from ...ops.nn import pool
+from ...ops.shape.reshape import lay_out_channels
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -19,6 +20,13 @@ __all__ = [
     "adaptive_max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d",
     "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
 ]  # fmt: skip
+
+
+def _laid_out(input: Tensor, pooled: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """The largest elements and where they lie, with the channels last in memory if those of the input are."""
+    for each in pooled:
+        lay_out_channels(each, input)
+    return pooled
 
 
 def max_pool1d_with_indices(
@@ -44,7 +52,7 @@ def max_pool2d_with_indices(
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """``max_pool2d``, and where the largest elements lie in the flattened images."""
-    return pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 2)
+    return _laid_out(input, pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 2))
 
 
 def max_pool3d_with_indices(
@@ -57,7 +65,7 @@ def max_pool3d_with_indices(
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """``max_pool3d``, and where the largest elements lie in the flattened volumes."""
-    return pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3)
+    return _laid_out(input, pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3))
 
 
 def max_pool1d(
@@ -88,7 +96,7 @@ def max_pool2d(
     >>> F.max_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), 2)
     tensor([[[4.]]])
     """
-    pooled = pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 2)
+    pooled = _laid_out(input, pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 2))
     return pooled if return_indices else pooled[0]
 
 
@@ -107,7 +115,7 @@ def max_pool3d(
     return_indices: bool = False,
 ) -> Tensor | tuple[Tensor, ...]:
     """The largest element of each window of (N, C, D, H, W); with ``return_indices`` also where they lie."""
-    pooled = pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3)
+    pooled = _laid_out(input, pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3))
     return pooled if return_indices else pooled[0]
 
 
@@ -141,7 +149,8 @@ def avg_pool2d(
     >>> F.avg_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), 2)
     tensor([[[2.5000]]])
     """
-    return pool.pooled_by_mean(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2)
+    pooled = pool.pooled_by_mean(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2)
+    return lay_out_channels(pooled, input)
 
 
 def avg_pool3d(
@@ -168,7 +177,8 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None]) 
     >>> F.adaptive_avg_pool2d(torch.arange(4.0).view(1, 2, 2), 1)
     tensor([[[1.5000]]])
     """
-    return pool.adaptively_by_mean(input, output_size, 2)
+    pooled = pool.adaptively_by_mean(input, output_size, 2)
+    return lay_out_channels(pooled, input)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
@@ -187,7 +197,7 @@ def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool2d``, and where the largest elements lie."""
-    return pool.adaptively_by_max(input, output_size, 2)
+    return _laid_out(input, pool.adaptively_by_max(input, output_size, 2))
 
 
 def adaptive_max_pool3d_with_indices(
@@ -209,7 +219,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], 
     >>> F.adaptive_max_pool2d(torch.arange(4.0).view(1, 2, 2), 1)
     tensor([[[3.]]])
     """
-    pooled = pool.adaptively_by_max(input, output_size, 2)
+    pooled = _laid_out(input, pool.adaptively_by_max(input, output_size, 2))
     return pooled if return_indices else pooled[0]
 
 

@@ -12,6 +12,7 @@ from ...dispatch.options import is_integer
 from ...dispatch.warned import alert
 from ...ops.creation.random import rand
 from ...ops.nn import unpool
+from ...ops.shape.reshape import lay_out_channels
 
 __all__ = [
     "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d", "fractional_max_pool3d_with_indices",
@@ -122,7 +123,7 @@ def max_unpool2d(
     output_size: IntOrInts | None = None,
 ) -> Tensor:
     """Puts values where ``max_pool2d`` found them, and 0 elsewhere; the arguments are those of ``max_unpool1d``."""
-    return _unpooled(input, indices, kernel_size, stride, padding, output_size, 2)
+    return lay_out_channels(_unpooled(input, indices, kernel_size, stride, padding, output_size, 2), input)
 
 
 def max_unpool3d(
