@@ -178,3 +178,10 @@ def test_the_profile_of_old():
         prof.key_averages(group_by_stack_n=2)
     with torch.autograd.profiler.profile(enabled=False) as nothing:
         assert nothing is None
+
+
+@pytest.mark.parametrize("use_kineto", [True, False])
+def test_either_of_pytorchs_recorders_can_be_asked_for(use_kineto):
+    with torch.autograd.profiler.profile(use_kineto=use_kineto) as prof, record_function("mine"):
+        torch.ones(2) + 1
+    assert "mine" in [event.name for event in prof.function_events]

@@ -131,3 +131,15 @@ def test_a_context_replaces_tensors_too():
     with stateless._reparametrize_module(module, {"weight": ONE[None] * 9}):
         assert module.weight == 9
     assert isinstance(module.weight, nn.Parameter)
+
+
+def test_the_old_address_warns_and_the_one_of_libraries_does_not(recwarn):
+    layer, given = nn.Linear(1, 1), {"weight": torch.ones(1, 1), "bias": torch.zeros(1)}
+    assert stateless._functional_call(layer, given, torch.ones(1), tie_weights=False).item() == 1.0
+    assert not recwarn.list
+    assert stateless.functional_call(layer, given, torch.ones(1)).item() == 1.0
+    (warning,) = recwarn.list
+    assert warning.category is FutureWarning and str(warning.message) == (
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of PyTorch. "
+        "Please use `torch.func.functional_call` instead which is a drop-in replacement."
+    )

@@ -75,6 +75,7 @@ class profile:
         with_stack: whether calls of Python functions stand in the trace that ``export_chrome_trace`` writes.
         record_shapes: whether events have the shapes of their inputs.
         profile_memory: whether events have the memory that their results take.
+        use_kineto: which of PyTorch's two recorders; here there is one.
         with_flops, with_modules and the others: not supported yet.
 
     XLA's fused operations know nothing of shapes and results of PyTorch's. So with one of these two, operations are run one by one, and the
@@ -101,6 +102,7 @@ class profile:
         use_cpu: bool = True,
         record_shapes: bool = False,
         profile_memory: bool = False,
+        use_kineto: bool = False,
         **options: object,
     ) -> None:
         refuse("torch.autograd.profiler.profile", options)
@@ -260,6 +262,6 @@ def refuse(where: str, options: Mapping[str, object]) -> None:
 
 # Arguments of PyTorch's profilers that ask for what XLA's fused operations do not tell, or for parts of PyTorch's own profiler.
 UNSUPPORTED = (
-    "with_flops", "with_modules", "use_kineto", "experimental_config", "execution_trace_observer",
+    "with_flops", "with_modules", "experimental_config", "execution_trace_observer",
     "acc_events", "custom_trace_id_callback", "post_processing_timeout_s", "activity_filters", "group_by_stack_n",
 )  # fmt: skip

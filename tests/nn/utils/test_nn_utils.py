@@ -198,7 +198,7 @@ def test_a_call_with_other_tensors_changes_nothing_but_what_it_is_given():
     model.tied = model[0]
     before = model[0].weight
     given = {"0.weight": torch.zeros(2, 2), "0.bias": torch.ones(2), "1.running_mean": torch.zeros(2)}
-    with pytest.warns(FutureWarning, match="Please use torch.func.functional_call instead"):
+    with pytest.warns(FutureWarning, match="Please use `torch.func.functional_call` instead"):
         out = utils.stateless.functional_call(model, given, torch.ones(3, 2))
     assert out.shape == (3, 2)
     assert model[0].weight is before

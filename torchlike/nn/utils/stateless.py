@@ -27,8 +27,8 @@ def functional_call(
 ) -> Any:
     """The old address of ``torch.func.functional_call``, deprecated; see ``call_with``."""
     warnings.warn(
-        "This API is deprecated as of PyTorch 2.0 and will be removed in a future version of PyTorch. Please use "
-        "torch.func.functional_call instead which is a drop-in replacement.",
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of PyTorch. "
+        "Please use `torch.func.functional_call` instead which is a drop-in replacement.",
         FutureWarning,
         stacklevel=2,
     )
@@ -37,7 +37,7 @@ def functional_call(
 
 def call_with(
     module: Module,
-    tensors: dict[str, Any],
+    parameters_and_buffers: dict[str, Any],
     args: object = None,
     kwargs: Mapping[str, object] | None = None,
     tie_weights: bool = True,
@@ -46,17 +46,20 @@ def call_with(
     """Calls a module with other tensors as its parameters, buffers and attributes, and restores its own afterwards.
 
     Args:
-        tensors: the tensors by dotted names, which may be new. Tensors that the call assigns in their places (running statistics) are
-            in this dictionary afterwards.
+        parameters_and_buffers: the tensors by dotted names, which may be new. Tensors that the call assigns in their places (running
+            statistics) are in this dictionary afterwards.
         args: a tuple of the arguments of the call, or the only argument.
         tie_weights: whether a tensor that the module has in several places is replaced in all of them.
-        strict: whether ``tensors`` must have all names, and no others.
+        strict: whether these must have all names, and no others.
 
     ``_reparametrize_module`` says what raises.
     """
     positional = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _reparametrize_module(module, tensors, tie_weights, strict):
+    with _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
         return module(*positional, **(kwargs or {}))
+
+
+_functional_call = call_with  # as libraries call it
 
 
 @contextmanager
