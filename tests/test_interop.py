@@ -9,6 +9,7 @@ import pytest
 from flax import nnx
 
 import torchlike as torch
+import torchlike.nn.functional as F
 from torchlike.utils import dlpack
 
 
@@ -188,3 +189,33 @@ def test_flax_prints_the_table_of_a_module(monkeypatch):
     table = nnx.tabulate(model, x(), console_kwargs={"force_terminal": False, "width": 120})
     assert "float32[2,4]" in table and "Total Parameters: 27" in table
     assert torch.equal(model(x()), before)
+
+
+OF_WHOLE_NUMBERS = {
+    "embedding": lambda w, i: F.embedding(i, w),
+    "embedding with a padding index": lambda w, i: F.embedding(i, w, padding_idx=1),
+    "embedding scaled by frequency": lambda w, i: F.embedding(i, w, scale_grad_by_freq=True),
+    "embedding_bag": lambda w, i: F.embedding_bag(i, w, torch.tensor([0, 2])),
+    "max": lambda w, i: w.max(0)[0],
+    "argmax": lambda w, i: w.gather(1, w.argmax(1, keepdim=True)),
+    "scatter_reduce": lambda w, i: torch.ones(5, 3).scatter_reduce(0, i[:, None].expand(3, 3), w[:3], "prod"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Explicitly requested dtype")  # JAX says that it has no 64-bit types where it differentiates
+@pytest.mark.parametrize("name", OF_WHOLE_NUMBERS)
+def test_int64_works_in_traces_of_jax_that_have_no_64_bit_types(name):
+    """The gradient as well, and what JAX does when the trace is lowered, outside of torchlike."""
+
+    def loss(weight, indices):
+        out = OF_WHOLE_NUMBERS[name](torch.from_jax(weight), torch.from_jax(indices).long())
+        return torch.to_jax(out.square().sum())
+
+    assert jnp.arange(1).dtype == "int32"
+    weight, indices = torch.arange(15.0).reshape(5, 3).sin().requires_grad_(), torch.tensor([0, 2, 1])
+    OF_WHOLE_NUMBERS[name](weight, indices).square().sum().backward()
+    w, i = jnp.asarray(weight.detach().numpy()), jnp.array([0, 2, 1])
+    for gradient in (jax.grad(loss), jax.jit(jax.grad(loss))):
+        np.testing.assert_allclose(gradient(w, i), weight.grad.numpy(), rtol=1e-5, atol=1e-6)
+    rows = jax.jit(jax.vmap(jax.grad(loss)))(jnp.stack([w, w]), jnp.stack([i, i]))
+    np.testing.assert_allclose(rows[1], weight.grad.numpy(), rtol=1e-5, atol=1e-6)

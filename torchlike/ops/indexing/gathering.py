@@ -307,7 +307,7 @@ def _identity(reduce: str, dtype: np.dtype[np.generic]) -> Any:
 def _reduce_at(target: Array, where: object, values: Array, reduce: str, include_self: bool) -> Array:
     if not include_self:
         target = target.at[where].set(jnp.asarray(_identity(reduce, target.dtype), target.dtype))
-    at = target.at[where]
+    at = jnp.asarray(target).at[where]  # JAX hands constants on as arrays of its own kind, which have no `at`
     product = at.min if target.dtype == np.bool_ else at.multiply
     return {"prod": product, "amax": at.max, "amin": at.min}[reduce](values)
 

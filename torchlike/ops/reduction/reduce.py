@@ -360,7 +360,9 @@ _min_all = _declare_whole("min", jnp.min)
 
 def _position(find: Callable[..., Array], input: Array, axis: int) -> Array:
     """The first position of the extremum. NaN counts as an extremum."""
-    return find(order(input, nan_first=find is jnp.argmin), axis=axis).astype(np.int64)
+    # 32 bits, where they hold it: JAX lowers none of 64 in a trace that has no 64-bit types.
+    dtype = np.int32 if input.shape[axis] <= np.iinfo(np.int32).max else np.int64
+    return find(order(input, nan_first=find is lax.argmin), axis, dtype).astype(np.int64)
 
 
 def _declare_along(
@@ -411,8 +413,8 @@ def _select(reduce: Callable[..., Array], input: Array, where: Array, axis: int)
     return select(input, where)
 
 
-_max_along = _declare_along("max", jnp.max, jnp.argmax)
-_min_along = _declare_along("min", jnp.min, jnp.argmin)
+_max_along = _declare_along("max", jnp.max, lax.argmax)
+_min_along = _declare_along("min", jnp.min, lax.argmin)
 
 
 def _three_forms(
@@ -532,8 +534,8 @@ def _declare_position(name: str, find: Callable[..., Array], adjective: str) -> 
     )(compute)
 
 
-argmax = _declare_position("argmax", jnp.argmax, "largest")
-argmin = _declare_position("argmin", jnp.argmin, "smallest")
+argmax = _declare_position("argmax", lax.argmax, "largest")
+argmin = _declare_position("argmin", lax.argmin, "smallest")
 
 
 # ---- variance
