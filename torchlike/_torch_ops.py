@@ -53,11 +53,14 @@ def is_known(name: str) -> bool:
 
 
 # Libraries of operators that torchlike has itself, by the file's folder and name: the namespace of the operators.
-_OWN = {("torchvision", "_C"): "torchvision", ("torchvision", "image"): "image"}
+_OWN = {
+    ("torchvision", "_C"): "torchvision", ("torchvision", "image"): "image",
+    ("lib", "_torchaudio"): "_torchaudio", ("lib", "libtorchaudio"): "torchaudio",
+}  # fmt: skip
 
 
 def load_library(path: str) -> None:
-    """Takes torchlike's own operators for a library that torchvision compiled for PyTorch.
+    """Takes torchlike's own operators for a library that torchvision or torchaudio compiled for PyTorch.
 
     Raises:
         OSError: another library, since torchlike loads no operators that were compiled for PyTorch.

@@ -1,6 +1,6 @@
-"""The operators of torchvision's compiled libraries, for an installed torchvision: ``torch.ops.torchvision`` and ``torch.ops.image``.
+"""The operators of the libraries that torchvision (``torch.ops.torchvision``, ``torch.ops.image``) and torchaudio have compiled.
 
-``torch.ops.load_library`` calls ``define`` for these libraries. Then all that torchvision has in Python works: its detection models, say.
+``torch.ops.load_library`` calls ``define`` for them. Then all that these have in Python works: torchvision's detection models, say.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from .._core import dtypes
 from .._core.tensor import Tensor
 from ..autograd import enable_grad, grad
 from ..library import Library
+from . import _audio_operators as audio
 from .io import image
 from .ops import boxes, deform_conv, regions
 
@@ -176,6 +177,7 @@ LIBRARIES: dict[str, dict[str, Callable[..., object]]] = {
         "encode_jpeg(Tensor data, int quality) -> Tensor": image.encode_jpeg,
         "encode_png(Tensor data, int compression_level) -> Tensor": image.encode_png,
     },
+    **audio.LIBRARIES,
 }
 
 
