@@ -4,7 +4,7 @@
 #   make test-all  runs every test in each mode that shows something about it, as CI does (ARGS=--thorough: in all three)
 #   make extensions  compiles the files that every operation passes through anew, after a change of one of them
 #   make accelerator  tests and measures on the GPU or TPU that JAX finds (DEVICE=cuda, cuda13 or tpu says which wheels of JAX)
-#   make libraries  runs 64 libraries built on PyTorch, in an environment without it (ARGS="einops timm" picks some)
+#   make libraries  runs 83 libraries built on PyTorch, in an environment without it (ARGS="einops timm" picks some)
 #   make quick-libraries  runs the eight of them that install and run soonest, as CI does
 #   make onnx    exports models as ONNX and runs them, with the libraries that this needs
 # PYTHON=python3.12 chooses the interpreter, VENV=.venv-3.12 the folder of the environment.
@@ -112,7 +112,7 @@ $(VENV)/.ready-for-cuda $(VENV)/.ready-for-cuda13 $(VENV)/.ready-for-tpu: $(VENV
 $(VENV)/.ready-for-made-up: $(VENV)/.ready-to-develop
 
 $(VENV)/.ready-for-libraries: pyproject.toml tests/libraries/requirements.txt | $(BIN)/python
-	@echo "Installing 64 libraries and torchlike (once; about 5 GB on disk) ..."
+	@echo "Installing 83 libraries and torchlike (once; about 5 GB on disk) ..."
 	$(PIP) install ./tests/libraries/placeholder --editable '.[datasets,tensorboard]' -r tests/libraries/requirements.txt
 	@touch $@
 

@@ -88,7 +88,7 @@ def programs() -> dict[str, list[str]]:
 def _key(name: str) -> str:
     """One name for `pyro` and `pyro-ppl`, `torch_geometric` and `torch-geometric`."""
     short = name.lower().replace("_", "-")
-    return {"pyro-ppl": "pyro", "pytorch-ignite": "ignite"}.get(short, short)
+    return {"pyro-ppl": "pyro", "pytorch-ignite": "ignite", "open-clip-torch": "open-clip"}.get(short, short)
 
 
 def needs(name: str) -> list[str]:

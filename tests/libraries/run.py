@@ -44,10 +44,13 @@ def quick() -> list[str]:
 
 
 def run(path: Path, command: list[str], timeout: float) -> tuple[str, str, float]:
-    """Returns what a program prints, its error (an empty text if none), and the seconds of the processor's time that it took."""
+    """Returns what a program prints, its error (an empty text if none), and the seconds of the processor's time that it took.
+
+    It runs in a folder of its own, because some libraries write files where they run.
+    """
     environment = {**os.environ, "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"}
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = subprocess.Popen([*command, str(path)], stdout=out, stderr=err, env=environment)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryDirectory() as folder:
+        child = subprocess.Popen([*command, str(path)], stdout=out, stderr=err, env=environment, cwd=folder)
         killer = threading.Timer(timeout, child.kill)
         killer.start()
         _, status, usage = os.wait4(child.pid, 0)  # which, unlike Popen.wait, says what this child alone has used
