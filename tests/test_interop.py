@@ -202,9 +202,8 @@ OF_WHOLE_NUMBERS = {
 }
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Explicitly requested dtype"
-)  # JAX says that it has no 64-bit types where it differentiates
+# JAX says that it has no 64-bit types where it differentiates.
+@pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 @pytest.mark.parametrize("name", OF_WHOLE_NUMBERS)
 def test_int64_works_in_traces_of_jax_that_have_no_64_bit_types(name):
     """The gradient as well, and what JAX does when the trace is lowered, outside of torchlike."""
