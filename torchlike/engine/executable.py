@@ -158,7 +158,7 @@ class Executable:
         if self._device.platform == "cpu":
             _large_runs.wait()
             drop_what_was_sent()
-            if self._runs == 1:  # what its inputs were copied from is free by now
+            if self._runs < 2:  # what the steps before it needed; at its second run also what its inputs were copied from
                 give_back_memory()
             self._runs += 1
             check_allocation(nbytes, self._device)
