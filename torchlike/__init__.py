@@ -102,6 +102,7 @@ from ._core.size import Size as Size
 from ._core.tensor import Tensor as Tensor
 from ._missing import explain_missing as _explain_missing
 from .accelerator._streams import Event as Event, Stream as Stream
+from .accelerator.described import compiled_for as compiled_for
 from .amp import GradScaler as GradScaler, autocast as autocast
 from .amp.autocast_mode import (
     get_autocast_cpu_dtype as get_autocast_cpu_dtype,

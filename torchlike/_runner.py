@@ -15,7 +15,7 @@ from ._alias import alias
 
 __all__ = ["main"]
 
-USAGE = """usage: torchlike [-h] [-V] [doctor | -m MODULE | -c CODE | SCRIPT | -] [ARGUMENT ...]
+USAGE = """usage: torchlike [-h] [-V] [--compiled-for TPU] [doctor | -m MODULE | -c CODE | SCRIPT | -] [ARGUMENT ...]
 
 Runs a program that imports PyTorch, with torchlike in PyTorch's place: `import torch` means torchlike, also where PyTorch is installed.
 
@@ -25,6 +25,9 @@ Runs a program that imports PyTorch, with torchlike in PyTorch's place: `import 
   -c CODE      the code of this argument
   -            what is read from standard input; the default
   ARGUMENT     what the program finds in sys.argv
+  --compiled-for tpu:v5e:2x2
+               compiles for TPUs that this machine does not have what the program does on the device "tpu", and prints at its end what
+               the compiler says: arithmetic, memory, time. Nothing runs there. It needs the package libtpu
   -h, --help   prints this
   -V, --version
 
@@ -40,6 +43,10 @@ def main() -> None:
         from .version import __version__
 
         print(f"torchlike {__version__}")  # noqa: T201
+    elif first == "--compiled-for":
+        if not others:
+            _exit_with_usage("Argument expected for the --compiled-for option")
+        _compile_for(*others)
     elif first in ("-m", "-c"):
         if not others:
             _exit_with_usage(f"Argument expected for the {first} option")
@@ -62,6 +69,17 @@ def _exit_with_usage(words: str) -> NoReturn:
 
 
 # ---- what is run
+
+
+def _compile_for(device: str, *arguments: str) -> None:
+    from .accelerator.described import compiled_for
+
+    sys.argv[1:] = arguments
+    with compiled_for(device) as compiled:
+        try:
+            main()
+        finally:
+            sys.stderr.write(f"{compiled}\n")
 
 
 def _run_script(script: str, *arguments: str) -> None:

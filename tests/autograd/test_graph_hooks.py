@@ -1,5 +1,7 @@
 """Hooks for several gradients, refused hooks on saved tensors, and counted writes: each as in PyTorch 2.13."""
 
+import weakref
+
 import pytest
 
 import torchlike as torch
@@ -114,3 +116,30 @@ def test_an_edge_has_names():
     (x,) = leaves(1)
     edge = graph.get_gradient_edge(x * 1)
     assert edge.output_nr == 0 and edge.node.name() == "MulBackward0" and isinstance(edge, graph.GradientEdge)
+
+
+@pytest.mark.parametrize("retain", [False, True])
+def test_a_graph_that_was_passed_through_holds_no_hooks_for_saved_tensors(retain):
+    class Holder:
+        """What a hook may hold: a whole parameter of which each device keeps a piece."""
+
+    def multiply(x, w):
+        packing, unpacking = Holder(), Holder()
+        kept.extend([weakref.ref(packing), weakref.ref(unpacking)])
+
+        def pack(tensor, holds=packing):
+            return tensor
+
+        def unpack(tensor, holds=unpacking):
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+            return (x @ w).tanh().sum()
+
+    kept = []
+    x, w = torch.ones(2, 3), torch.ones(3, 3, requires_grad=True)
+    loss = multiply(x, w)
+    assert [reference() is None for reference in kept] == [True, False]  # the graph needs the second one
+    loss.backward(retain_graph=retain)
+    assert [reference() is None for reference in kept] == [True, not retain]
+    assert loss.grad_fn is not None

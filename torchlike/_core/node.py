@@ -157,7 +157,7 @@ class Node:
     def release(self) -> None:
         """Drops the saved values. A second pass through this node then fails."""
         if self.saved or self.rule.used_once:
-            self.saved = None
+            self.saved = self.unpack = None
         self.watched = ()
 
     def register_hook(self, hook: Callable[..., object]) -> RemovableHandle:

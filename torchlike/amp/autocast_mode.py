@@ -163,15 +163,15 @@ def _deprecated(old: str, new: str) -> None:
 
 
 def default_half(device_type: str) -> Dtype:
-    return dtypes.bfloat16 if device_type == "cpu" else dtypes.float16
+    return dtypes.float16 if device_type == "cuda" else dtypes.bfloat16
 
 
 class autocast:
     """Within it, or in a function decorated by it, ops choose their precision: products run in the half type, losses in float32.
 
     Args:
-        device_type: "cpu" or "cuda"; tensors elsewhere are left alone.
-        dtype: the half type. Default: bfloat16 on the CPU, float16 on a GPU.
+        device_type: "cpu", "cuda" or "tpu"; tensors elsewhere are left alone.
+        dtype: the half type. Default: bfloat16 on the CPU and on TPUs, float16 on a GPU.
         enabled: False switches an outer autocast off.
         cache_enabled: accepted; weights cast twice in a step are cast once by the compiler.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -365,9 +366,13 @@ def _pack(node: Node) -> None:
     """
     pack, unpack = modes.saved_tensors_hooks[-1]
     assert node.saved is not None
-    node.saved = tuple(packed(pack, from_value(value)) for value in node.saved)
-    node.unpack = lambda saved: tuple(unpack(each)._value() for each in saved)
+    node.saved = tuple([packed(pack, from_value(value)) for value in node.saved])
+    node.unpack = partial(_unpacked, unpack)  # a closure, compiled, would hold ``pack`` and what it holds as well
     node.watched = ()
+
+
+def _unpacked(unpack: Callable[[Any], Tensor], saved: Sequence[object]) -> tuple[Value, ...]:
+    return tuple([unpack(each)._value() for each in saved])
 
 
 def packed(pack: Callable[[Tensor], object], tensor: Tensor) -> object:

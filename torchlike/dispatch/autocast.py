@@ -13,8 +13,8 @@ from .._core.modes import modes
 from .._core.tensor import Tensor
 from .opdef import Autocast, AutocastRule
 
-# By type of device: the list of rules for tensors there. PyTorch has one for each of the two.
-LISTS = {"cpu": "cpu", "cuda": "cuda"}
+# By type of device: the list of rules for tensors there. PyTorch has one for each of the first two; other accelerators follow the GPU's.
+LISTS = {"cpu": "cpu", "cuda": "cuda", "tpu": "cuda"}
 
 _UNSAFE = (
     "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"

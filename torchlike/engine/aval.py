@@ -18,10 +18,14 @@ import numpy as np
 from .threads import refuse_accelerator, state
 
 _asked: list[str | None] = []  # for which platforms JAX was asked for devices
+# Devices of which only a description exists, by platform, while it is in force: see ``described.py``.
+described_devices: dict[str, list[Any]] = {}
 
 
 def jax_devices(platform: str | None = None) -> list[Any]:
     """JAX's devices of a platform in this process, by default of the best one. The first call starts JAX's threads."""
+    if platform in described_devices:
+        return described_devices[platform]
     _asked[:] = (platform,)
     return jax.local_devices(backend=platform)
 
@@ -29,6 +33,8 @@ def jax_devices(platform: str | None = None) -> list[Any]:
 def wait_for(devices: Iterable[Any]) -> None:
     """Waits until everything that was handed to these devices of JAX has run."""
     for device in devices:
+        if device.platform in described_devices:
+            continue
         if not state.by_numpy_alone:
             jax.device_put(0.0, device).block_until_ready()
         elif device.platform != "cpu":
@@ -63,6 +69,11 @@ class Placement:
     def sharding(self) -> Any:
         """The ``jax.sharding.Sharding``; None for ``META``, since meta tensors have no memory."""
         return None if self is META else jax.sharding.SingleDeviceSharding(self.device)
+
+    @property
+    def described(self) -> bool:
+        """Whether only a description of the device exists."""
+        return self.platform in described_devices
 
     @property
     def home(self) -> Placement:

@@ -23,6 +23,7 @@ except ImportError:  # the name is internal, so another version of JAX may lack 
 
 from . import disk
 from .aval import Aval, check_allocation, out_of_memory
+from .described import noted
 from .jax_settings import drop_what_was_sent, keep_on_no_disk, tracing
 from .report import report
 from .threads import refuse_xla, state
@@ -158,7 +159,9 @@ class Executable:
         if self._device.platform == "cpu":
             _large_runs.wait()
             drop_what_was_sent()
-            if self._runs < 2:  # what the steps before it needed; at its second run also what its inputs were copied from
+            if (
+                self._runs < 2
+            ):  # what the steps before it needed; at its second run also what its inputs were copied from
                 give_back_memory()
             self._runs += 1
             check_allocation(nbytes, self._device)
@@ -354,6 +357,8 @@ def compile_ahead(
     """
     placement = (out_avals or in_avals)[0].placement
     lowered = lower_once(fn, [a.abstract() for a in in_avals], donate, placement.sharding)
+    if placement.described:
+        return noted(compiled_with(lowered, COMPILER_OPTIONS))  # pyright: ignore[reportReturnType]
     on_cpu = placement.platform == "cpu"
     options = options_for_cpu(convolves, recomputes, None, by_element) if on_cpu else COMPILER_OPTIONS
     entry = None if reuse_memory else disk.entry_of(lowered, options, placement.device)

@@ -18,6 +18,7 @@ import numpy as np
 from .aval import LARGE_ARRAY_BYTES, META, Aval, Meshed, Placement, TracedAval, check_allocation
 from .background import CompilerWaits, Task, begin
 from .collective import Group, compile_for_group
+from .described import not_run
 from .executable import compile_ahead, for_one_trace
 from .interpreter import Plan, Traced, Unsupported, trace
 from .jax_settings import tracing as tracing
@@ -251,6 +252,8 @@ class Kernel:
         """The compiled function, for running this op alone."""
         if state.by_numpy_alone:
             self._refuse()
+        if self.out_avals and self.out_avals[0].placement.described and not self.on_mesh:
+            return not_run(self.out_avals, int(self.make_error is not None))
         if self._executable is None:
             start = time.perf_counter()
             if self.on_mesh:

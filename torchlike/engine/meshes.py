@@ -13,6 +13,7 @@ from jax import lax
 from jax.sharding import NamedSharding
 
 from .aval import Aval, Meshed, Placement
+from .described import ON_DEVICE, Absent, noted, outputs_of
 from .executable import COMPILER_OPTIONS, Executable, LastRun, for_one_trace, lower_once
 from .jax_settings import tracing, with_64_bits
 from .scatters import with_reduce_scatters
@@ -82,10 +83,12 @@ def _alone(home: Placement, run: Callable[..., Any], *arguments: object) -> Any:
 def arrange(array: Any, aval: Aval, home: Meshed) -> Any:
     """The array as a program on the mesh takes it."""
     (layout,) = _layouts([aval], home)
-    if not isinstance(array, jax.Array):
+    if not isinstance(array, ON_DEVICE):
         return put(np.asarray(array), aval.placement if aval.placement.home is home else home)
     if array.sharding == layout:
         return array
+    if home.described:
+        return Absent(array.shape, array.dtype, layout)
     return _alone(home, with_64_bits(jax.device_put), array, layout)
 
 
@@ -107,6 +110,8 @@ def compile_over_mesh(
     traced = jax.make_jaxpr(for_one_trace(stored))(*inputs)
     program = with_reduce_scatters(traced, [layout.spec for layout in _layouts(in_avals, home)])
     lowered = lower_once(program, inputs, donate, _wishes(out_avals, home, others))
+    if home.described:
+        return noted(lowered.compile(compiler_options=COMPILER_OPTIONS))  # pyright: ignore[reportReturnType]
     return MeshedExecutable(lowered.compile(compiler_options=COMPILER_OPTIONS), home.device)
 
 
@@ -152,9 +157,17 @@ class MeshedCall:
     def __call__(self, arrays: Sequence[object]) -> list[Any]:
         inputs = []
         for array, aval in zip(arrays, self._in_avals, strict=True):
-            on_mesh = isinstance(array, jax.Array) and aval.placement is self._home
+            on_mesh = isinstance(array, ON_DEVICE) and aval.placement is self._home
             inputs.append(array if on_mesh else arrange(array, aval, self._home))
+        if self._home.described:
+            return self._not_run(inputs)
         return _alone(self._home, tracing(self._jitted), *inputs)
+
+    @tracing
+    def _not_run(self, inputs: list[Absent]) -> list[Absent]:
+        """Stands for the outputs on described devices, where XLA would have them lie."""
+        shapes = [jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=each.sharding) for each in inputs]
+        return outputs_of(self._jitted.lower(*shapes).compile())
 
 
 def settle(table: Sequence[weakref.ref[Value]], outputs: Iterable[int]) -> None:
@@ -167,7 +180,7 @@ def settle(table: Sequence[weakref.ref[Value]], outputs: Iterable[int]) -> None:
         if not isinstance(placement, Meshed) or placement.spec is not None:
             continue
         array = value.array
-        if not isinstance(array, jax.Array):
+        if not isinstance(array, ON_DEVICE):
             continue
         layout = array.sharding
         if not (isinstance(layout, NamedSharding) and layout.mesh == placement.mesh):

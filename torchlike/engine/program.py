@@ -22,6 +22,7 @@ from . import checks, disk
 from .aval import Aval, Meshed, out_of_memory
 from .background import CompilerWaits, Task, begin
 from .collective import compile_for_group
+from .described import ON_DEVICE
 from .executable import RECOMPUTED, Executable, NotKept, compile_ahead, for_one_trace, give_back_memory
 from .handlers import without_handlers
 from .interpreter import JoinedPlan
@@ -572,7 +573,7 @@ def run_alone(kernel: Kernel, arrays: Sequence[Any], awaited: bool = False) -> S
         executable.reserve()
         inputs = arrays
         if not kernel.on_mesh:  # there each input has a layout of its own
-            inputs = [a if isinstance(a, jax.Array) else put(np.asarray(a), placement) for a in arrays]
+            inputs = [a if isinstance(a, ON_DEVICE) else put(np.asarray(a), placement) for a in arrays]
         start = time.perf_counter_ns() if observers else 0
         results = executable(inputs)
     for observe in observers:
@@ -584,7 +585,7 @@ def _on_host(array: Any) -> np.ndarray:
     """A NumPy array over the memory of a JAX array on the CPU, for the moment: JAX keeps what ``np.asarray`` gives, and could then not
     donate the memory any more.
     """
-    if isinstance(array, jax.Array):
+    if isinstance(array, ON_DEVICE):
         if state.by_numpy_alone:
             return host_memory(array)
         try:

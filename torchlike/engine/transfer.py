@@ -10,6 +10,7 @@ import numpy as np
 from jax.core import ShapedArray, Tracer
 
 from .aval import Meshed, Placement
+from .described import sent
 from .jax_settings import drop_what_was_sent, with_64_bits
 from .threads import refuse_xla, state
 
@@ -42,6 +43,8 @@ def put(array: np.ndarray, placement: Placement) -> jax.Array:
     """Copies a host array to a device with its dtype kept, 64-bit types included."""
     if state.by_numpy_alone:
         refuse_xla("a JAX array")
+    if placement.described:
+        return sent(array, placement)  # pyright: ignore[reportReturnType]
     if _put is not None and not isinstance(placement, Meshed):
         return _put(_described(array.shape, array.dtype), placement.sharding, (array,), (placement.device,))
     return _put_by_jax(array, placement)

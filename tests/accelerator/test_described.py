@@ -1,0 +1,127 @@
+"""Programs that are compiled for devices that this machine does not have. Where libtpu is not installed, CPUs stand for the TPUs."""
+
+import importlib.util
+
+import jax
+import numpy as np
+import pytest
+
+import torchlike as torch
+from torchlike import nn
+from torchlike.accelerator import described
+
+pytestmark = pytest.mark.recorded
+needs_libtpu = pytest.mark.skipif(
+    importlib.util.find_spec("libtpu") is None, reason="needs the compiler for TPUs: libtpu"
+)
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """CPUs for the chips."""
+    monkeypatch.setattr(described, "_chips", lambda topology: jax.devices("cpu")[:4])
+
+
+def train(steps=3, width=64):
+    """Steps of a model on the device: what was read, the model and its optimizer."""
+    model = nn.Sequential(nn.Linear(32, width), nn.Dropout(0.1), nn.ReLU(), nn.Linear(width, 4)).to("tpu")
+    optimizer, read = torch.optim.Adam(model.parameters()), []
+    for _ in range(steps):
+        x, y = torch.randn(8, 32).to("tpu"), torch.randint(4, (8,)).to("tpu")
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        read.append(loss.item())
+    return read, model, optimizer
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_loop_of_training_is_compiled_and_not_run():
+    with torch.compiled_for("tpu:v5e:2x2") as compiled:
+        assert torch.accelerator.current_accelerator() == torch.device("tpu")
+        read, model, _ = train()
+        parameters = 4 * sum(p.numel() for p in model.parameters())
+    assert read == [0.0] * 3
+    program = compiled.programs[-1]
+    products = 2 * 8 * (3 * 64 * 4 + 2 * 32 * 64)  # the first layer's input needs no gradient
+    assert products <= program.flops <= products + 1000 * 8 * 64  # some hundred operations draw a number of the dropout's
+    assert program.argument_bytes >= 3 * parameters and program.donated_bytes >= 3 * parameters
+    assert program.host_bytes == 8 * (32 * 4 + 8)  # the batch, and no random numbers
+    assert program.runs >= 2 and program.collectives == {}
+    assert program.line.endswith("read.append(loss.item())")
+    assert "GFLOP" in str(compiled) and "test_described.py" in str(compiled)
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_nothing_stays_when_a_description_ends():
+    for _ in range(2):  # a second one begins anew
+        with torch.compiled_for("tpu:v5e:2x2") as compiled:
+            read, model, _ = train()
+        assert len(compiled.programs) <= 2 and read == [0.0] * 3
+    with pytest.raises(RuntimeError, match="the description has ended"):
+        model[0].weight.tolist()
+    with pytest.raises(RuntimeError, match="no tpu device is available"):
+        torch.ones(2, device="tpu")
+    assert (torch.ones(2) + 1).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_an_error_ends_a_description():
+    with pytest.raises(ZeroDivisionError), torch.compiled_for("tpu:v5e:2x2"):
+        torch.ones(2, device="tpu") + 1
+        raise ZeroDivisionError
+    with torch.compiled_for("tpu:v5e:2x2"), pytest.raises(RuntimeError, match="one description ends before"):
+        with torch.compiled_for("tpu:v5e:2x2"):
+            pass
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_tensors_of_the_host_are_computed_meanwhile():
+    with torch.compiled_for("tpu:v5e:2x2"):
+        there = torch.arange(3, device="tpu")
+        assert there.cpu().tolist() == [0, 0, 0] and there.device.type == "tpu"
+        assert torch.arange(3).tolist() == [0, 1, 2]
+        assert np.asarray(torch.arange(3) * 2).tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize("device", ["tpu", "cuda:h100", "v5e:2x2", "tpu:"])
+def test_what_is_no_device_is_refused(device):
+    with pytest.raises(ValueError, match="a platform and a topology"), torch.compiled_for(device):
+        pass
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_autocast_on_a_tpu_computes_products_in_bfloat16():
+    with torch.compiled_for("tpu:v5e:2x2"), torch.autocast("tpu"):
+        x = torch.ones(2, 2, device="tpu")
+        assert (x @ x).dtype is torch.bfloat16 and x.softmax(0).dtype is torch.float32
+
+
+@needs_libtpu
+def test_a_parameter_of_which_each_chip_keeps_a_piece_is_whole_only_within_a_step():
+    from torchlike.distributed.device_mesh import init_device_mesh
+    from torchlike.distributed.fsdp import fully_shard
+
+    with torch.compiled_for("tpu:v5e:2x4") as compiled:
+        mesh = init_device_mesh("tpu", (8,))
+        model = nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512)).to("tpu")
+        for layer in (model[0], model[2], model):
+            fully_shard(layer, mesh=mesh)
+        optimizer = torch.optim.Adam(model.parameters())
+        for _ in range(3):
+            loss = model(torch.randn(64, 512).to("tpu")).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            loss.item()
+    program = compiled.programs[-1]
+    piece = 4 * sum(p.numel() for p in model.parameters()) / 8
+    assert program.peak_bytes < 6 * piece  # parameter, two moments, gradient, and what it computes with
+    assert program.collectives["all-gather"] and program.collectives["reduce-scatter"]
+
+
+@needs_libtpu
+def test_a_topology_that_libtpu_does_not_know_is_named():
+    with pytest.raises(ValueError, match="no topology 'v99:2x2'"), torch.compiled_for("tpu:v99:2x2"):
+        pass
