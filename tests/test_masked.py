@@ -197,7 +197,7 @@ def test_where_of_sparse_tensors_has_the_elements_that_the_mask_keeps(layout):
     sparse = LAYOUTS[layout]
     mask = sparse(KEEPS)
     result = torch.masked._where(mask, sparse(D), torch.tensor(7.0))
-    assert result.layout is layout and result._nnz() == 5
+    assert result.layout is layout and result._nnz() == 5  # pyright: ignore[reportAttributeAccessIssue]
     assert torch.equal(result.to_dense(), torch.where(KEEPS, D, 0.0))
     rows = torch.masked._where(KEEPS.to_sparse(1), D.to_sparse(1), torch.tensor(7.0))  # whole rows are there or not
     assert rows.to_dense().tolist() == [[1.0, 0.0, 7.0], [0.0, 0.0, 0.0], [0.0, 3.0, 0.0]]

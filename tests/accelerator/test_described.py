@@ -45,7 +45,9 @@ def test_a_loop_of_training_is_compiled_and_not_run():
     assert read == [0.0] * 3
     program = compiled.programs[-1]
     products = 2 * 8 * (3 * 64 * 4 + 2 * 32 * 64)  # the first layer's input needs no gradient
-    assert products <= program.flops <= products + 1000 * 8 * 64  # some hundred operations draw a number of the dropout's
+    assert (
+        products <= program.flops <= products + 1000 * 8 * 64
+    )  # some hundred operations draw a number of the dropout's
     assert program.argument_bytes >= 3 * parameters and program.donated_bytes >= 3 * parameters
     assert program.host_bytes == 8 * (32 * 4 + 8)  # the batch, and no random numbers
     assert program.runs >= 2 and program.collectives == {}

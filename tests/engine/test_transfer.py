@@ -4,6 +4,7 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
+from jax.core import Tracer
 
 from torchlike.engine import transfer
 from torchlike.engine.aval import CPU
@@ -63,4 +64,4 @@ def test_a_copy_takes_no_part_in_a_trace():
         return x
 
     traced(1.0)
-    assert not isinstance(seen[0], jax.core.Tracer) and seen[0].dtype == np.float64
+    assert not isinstance(seen[0], Tracer) and seen[0].dtype == np.float64

@@ -446,7 +446,7 @@ def test_a_derivative_of_what_is_differentiable_once_is_refused_outside_too():
 
         @staticmethod
         def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(inputs[0])
+            ctx.save_for_backward(inputs[0])  # pyright: ignore[reportArgumentType]
 
         @staticmethod
         @torch.autograd.function.once_differentiable

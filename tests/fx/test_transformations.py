@@ -99,7 +99,7 @@ def test_objects_of_a_class_are_made_by_nodes():
     traced = fx.symbolic_trace(function)
     result = traced(Pair(torch.ones(1), torch.ones(1)), torch.ones(1))
     assert (result.left.item(), result.right.item()) == (3.0, 3.0)
-    assert Pair(1, 2).add(Pair(3, 4)).right == 6
+    assert Pair(1, 2).add(Pair(3, 4)).right == 6  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_patterns_are_replaced_where_filters_let_them():
@@ -152,7 +152,7 @@ def test_passes_run_until_none_changes_anything():
 
 
 def test_passes_stand_in_an_order_that_the_constraints_allow():
-    passes = [lambda x, n=n: n for n in range(4)]
+    passes: list[Any] = [lambda x, n=n: n for n in range(4)]
     a, b, c, d = passes
     constraints = [this_before_that_pass_constraint(d, a), this_before_that_pass_constraint(c, b)]
     assert [each(0) for each in _topological_sort_passes(passes, constraints)] == [2, 3, 1, 0]

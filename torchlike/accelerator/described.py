@@ -58,7 +58,7 @@ def compiled_for(device: str) -> Iterator[Description]:
         try:
             forget()
         finally:
-            for place in [place for place in rng.of_accelerators if place.platform == platform]:
+            for place in [each for each in rng.of_accelerators if getattr(each, "platform", None) == platform]:
                 del rng.of_accelerators[place]
             engine.end()
 
