@@ -23,7 +23,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "Other operations": ".arranging .scans .calculus .einsum .pair_distances .selecting .sets .gathering .grouped cdist",
         "Layers as functions": ".conv .ctc .distance .dropout .embedding .embedding_bag .native_norm .norm .pool .rnn .shuffle .grid .pad",
         "Quantization": ".quantizing .quantized .observing qscheme",
-        "The engine": "._compile ._streams ._vmap .summary ._alias",
+        "The engine": "._compile .described ._streams ._vmap .summary ._alias",
     },
     "torchlike.nn": {
         "Module and parameters": "Module Parameter Buffer Uninitialized*",

@@ -32,7 +32,8 @@ def test_the_top_level_has_pytorchs_names_and_some_of_ours():
     assert callable(torchlike.export_jax)  # which is there once it is asked for
     found = {name for name, value in vars(torchlike).items() if not (name.startswith("_") or inspect.ismodule(value))}
     assert found - set(pytorch_names()["torch"]) == {
-        "alias", "are_cpu_random_streams_used", "explain", "export_jax", "from_jax", "jax_function", "load_ipython_extension", "op_by_op",
+        "alias", "are_cpu_random_streams_used", "compiled_for",
+        "explain", "export_jax", "from_jax", "jax_function", "load_ipython_extension", "op_by_op",
         "summary", "to_jax", "use_cpu_random_streams",
     }  # fmt: skip
 

@@ -22,7 +22,7 @@ import torchlike as torch
 from torchlike.engine import compiling, recorder
 from torchlike.engine.aval import CPU, Aval
 from torchlike.engine.executable import compile_ahead
-from torchlike.engine.transfer import put
+from torchlike.engine.memory.transfer import put
 
 JAX = os.path.dirname(jax.__file__)
 Site = tuple[Any, ...]

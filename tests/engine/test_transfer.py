@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from jax.core import Tracer
 
-from torchlike.engine import transfer
 from torchlike.engine.aval import CPU
-from torchlike.engine.transfer import put
+from torchlike.engine.memory import transfer
+from torchlike.engine.memory.transfer import put
 
 FLOATS = np.arange(24.0).reshape(2, 3, 4)
 ARRAYS = {

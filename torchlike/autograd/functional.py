@@ -52,6 +52,7 @@ class _Call:
 
     Args:
         create_graph: whether the results can be differentiated again, also with respect to the point.
+        within: whether a function here calls it, in duals of its own.
     """
 
     def __init__(
@@ -61,8 +62,12 @@ class _Call:
         inputs: Tensor | tuple[Tensor, ...],
         create_graph: bool,
         strict: bool,
+        within: bool = False,
     ) -> None:
-        refuse_in_transform("requires_grad_() (or perhaps using torch.autograd.functional.* APIs)", "requires_grad_()")
+        if not within:
+            refuse_in_transform(
+                "requires_grad_() (or perhaps using torch.autograd.functional.* APIs)", "requires_grad_()"
+            )
         self.name, self.create_graph, self.strict = name, create_graph, strict
         self.is_tuple, tensors = _tuple(inputs, "inputs", name)
         self.inputs = tuple(
@@ -324,7 +329,7 @@ def hessian(
     def gradient(*point: Tensor) -> Any:
         if forwards:
             point = tuple(x.requires_grad_() for x in point)
-        call = _Call("hessian", func, point, True, strict)
+        call = _Call("hessian", func, point, True, strict, within=True)
         return _gradient(call, fills=True)
 
     blocks = jacobian(

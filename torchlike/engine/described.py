@@ -32,7 +32,7 @@ class CompiledProgram:
         line: the line of the user's at which it runs.
         runs: how often it would have run so far.
         flops: operations on numbers. ``bytes_accessed``: what it reads from the device's memory and writes there.
-        seconds: the compiler's own estimate of the time, if that is less than a second.
+        seconds: the compiler's own estimate of the time, to be believed for less than a second.
         argument_bytes: parameters, state and batch. ``output_bytes``: results. ``donated_bytes``: of these, what lies where arguments lay.
         temporary_bytes: what it needs besides.
         host_bytes: what its last run read from the host's memory.
@@ -205,8 +205,7 @@ def noted(compiled: Any) -> NotRun:
         user_line(),
         costs.get("flops", 0.0),
         costs.get("bytes accessed", 0.0),
-        costs.get("optimal_seconds", 0.0)
-        % 1,  # of each call of a function that it knows no time of, it takes a second off
+        _seconds(costs.get("optimal_seconds", 0.0)),
         memory.argument_size_in_bytes,
         memory.output_size_in_bytes,
         memory.alias_size_in_bytes,
@@ -215,6 +214,11 @@ def noted(compiled: Any) -> NotRun:
     )
     here.programs.append(program)
     return NotRun(outputs_of(compiled), program)
+
+
+def _seconds(estimate: float) -> float:
+    """The compiler's estimate. For each call whose time it does not know it takes a second off, and a step takes less than that."""
+    return estimate % 1 if estimate < 0 else estimate
 
 
 def outputs_of(compiled: Any) -> list[Absent]:

@@ -16,8 +16,8 @@ from .aval import Aval, Meshed, Placement
 from .described import ON_DEVICE, Absent, noted, outputs_of
 from .executable import COMPILER_OPTIONS, Executable, LastRun, for_one_trace, lower_once
 from .jax_settings import tracing, with_64_bits
+from .memory.transfer import put
 from .scatters import with_reduce_scatters
-from .transfer import put
 from .value import Value
 
 __all__ = ["MeshedCall", "arrange", "compile_over_mesh", "lay_out", "settle"]

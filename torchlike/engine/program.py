@@ -29,6 +29,7 @@ from .interpreter import JoinedPlan
 from .kernel import Kernel
 from .memory import mappings
 from .memory.large_programs import LARGE_BYTES, SecondProgram
+from .memory.transfer import put
 from .meshes import compile_over_mesh
 from .places import at_places
 from .regions import MIN_SAVED, Chain, Undivided
@@ -36,7 +37,6 @@ from .report import COMPILING, observers, report, user_line, user_position
 from .threads import state
 from .tiers import AUTO, Due, choice, cost_of, due, light_plan, plan_to_use, seconds_of
 from .trace import Path, PathHistory, ScheduledStep, TraceNode, what_is_new
-from .transfer import put
 from .value import Value, host_memory
 
 # Uses of a program with more outputs than needed, before a program for just these outputs is compiled.

@@ -45,12 +45,12 @@ from .handlers import catch_up, collector, without_handlers
 from .jax_settings import drop_what_was_sent
 from .kernel import Kernel
 from .memory.ending import LARGE_BYTES, Ending, ending_of
+from .memory.transfer import put
 from .meshes import arrange, settle
 from .program import Decision, OneOp, OpFailed, Program, choose, install, run_cold
 from .report import FAILED, OP_BY_OP, report
 from .tiers import runs_by_itself
 from .trace import Path, PathHistory, Step, TraceNode
-from .transfer import put
 from .value import Value
 
 Ref = weakref.ref[Value]

@@ -11,8 +11,8 @@ from jax.core import Tracer
 
 from . import checks, threads
 from .aval import CPU, META, Aval, MappedAval, Meshed, Placement, TracedAval, check_room
+from .memory.transfer import put
 from .threads import refuse_accelerator, refuse_xla, state
-from .transfer import put
 
 
 class Pending(Protocol):

@@ -765,6 +765,16 @@ def test_no_process_starts_where_no_code_of_the_users_would_run(name):
     assert batches == [[part.tolist() for part in batch] for batch in DataLoader(make(), 2)]
 
 
+def test_no_process_starts_beside_a_class_of_tensors_that_sees_operations():
+    class Seeing(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    assert isinstance(torch.Tensor._make_subclass(Seeing, torch.ones(2)), Seeing)
+    assert not starts_processes(_rows, {})
+
+
 @pytest.mark.parametrize("name", SOME_OF_THE_USERS)
 def test_processes_start_where_code_of_the_users_would_run(name):
     assert starts_processes(*SOME_OF_THE_USERS[name])

@@ -1,1 +1,1 @@
-"""What keeps the memory of runs small: the inputs that a run op by op writes over, and the blocks that a compiled program uses again."""
+"""What keeps the memory of runs small: inputs that a run op by op writes over, blocks that a program uses again, and copies to devices."""

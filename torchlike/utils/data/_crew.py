@@ -15,7 +15,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ..._core.fields import requires_grad_flag, storage_of, view_record
-from ..._core.modes import hooks, modes
+from ..._core.modes import DISPATCHED, hooks, modes
 from ..._core.sparse import is_sparse
 from ..._core.tensor import Tensor, from_host, from_value
 from ..._core.torch_function import PLAIN
@@ -232,7 +232,10 @@ def without_code_of_the_user(plans: Sequence[Plan]) -> list[Plan] | None:
     plan = plans[0]
     if plan.init is not None or plan.iterable or not plan.auto_collation or not collates_by_default(plan.collate_fn):
         return None
-    if not PLAIN or hooks.on or modes.any_slow_mode:
+    modes_are_on = hooks.on > bool(
+        DISPATCHED
+    )  # classes with ``__torch_dispatch__``, which count as one, see no plain tensor
+    if not PLAIN or modes_are_on or modes.any_slow_mode:
         return None
     if any(_methods(kind) != methods for kind, methods in _DEFINED.items()):
         return None

@@ -9,10 +9,10 @@ import jax
 import numpy as np
 from jax.core import ShapedArray, Tracer
 
-from .aval import Meshed, Placement
-from .described import sent
-from .jax_settings import drop_what_was_sent, with_64_bits
-from .threads import refuse_xla, state
+from ..aval import Meshed, Placement
+from ..described import sent
+from ..jax_settings import drop_what_was_sent, with_64_bits
+from ..threads import refuse_xla, state
 
 try:
     from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
