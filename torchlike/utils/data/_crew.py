@@ -232,9 +232,8 @@ def without_code_of_the_user(plans: Sequence[Plan]) -> list[Plan] | None:
     plan = plans[0]
     if plan.init is not None or plan.iterable or not plan.auto_collation or not collates_by_default(plan.collate_fn):
         return None
-    modes_are_on = hooks.on > bool(
-        DISPATCHED
-    )  # classes with ``__torch_dispatch__``, which count as one, see no plain tensor
+    # Classes with ``__torch_dispatch__`` count as one. They see no plain tensor.
+    modes_are_on = hooks.on > bool(DISPATCHED)
     if not PLAIN or modes_are_on or modes.any_slow_mode:
         return None
     if any(_methods(kind) != methods for kind, methods in _DEFINED.items()):
