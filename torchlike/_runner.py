@@ -72,14 +72,18 @@ def _exit_with_usage(words: str) -> NoReturn:
 
 
 def _compile_for(device: str, *arguments: str) -> None:
+    from contextlib import ExitStack
+
     from .accelerator.described import compiled_for
 
     sys.argv[1:] = arguments
-    with compiled_for(device) as compiled:
+    with ExitStack() as described:
         try:
-            main()
-        finally:
-            sys.stderr.write(f"{compiled}\n")
+            compiled = described.enter_context(compiled_for(device))
+        except (RuntimeError, ValueError) as error:
+            _exit_with_usage(f"torchlike: {error}")
+        described.callback(lambda: sys.stderr.write(f"{compiled}\n"))
+        main()
 
 
 def _run_script(script: str, *arguments: str) -> None:

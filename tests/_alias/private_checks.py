@@ -44,6 +44,9 @@ assert torch._int_mm(small, other, out=product.clone()).equal(product)
 assert error(lambda: torch._int_mm(small, other.int())) == (
     "RuntimeError: int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got int"
 )
+assert error(lambda: torch._int_mm(small.long(), other)) == (
+    "RuntimeError: int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got long int"
+)
 assert error(lambda: torch._int_mm(small, small)) == (
     "RuntimeError: int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got 4 and 3"
 )

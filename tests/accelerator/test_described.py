@@ -1,6 +1,8 @@
 """Programs that are compiled for devices that this machine does not have. Where libtpu is not installed, CPUs stand for the TPUs."""
 
 import importlib.util
+import subprocess
+import sys
 
 import jax
 import numpy as np
@@ -127,3 +129,27 @@ def test_a_parameter_of_which_each_chip_keeps_a_piece_is_whole_only_within_a_ste
 def test_a_topology_that_libtpu_does_not_know_is_named():
     with pytest.raises(ValueError, match="no topology 'v99:2x2'"), torch.compiled_for("tpu:v99:2x2"):
         pass
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_jax_is_handed_no_array_of_a_described_device():
+    with torch.compiled_for("tpu:v5e:2x2"), pytest.raises(RuntimeError, match="has no elements, and no array of JAX's"):
+        torch.to_jax(torch.ones(2, device="tpu") + 1)
+
+
+@pytest.mark.parametrize("words", [["cuda:0", "script.py"], []])
+def test_the_command_names_what_is_wrong(words):
+    done = subprocess.run(
+        [sys.executable, "-m", "torchlike", "--compiled-for", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert ("expected a platform and a topology" if words else "Argument expected for") in done.stderr
+
+
+@needs_libtpu
+def test_the_command_prints_at_the_end_what_the_compiler_says():
+    program = "import torch; x = torch.ones(8, 8, device='tpu'); print((x @ x + 1).sum().item()); raise SystemExit(3)"
+    command = [sys.executable, "-m", "torchlike", "--compiled-for", "tpu:v5e:2x2", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and done.stdout.endswith("0.0\n")  # after what libtpu has to say
+    assert "4 x TPU v5 lite: compiled, not run" in done.stderr

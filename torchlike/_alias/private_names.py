@@ -167,21 +167,16 @@ def _int_mm(self: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         )
     for name, tensor, allowed in (("self dtype", self, "int8 or uint8"), ("mat2 dtype", mat2, "of type int8")):
         if str(tensor.dtype).rpartition(".")[2] not in allowed.split():
-            raise RuntimeError(f"{where} {name} to be {allowed} but got {type_word(tensor.dtype)}")
+            raise RuntimeError(f"{where} {name} to be {allowed} but got {dtypes.C_NAMES[tensor.dtype.name]}")
     product = ops.mm(self.to(dtypes.int32), mat2.to(dtypes.int32))
     if out is None:
         return product
     if out.dtype is not dtypes.int32:
-        raise RuntimeError(f"{where} result dtype to be of type kInt but got {type_word(out.dtype)}")
+        raise RuntimeError(f"{where} result dtype to be of type kInt but got {dtypes.C_NAMES[out.dtype.name]}")
     for d in (0, 1):
         if out.shape[d] != product.shape[d]:
             raise RuntimeError(f"{where} result.size({d}) to be {product.shape[d]} but got {out.shape[d]}")
     return out.copy_(product)
-
-
-def type_word(kind: dtypes.dtype) -> str:
-    """A dtype as C++'s messages call it: int, float, unsigned char."""
-    return {"Byte": "unsigned char", "Char": "signed char"}.get(kind.scalar_name, kind.scalar_name.lower())
 
 
 @_of("torch.utils._mode_utils")

@@ -86,11 +86,6 @@ class _InForce:
     description: Description | None = None
 
 
-def description() -> Description | None:
-    """The description in force."""
-    return _InForce.description
-
-
 def begin(platform: str, devices: Sequence[Any]) -> Description:
     """Has these devices, of which only a description exists, stand for their platform."""
     if _InForce.description is not None:
@@ -154,6 +149,7 @@ def sent(array: np.ndarray, placement: Placement) -> Absent:
     return Absent(placement.stored(array.shape), array.dtype, placement.sharding)
 
 
+# What the engine holds of arrays that are not on the host.
 ON_DEVICE = (jax.Array, Absent)
 
 

@@ -159,9 +159,8 @@ class Executable:
         if self._device.platform == "cpu":
             _large_runs.wait()
             drop_what_was_sent()
-            if (
-                self._runs < 2
-            ):  # what the steps before it needed; at its second run also what its inputs were copied from
+            # What the steps before it needed, and at its second run what its inputs were copied from.
+            if self._runs < 2:
                 give_back_memory()
             self._runs += 1
             check_allocation(nbytes, self._device)

@@ -252,6 +252,7 @@ class Kernel:
         """The compiled function, for running this op alone."""
         if state.by_numpy_alone:
             self._refuse()
+        # There only whole programs are compiled. On a mesh it must be known where XLA has each result lie.
         if self.out_avals and self.out_avals[0].placement.described and not self.on_mesh:
             return not_run(self.out_avals, int(self.make_error is not None))
         if self._executable is None:

@@ -585,7 +585,7 @@ def _on_host(array: Any) -> np.ndarray:
     """A NumPy array over the memory of a JAX array on the CPU, for the moment: JAX keeps what ``np.asarray`` gives, and could then not
     donate the memory any more.
     """
-    if isinstance(array, ON_DEVICE):
+    if isinstance(array, jax.Array):
         if state.by_numpy_alone:
             return host_memory(array)
         try:

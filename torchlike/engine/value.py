@@ -153,6 +153,8 @@ class Value:
             array = self.array = put(array, self.aval.placement)
         if array is NO_DATA:
             raise no_data()
+        if self.aval.placement.described:
+            raise RuntimeError("a tensor on a described device has no elements, and no array of JAX's")
         self.pin()
         checks.raise_failed()
         return self._cut(array)

@@ -46,14 +46,14 @@ def put(array: np.ndarray, placement: Placement) -> jax.Array:
     if placement.described:
         return sent(array, placement)  # pyright: ignore[reportReturnType]
     if _put is not None and not isinstance(placement, Meshed):
-        return _put(_described(array.shape, array.dtype), placement.sharding, (array,), (placement.device,))
+        return _put(_shaped(array.shape, array.dtype), placement.sharding, (array,), (placement.device,))
     return _put_by_jax(array, placement)
 
 
 @functools.lru_cache(maxsize=4096)
-def _described(shape: tuple[int, ...], dtype: np.dtype) -> ShapedArray:
-    with jax.enable_x64(True):
-        return ShapedArray(shape, dtype)
+@with_64_bits
+def _shaped(shape: tuple[int, ...], dtype: np.dtype) -> ShapedArray:
+    return ShapedArray(shape, dtype)
 
 
 @with_64_bits

@@ -159,9 +159,8 @@ def make_fx(
             result = f(*shape.unflatten(leaves))
         named = tree_map(tracing.node_of, result)
         result = tuple(named) if isinstance(named, tuple) else named  # and not ``return_types.max``
-        own = (
-            str(getattr(f, "__module__", "")).partition(".")[0] == _PACKAGE
-        )  # PyTorch's have no annotations: they are built in
+        # PyTorch's own functions are built in and have no annotations.
+        own = str(getattr(f, "__module__", "")).partition(".")[0] == _PACKAGE
         tracing.graph.output(result, None if own else getattr(f, "__annotations__", {}).get("return"))
         _drop_unused(tracing.graph)
         return GraphModule(tracing.attributes, tracing.graph, getattr(f, "__name__", type(f).__name__))
