@@ -39,8 +39,8 @@ def stand_in_by(find: Callable[[str, str], object]) -> None:
 
 # Modules that ``import torch`` loads and few programs use: they are imported on first access.
 _MODULES = [
-    "_C", "ao", "quantization", "_VF", "__future__", "_dynamo", "_inductor", "_logging", "classes", "cpu", "export",
-    "futures", "fx", "monitor", "library", "mps", "mtia", "nested", "onnx", "functional", "overrides", "storage", "types", "xpu",
+    "_C", "_VF", "_linalg_utils", "_utils", "ao", "quantization", "__future__", "_dynamo", "_inductor", "_logging", "classes", "cpu",
+    "export", "futures", "fx", "monitor", "library", "mps", "mtia", "nested", "onnx", "functional", "overrides", "storage", "types", "xpu",
 ]  # fmt: skip
 LATER: dict[str, frozenset[str]] = {
     "torchlike.distributed": frozenset({"checkpoint", "constants", "elastic", "fsdp", "rpc", "tensor"}),
