@@ -7,7 +7,7 @@ from typing import Any
 from weakref import ref as _weak_reference
 
 from ._core.fields import storage_of as _storage_of
-from ._core.modes import computes_tangents as _computes_tangents, modes as _modes
+from ._core.modes import computes_tangents as _computes_tangents, set_forward_grad as _set_forward_grad
 from ._core.node import Node as Node
 from ._core.overridable import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
 from ._core.tensor import Tensor
@@ -67,12 +67,7 @@ def _is_alias_of(a: object, b: object) -> bool:
     return isinstance(a, Tensor) and isinstance(b, Tensor) and _storage_of(a) is _storage_of(b)
 
 
-_is_fwd_grad_enabled = _computes_tangents
-
-
-def _set_fwd_grad_enabled(enabled: bool) -> None:
-    """Switches the computation of tangents on or off."""
-    _modes.forward_grad = bool(enabled)
+_is_fwd_grad_enabled, _set_fwd_grad_enabled = _computes_tangents, _set_forward_grad
 
 
 class _WeakTensorRef:

@@ -83,3 +83,14 @@ def test_a_tangent_that_lies_otherwise_than_its_primal_is_copied(primal, tangent
         found = fwad.unpack_dual(x).tangent
         assert found is not None and (found is tangent) is itself and found is fwad.unpack_dual(x).tangent
         assert found.tolist() == tangent.tolist()
+
+
+@pytest.mark.parametrize("off", [fwad._set_fwd_grad_enabled, torch._C._set_fwd_grad_enabled])
+def test_tangents_are_not_switched_off_without_effect_in_jvp(off):
+    def within(x):
+        off(False)
+        return x * 2
+
+    with pytest.raises(NotImplementedError, match=r"_set_fwd_grad_enabled\(False\) within torch.func.jvp"):
+        torch.func.jvp(within, (X,), (V,))
+    assert torch.func.jvp(lambda x: x * 2, (X,), (V,))[1].tolist() == [2.0, 1.0]

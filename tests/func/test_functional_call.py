@@ -143,3 +143,34 @@ def test_the_old_address_warns_and_the_one_of_libraries_does_not(recwarn):
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of PyTorch. "
         "Please use `torch.func.functional_call` instead which is a drop-in replacement."
     )
+
+
+class Shared(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias, self.first = nn.Parameter(torch.randn(3)), nn.Linear(3, 3)
+        self.first.bias = self.bias
+        self.second = self.first
+        self.register_buffer("scale", torch.rand(3))
+        self.first.register_buffer("scale", self.scale)
+
+    def forward(self, x):
+        return self.second(self.first(x)) * self.first.scale + self.bias + self.scale
+
+
+@pytest.mark.filterwarnings("ignore:We've integrated functorch:FutureWarning")
+def test_what_a_module_has_under_several_names_is_one_argument_of_its_function():
+    import torchlike.func._deprecated as functorch
+
+    models, x = [Shared(), Shared()], torch.randn(2, 3)
+    function, parameters, buffers = functorch.make_functional_with_buffers(models[0])
+    assert (len(parameters), len(buffers)) == (2, 1)
+    for model in models:
+        assert torch.equal(function(list(model.parameters()), list(model.buffers()), x), model(x))
+    gradients = torch.func.grad(lambda p: function(p, buffers, x).sum())(parameters)
+    models[0](x).sum().backward()
+    for gradient, parameter in zip(gradients, models[0].parameters(), strict=True):
+        torch.testing.assert_close(gradient, parameter.grad)
+    function, *stacked = functorch.combine_state_for_ensemble(models)
+    results = torch.func.vmap(function, (0, 0, None))(*stacked, x)
+    torch.testing.assert_close(results, torch.stack([model(x) for model in models]))

@@ -78,6 +78,17 @@ def refuse_in_transform(method: str, call: str) -> None:
         )
 
 
+def set_forward_grad(on: bool) -> None:
+    """Switches the computation of tangents on or off.
+
+    Raises:
+        NotImplementedError: off, within ``torch.func.jvp``.
+    """
+    if not on and modes.forward_levels:  # it records a graph, whose nodes do not know of this switch
+        raise NotImplementedError("torchlike does not support _set_fwd_grad_enabled(False) within torch.func.jvp")
+    modes.forward_grad = bool(on)
+
+
 def computes_tangents() -> bool:
     """Whether tangents of dual tensors are computed in this thread."""
     return modes.forward_grad and not modes.inference

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .. import ops
 from .._core.fields import stored_value
-from .._core.modes import computes_tangents, modes
+from .._core.modes import computes_tangents, modes, set_forward_grad
 from .._core.tensor import Tensor, alias
 from ..dispatch.type_names import type_name
 from ..ops.shape.complex_numbers import is_conj, is_neg, neg_view
@@ -194,7 +194,7 @@ class _set_fwd_grad_enabled(DecoratorContextManager):
 
     def __init__(self, mode: bool) -> None:
         self.mode, self.prev = mode, modes.forward_grad
-        modes.forward_grad = mode
+        set_forward_grad(mode)
 
     def clone(self) -> _set_fwd_grad_enabled:
         return _set_fwd_grad_enabled(self.mode)

@@ -194,7 +194,13 @@ def out_of_memory(device: Any, nbytes: int) -> RuntimeError:
 
 
 def check_countable(shape: Sequence[int], itemsize: int) -> None:
-    """Raises PyTorch's error for an array whose bytes no integer of 64 bits can count."""
+    """Raises PyTorch's error for an array whose bytes, or steps of a dimension, no integer of 64 bits can count.
+
+    Raises:
+        NotImplementedError: it has more dimensions than an array of NumPy's can have.
+    """
+    if len(shape) > 64:
+        raise NotImplementedError(f"torchlike does not support tensors of more than 64 dimensions, here {len(shape)}")
     nbytes = 1
     for factor in (*shape, itemsize):
         nbytes *= factor
@@ -202,6 +208,8 @@ def check_countable(shape: Sequence[int], itemsize: int) -> None:
             break
     if nbytes >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    if nbytes == 0 and math.prod(max(n, 1) for n in shape[1:]) >= 2**63:
+        raise RuntimeError("Stride calculation overflowed")
 
 
 def check_allocation(nbytes: int, placement: Any) -> None:

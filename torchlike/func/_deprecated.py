@@ -42,9 +42,16 @@ class FunctionalModuleWithBuffers(Module):
         self.stateless_model = copy.deepcopy(model).to("meta")
         self.param_names = tuple(name for name, _ in model.named_parameters())
         self.buffer_names = tuple(name for name, _ in model.named_buffers())
+        # On meta each name has a tensor of its own, so the names that share one are looked up in the model itself.
+        names: dict[int, list[str]] = {}
+        for named in (model.named_parameters, model.named_buffers):
+            for name, tensor in named(remove_duplicate=False):
+                names.setdefault(id(tensor), []).append(name)
+        self._shared = {group[0]: group for group in names.values()}
 
     def forward(self, params: Sequence[Tensor], buffers: Sequence[Tensor], *args: object, **kwargs: object) -> Any:
-        state = dict(zip(self.param_names, params, strict=True)) | dict(zip(self.buffer_names, buffers, strict=True))
+        given = [*zip(self.param_names, params, strict=True), *zip(self.buffer_names, buffers, strict=True)]
+        state = {name: tensor for first, tensor in given for name in self._shared[first]}
         return functional_call(self.stateless_model, state, args, kwargs)
 
 

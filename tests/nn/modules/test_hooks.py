@@ -1,5 +1,7 @@
 """Hooks of modules: before and after forward, with keyword arguments, on errors, and before and after the backward pass."""
 
+import contextlib
+
 import pytest
 
 import torchlike as torch
@@ -197,3 +199,16 @@ def test_full_backward_hooks_leave_inputs_as_they_are():
     module(x, x.detach(), x).backward()
     assert seen == [True, False, True]
     assert x.grad is not None and x.grad.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(("returned", "refused"), [
+    (lambda given: given, False), (lambda given: (None, None), False), (lambda given: (), False), (lambda given: None, False),
+    (lambda given: [None], True), (lambda given: torch.ones(1, 2), True), (lambda given: (torch.ones(1, 2),), True),
+])  # fmt: skip
+def test_a_full_backward_hook_may_return_no_gradients_where_no_input_requires_one(returned, refused):
+    layer = nn.Linear(2, 3)
+    layer.register_full_backward_hook(lambda module, grad_input, grad_output: returned(grad_input))
+    total = layer(torch.ones(1, 2)).sum()
+    error = pytest.raises(RuntimeError, match="should always return None or None for all gradients")
+    with pytest.warns(UserWarning, match="no inputs require gradients"), error if refused else contextlib.nullcontext():
+        total.backward()

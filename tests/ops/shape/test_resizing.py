@@ -84,3 +84,59 @@ def test_memory_that_others_share_cannot_grow(share):
     assert x.tolist() == [0, 1, 2]
     del other
     assert x.resize_(5).tolist()[:3] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, torch.enable_grad])
+@pytest.mark.parametrize("resize", [lambda x: x.resize_(1, 2), lambda x: x.resize_as_(torch.ones(1, 2))])
+def test_a_tensor_that_requires_grad_is_resized_in_inference_mode_only(mode, resize):
+    x = torch.ones(1, 2, 3, requires_grad=True)
+    with mode():
+        if mode is not torch.inference_mode:
+            with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+                resize(x)
+            return
+        inference = torch.ones(1, 2, 3, requires_grad=True)
+        for each in (x, inference):
+            resize(each)
+            assert (tuple(each.shape), each.requires_grad) == ((1, 2), True)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode is not allowed"):
+        resize(inference)
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        ([2, 4, 2**29, 2**29], r"Storage size calculation overflowed with sizes=\[2, 4, 536870912, 536870912\]"),
+        ([8, 8, 2**29, 2**29], "numel: integer multiplication overflow|Storage size calculation overflowed"),
+        ([0, 4, 2**61], "Stride calculation overflowed"),
+        ([0, 2**62, 2**62], "Stride calculation overflowed"),
+    ],
+    ids=str,
+)
+def test_sizes_that_no_memory_can_have_are_refused_at_once(size, words):
+    for make in (
+        torch.empty(()).double().resize_, lambda size: torch.zeros(size, dtype=torch.float64),
+        lambda size: torch.empty(size, dtype=torch.float64), lambda size: torch.rand(size, dtype=torch.float64),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=words):
+            make(size)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.ones([1] * 65),
+        lambda: torch.empty([1] * 65),
+        lambda: torch.rand([1] * 65),
+        lambda: torch.empty_strided([1] * 65, [1] * 65),
+        lambda: torch.ones([1] * 64).unsqueeze(0),
+        lambda: torch.ones(1).reshape([1] * 65),
+        lambda: torch.stack([torch.ones([1] * 64)] * 2),
+        lambda: torch.tensordot(torch.ones([1] * 40), torch.ones([1] * 40), dims=0),
+        lambda: torch.ones([1] * 65, device="meta"),
+    ],
+)
+def test_more_than_64_dimensions_are_refused_in_words(make):
+    assert torch.ones([1] * 64).sum().item() == 1
+    with pytest.raises(NotImplementedError, match="torchlike does not support tensors of more than 64 dimensions"):
+        make()

@@ -125,7 +125,10 @@ class BackwardHooks:
                     stacklevel=5,
                 )
             for hook in self.hooks:
-                if hook(self.module, self._spread((), [], self.input_count), output_grads) is not None:
+                changed = hook(self.module, self._spread((), [], self.input_count), output_grads)
+                if changed is not None and not (
+                    isinstance(changed, tuple) and all(gradient is None for gradient in changed)
+                ):
                     raise RuntimeError(
                         "Backward hook for Modules where no input requires gradient should always return None or None for all "
                         "gradients."

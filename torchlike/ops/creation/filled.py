@@ -30,6 +30,7 @@ from ...dispatch.options import (
 from ...dispatch.register import Category, Form, Number, Promote, composite, op
 from ...dispatch.type_names import type_name
 from ...dispatch.unsigned import refuse_wide_unsigned
+from ...engine.aval import check_countable
 from ...numerics.exact_math import exact_quotient
 from ...numerics.numbers import number_for
 from ..shape.reshape import permute
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 @op(name="_full", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE, differentiable=False, samples=[])
 def filled(size: Sequence[int], value: Number, dtype: Dtype, placement: Placement) -> Array:
     """One number everywhere."""
+    if all(n.__class__ is int for n in size):  # NumPy makes the array before the engine sees its shape
+        check_countable(size, dtype.itemsize)
     return jnp.full(size, value, dtype.numpy)
 
 

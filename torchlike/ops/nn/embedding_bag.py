@@ -85,34 +85,37 @@ def _check_kinds(weight: Array, indices: Array, offsets: Array | None) -> None:
 
 
 class _Bags(NamedTuple):
-    """Which bag each index is in, which indices count, and how many bags there are."""
+    """Which bag each index is in, which indices count, which of these are summed, and how many bags there are."""
 
     of: Array
     counted: Array
+    summed: Array
     count: int
 
     def total(self, values: Array) -> Array:
         lead = (-1,) + (1,) * (values.ndim - 1)
-        counted_values = jnp.where(self.counted.reshape(lead), values, jnp.zeros((), values.dtype))
+        counted_values = jnp.where(self.summed.reshape(lead), values, jnp.zeros((), values.dtype))
         return summed_at(counted_values, self.of, self.count, in_order=True)
 
 
-def _bags(indices: Array, offsets: Array | None, include_last: bool, padding_idx: int) -> _Bags:
+def _bags(indices: Array, offsets: Array | None, include_last: bool, padding_idx: int, to_end: bool) -> _Bags:
+    """The bags. ``to_end``: the last one reaches to the end of the indices, even if ``include_last`` says that it ends before."""
     flat = indices.reshape(-1)
     position = lax.iota(np.int64, flat.shape[0])
     counted = flat != padding_idx
     if offsets is None:  # a row each
         rows = lax.broadcasted_iota(np.int64, indices.shape, 0)
-        return _Bags(rows.reshape(-1), counted, indices.shape[0])
+        return _Bags(rows.reshape(-1), counted, counted, indices.shape[0])
     starts = offsets.astype(np.int64)
     count = starts.shape[0]
+    summed = counted
     if include_last:
         count -= 1
-        counted = counted & (position < starts[-1])
+        summed = counted if to_end else counted & (position < starts[-1])
         starts = starts[:-1]
     # An index is in the bag before which as many bags begin as up to it.
     of = jnp.cumsum(summed_at(lax.full_like(starts, 1), starts, flat.shape[0], in_order=True)) - 1
-    return _Bags(jnp.maximum(of, 0), counted, count)
+    return _Bags(jnp.maximum(of, 0), counted, summed, count)
 
 
 @op(
@@ -152,7 +155,9 @@ def looked_up(
     if include_last and offsets is not None and offsets.shape[0] == 1:  # there are no bags
         none = jnp.zeros((0,), np.int64)
         return jnp.zeros((0, weight.shape[1]), weight.dtype), none, none, none
-    bags = _bags(indices, offsets, include_last, padding_idx)
+    # PyTorch's faster sums heed the last offset; its other sums and the sizes of the bags do not.
+    to_end = mode == MAX or padding_idx != -1 or weight.dtype.itemsize == 8
+    bags = _bags(indices, offsets, include_last, padding_idx, to_end)
     rows = rows_at(weight, flat)
     if by_frequency:
         rows = frequency_scaled(rows, weight, flat)

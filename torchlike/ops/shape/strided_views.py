@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,11 +34,12 @@ from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
 from ...dispatch.apply import without_derivative
 from ...dispatch.arguments import misfit_error
-from ...dispatch.inplace import check_writable
+from ...dispatch.inplace import check_not_inference, check_writable
 from ...dispatch.options import Resizing, check_grows, with_unset_filled
 from ...dispatch.pullback import MissingRule, no_tangent
 from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
+from ...engine.aval import check_countable
 from .complex_numbers import conj_view, is_conj, is_neg, neg_view, view_as_real
 from .reshape import copy_as_shape, permute, view_as_shape
 from .resizing import holders_of
@@ -130,6 +132,7 @@ def strided_view(input: Array, size: Sequence[int], stride: Sequence[int], stora
         placed: Any = Strided(size, stride, input.offset + storage_offset)
         return placed
     layout = Strided(size, stride, storage_offset)
+    check_countable(layout.shape, input.dtype.itemsize)
     return input.reshape(-1).at[layout.positions()].get(mode="promise_in_bounds")
 
 
@@ -306,12 +309,16 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: MemoryFo
     for n in size:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
-    if self.requires_grad:
+    check_not_inference(self)
+    if self.requires_grad and not modes.inference:
         raise RuntimeError("cannot resize variables that require grad")
     if carries(self):
         raise RuntimeError("cannot resize variables that has a forward grad")
     if memory_format is preserve_format:
         raise RuntimeError("Unsupported memory formatPreserve")
+    if math.prod(size) >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    check_countable(size, self.element_size())
     if memory_format is None or memory_format.order is None:
         before = self.numel()
         return self if size == tuple(self.shape) else with_unset_filled(_resized(self, size), before)

@@ -1,0 +1,40 @@
+"""``embedding_bag``: which indices the last bag has. What PyTorch 2.13 gave, as numbers."""
+
+import pytest
+
+import torchlike as torch
+
+F = torch.nn.functional
+AFTER_TWO = {"mean": [1.5, 7.5], "sum": [3, 15], "max": [3, 9]}  # bags [0, 1] and [2, 3], the first feature
+GRADIENT = {"mean": [0.5] * 4, "sum": [1] * 4, "max": [0, 1, 0, 1]}
+
+
+@pytest.mark.parametrize("mode", ["mean", "sum", "max"])
+@pytest.mark.parametrize(
+    ("dtype", "padding"), [(torch.float64, None), (torch.float32, 5), (torch.bfloat16, 5), (torch.float64, 5)], ids=str
+)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_last_bag_reaches_to_the_end_of_the_indices(mode, dtype, padding, sparse):
+    if sparse and mode == "max":
+        pytest.skip("PyTorch has no sparse gradient of it")
+    table = torch.arange(30.0).view(10, 3).to(dtype).requires_grad_()
+    bags = F.embedding_bag(
+        torch.arange(4), table, torch.tensor([0, 2, 2]), mode=mode, sparse=sparse, include_last_offset=True, padding_idx=padding
+    )  # fmt: skip
+    assert bags[:, 0].tolist() == AFTER_TWO[mode]
+    bags.sum().backward()
+    assert table.grad.to_dense()[:4, 0].tolist() == GRADIENT[mode]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_faster_sums_end_at_the_last_offset(dtype):
+    table = torch.arange(30.0).view(10, 3).to(dtype)
+    for offsets, mode, expected in (
+        ([0, 2, 2], "sum", [3, 0]),
+        ([0, 0, 2], "sum", [0, 3]),
+        ([0, 2, 2], "mean", [1.5, 0]),
+        ([0, 0, 2], "mean", [0, 0.75]),  # the bag's size is 4
+        ([0, 2, 2], "max", [3, 9]),
+    ):
+        bags = F.embedding_bag(torch.arange(4), table, torch.tensor(offsets), mode=mode, include_last_offset=True)
+        assert bags[:, 0].tolist() == expected
