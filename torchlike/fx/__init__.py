@@ -7,6 +7,7 @@ from . import (
     immutable_collections as immutable_collections,
     interpreter as interpreter,
     node as node,
+    operator_schemas as operator_schemas,
     passes as passes,
     proxy as proxy,
     subgraph_rewriter as subgraph_rewriter,

@@ -9,7 +9,7 @@ from .._core.overridable import home_of, route_of
 from .._core.python_functions import IN_NN, PYTHON, RENAMED
 from .._core.signatures import Function
 
-__all__ = ["from_torch", "is_from_torch", "name_of", "qualified_name"]
+__all__ = ["compiled_name", "from_torch", "is_from_torch", "name_of", "qualified_name"]
 
 # Namespaces whose functions PyTorch has in its compiled core, under names that begin with the namespace.
 _CORE = {"torch.linalg": "linalg", "torch.fft": "fft", "torch.special": "special"}
@@ -29,6 +29,14 @@ def _address(function: object) -> tuple[str, str] | None:
     if core is not None:
         return f"torch._C._{core}", f"{core}_{name}"
     return home_of(space, name), name
+
+
+def compiled_name(function: object) -> str | None:
+    """The name of an operator in PyTorch's compiled core, for a function that is one there."""
+    address = _address(function)
+    if address is None or not (address[0] == "torch" or address[0].startswith("torch._C.")):
+        return None
+    return address[1]
 
 
 def name_of(function: Any) -> str:

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 from .._core import devices, dtypes
 from .._core.signatures import Args, Function, Kwargs
 from .._core.tensor import Tensor
+from ..nn import Module
+from ._effects import has_effect, side_effectful_functions
 from ._targets import from_torch, qualified_name as _get_qualified_name
 from .immutable_collections import immutable_dict, immutable_list
 
@@ -20,7 +22,7 @@ base_types: tuple[type, ...] = (str, int, float, bool, complex, dtypes.dtype, Te
 BaseArgumentTypes = base_types
 
 _legal_ops = ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root")
-_side_effectful_functions: set[Any] = set()
+_side_effectful_functions = side_effectful_functions
 
 
 def has_side_effect(fn: object) -> Any:
@@ -261,9 +263,7 @@ class Node(_Fields):
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_function":
-            return self.target in _side_effectful_functions or (
-                impure_random and getattr(self.target, "__name__", "") in _RANDOM
-            )
+            return has_effect(self.target, impure_random)
         if self.op == "call_module":
             module = self.graph.owning_module
             if module is None:
@@ -271,9 +271,23 @@ class Node(_Fields):
             return getattr(module.get_submodule(self.target), "_is_impure", False)
         return False
 
-    def normalized_arguments(self, *args: object, **kwargs: object) -> Any:
-        """Raises: torchlike has no schemas to sort arguments by."""
-        raise NotImplementedError("torchlike does not support Node.normalized_arguments: its functions have no schema")
+    def normalized_arguments(
+        self,
+        root: Module,
+        arg_types: Args | None = None,
+        kwarg_types: Kwargs | None = None,
+        normalize_to_only_use_kwargs: bool = False,
+    ) -> Any:
+        """The arguments as the signature of what is called has them: see ``normalize_function``. None if that is unknown."""
+        from .operator_schemas import normalize_function, normalize_module
+
+        target: Any = self.target
+        if self.op == "call_function":
+            types = arg_types, kwarg_types
+            return normalize_function(target, self.args, self.kwargs, *types, normalize_to_only_use_kwargs)
+        if self.op == "call_module":
+            return normalize_module(root, target, self.args, self.kwargs, normalize_to_only_use_kwargs)
+        return None
 
     def format_node(
         self,
@@ -342,8 +356,3 @@ class Node(_Fields):
 
 def _identity(x: object) -> Any:
     return x
-
-
-_RANDOM = frozenset(
-    ["rand", "randn", "randint", "randperm", "bernoulli", "multinomial", "normal", "dropout", "rand_like", "randn_like"]
-)

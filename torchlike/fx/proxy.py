@@ -15,6 +15,7 @@ from ._codegen import MAGIC_METHODS
 from ._targets import name_of
 from .graph import Graph
 from .node import Node, base_types, map_aggregate
+from .operator_schemas import check_for_mutable_operation
 
 __all__ = [
     "Attribute",
@@ -71,6 +72,8 @@ class TracerBase:
         self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: object = None
     ) -> Node:
         """Makes a node in the graph."""
+        if kind == "call_function" and self.check_mutable_operations:
+            check_for_mutable_operation(target, args, kwargs)
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         if hasattr(self, "node_name_to_scope"):
             self.node_name_to_scope[node.name] = (self.scope.module_path, self.scope.module_type)

@@ -1,0 +1,55 @@
+"""Which functions do more than compute their result: a graph must keep a call of one that nothing uses."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from .._ops import OpOverload, OpOverloadPacket
+from ._targets import is_from_torch
+
+__all__ = ["has_effect", "side_effectful_functions"]
+
+side_effectful_functions: set[Any] = {operator.setitem}
+
+# Functions of torch's that check something or switch a mode, by their names, since those who have them are in layers above.
+_EFFECTS = frozenset(
+    ["_assert", "_assert_async", "_assert_scalar", "_assert_tensor_metadata", "_enter_autocast", "_exit_autocast",
+     "_set_grad_enabled"]
+)  # fmt: skip
+_RANDOM = frozenset(
+    ["bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+     "randperm"]
+)  # fmt: skip
+
+
+def has_effect(target: Any, random_counts: bool) -> bool:
+    """Whether a call of it writes to an argument, draws random numbers, checks something or switches a mode.
+
+    Args:
+        random_counts: whether operators that draw random numbers count.
+    """
+    if target in side_effectful_functions:
+        return True
+    if isinstance(target, OpOverloadPacket):
+        target = getattr(target, "default", target)
+    if isinstance(target, OpOverload):
+        return target in side_effectful_functions or _writes_or_draws(target, random_counts)
+    name = getattr(target, "__name__", "")
+    draws = name in _RANDOM or (random_counts and "dropout" in name)
+    return (name in _EFFECTS or draws) and is_from_torch(target)
+
+
+def _writes_or_draws(target: OpOverload, random_counts: bool) -> bool:
+    name = str(target).split(".")[1]
+    if name in _EFFECTS:
+        return True
+    try:
+        schema = target._schema
+    except NotImplementedError:  # not recorded: an operator in place has a name of that form
+        return name.endswith("_")
+    if schema.is_mutable:
+        return True
+    # Dropout is the one that draws without a form that takes a generator.
+    drawn = "dropout" in name or name in _RANDOM or any("Generator" in argument.type for argument in schema.arguments)
+    return random_counts and drawn
