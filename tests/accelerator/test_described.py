@@ -11,6 +11,8 @@ import pytest
 import torchlike as torch
 from torchlike import nn
 from torchlike.accelerator import described
+from torchlike.numerics.exact_math import computed_on
+from torchlike.ops.nn.loss import nll_loss
 
 pytestmark = pytest.mark.recorded
 needs_libtpu = pytest.mark.skipif(
@@ -89,6 +91,15 @@ def test_tensors_of_the_host_are_computed_meanwhile():
         assert np.asarray(torch.arange(3) * 2).tolist() == [0, 2, 4]
 
 
+@pytest.mark.usefixtures("stand_in")
+def test_a_result_of_jax_on_the_host_is_copied_to_a_described_device_when_a_program_needs_it():
+    x = torch.from_jax(jax.numpy.ones((4, 4)))
+    with torch.compiled_for("tpu:v5e:2x2") as compiled:
+        for _ in range(3):
+            (x.to("tpu") @ torch.ones(4, 4, device="tpu")).sum().item()
+    assert compiled.programs[-1].host_bytes == 64
+
+
 @pytest.mark.parametrize("device", ["tpu", "cuda:h100", "v5e:2x2", "tpu:"])
 def test_what_is_no_device_is_refused(device):
     with pytest.raises(ValueError, match="a platform and a topology"), torch.compiled_for(device):
@@ -123,6 +134,50 @@ def test_a_parameter_of_which_each_chip_keeps_a_piece_is_whole_only_within_a_ste
     piece = 4 * sum(p.numel() for p in model.parameters()) / 8
     assert program.peak_bytes < 6 * piece  # parameter, two moments, gradient, and what it computes with
     assert program.collectives["all-gather"] and program.collectives["reduce-scatter"]
+
+
+def loss_of_words(chunks=None, rows=2048, words=32768, features=128):
+    """What the compiler says of a step of a language model's last layer, under autocast."""
+    with torch.compiled_for("tpu:v5e:2x2") as compiled:
+        head = nn.Linear(features, words, bias=False, device="meta").to_empty(device="tpu")
+        options = chunks and nn.LinearCrossEntropyOptions(batch_chunk_size=chunks)
+        for _ in range(3):
+            x, target = torch.empty(rows, features).to("tpu"), torch.zeros(rows, dtype=torch.int64).to("tpu")
+            x.requires_grad_()
+            with torch.autocast("tpu"):
+                if chunks:
+                    half = head.weight.to(torch.bfloat16)
+                    loss = nn.functional.linear_cross_entropy(x.to(torch.bfloat16), half, target, options=options)
+                else:
+                    loss = nn.functional.cross_entropy(head(x), target)
+            head.weight.grad = None
+            loss.backward()
+            loss.item()
+    return compiled.programs[-1].temporary_bytes / (2 * rows * words)
+
+
+@needs_libtpu
+def test_a_loss_over_many_words_keeps_one_copy_of_the_scores_in_bfloat16_and_none_in_chunks():
+    assert loss_of_words() < 1.25
+    assert loss_of_words(chunks=256) < 0.5
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_losses_over_classes_are_the_same_numbers_in_the_way_of_tpus(reduction):
+    weight = np.linspace(0.5, 2, 7, dtype=np.float32)
+    scores = np.random.default_rng(0).standard_normal((4, 7, 3)).astype(np.float32)
+    scores[0, 0, 0], scores[1, 3, 1] = -np.inf, np.inf
+    target = np.array([[0, 6, -100], [3, 3, 2], [1, -100, 5], [4, 4, 0]])
+
+    def loss(scores):
+        return jax.numpy.sum(nll_loss.declared.compute(scores, target, weight, reduction, -100))
+
+    with jax.enable_x64(True):
+        here = jax.value_and_grad(loss)(scores)
+        with computed_on("tpu"):
+            there = jax.value_and_grad(loss)(scores)
+    np.testing.assert_allclose(there[0], here[0], rtol=1e-6)
+    np.testing.assert_array_equal(there[1], here[1])
 
 
 @needs_libtpu

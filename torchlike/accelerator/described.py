@@ -66,6 +66,7 @@ def compiled_for(device: str) -> Iterator[Description]:
 def _chips(topology: str) -> list[Any]:
     """The devices of a topology, as libtpu describes them."""
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # libtpu would ask a machine of Google's for its chips
+    os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")  # any number of processes may compile
     try:
         import libtpu  # noqa: F401  # pyright: ignore[reportMissingImports]  # JAX looks for it when it is asked for TPUs
     except ImportError:

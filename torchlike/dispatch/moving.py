@@ -54,7 +54,7 @@ def moved_value(value: Value, placement: Placement) -> Value:
     # A copy, because on the CPU the array that NumPy sees would share the memory of the source.
     if placement is CPU:
         return Value.on_host(np.array(value.numpy()))
-    if isinstance(aval.placement, Meshed) or isinstance(placement, Meshed):
+    if isinstance(aval.placement, Meshed) or isinstance(placement, Meshed) or there.placement.described:
         return Value.over(there, np.array(value.numpy()))  # it goes to the devices with the program that needs it
     return Value.over(there, with_64_bits(jax.device_put)(array, there.placement.sharding))
 

@@ -17,7 +17,7 @@ from ...dispatch.autocast import under_autocast
 from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, ValueCheck, op
 from ...engine.aval import Aval
 from ...numerics.derivatives import custom_jvp
-from ...numerics.exact_math import exact_quotient
+from ...numerics.exact_math import exact_quotient, traced_platform
 from ...numerics.half_precision import at_least_float32
 from ...numerics.picking import first_where
 from ..elementwise import elementary, pointwise
@@ -155,18 +155,25 @@ def _at_classes(x: Array, classes: Array, axis: int) -> Array:
     """The elements at the given positions of an axis.
 
     The derivative compares with a grid of positions and does not scatter: it fuses with what follows, the derivative of
-    ``log_softmax``, in one pass over the rows.
+    ``log_softmax``, in one pass over the rows. On a TPU the elements are found so, too: a gather reads an array in memory, which would
+    be all of ``log_softmax``'s result in float32.
     """
+    on_tpu = traced_platform() == "tpu"
+
+    def marked(x: Array, where: Array, values: Array) -> Array:
+        here = jax.lax.broadcasted_iota(np.int64, x.shape, axis) == jnp.expand_dims(where, axis)
+        return jnp.sum(jnp.where(here, values, jnp.zeros((), x.dtype)), axis=axis)
 
     @custom_jvp
     def at(x: Array, where: Array) -> Array:
+        if on_tpu:
+            return marked(x, where, x)
         return jnp.squeeze(jnp.take_along_axis(x, jnp.expand_dims(where, axis), axis, mode="clip"), axis)
 
     @at.defjvp
     def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
         x, where = primals
-        here = jax.lax.broadcasted_iota(np.int64, x.shape, axis) == jnp.expand_dims(where, axis)
-        return at(x, where), jnp.sum(jnp.where(here, tangents[0], jnp.zeros((), x.dtype)), axis=axis)
+        return at(x, where), marked(x, where, tangents[0])
 
     return at(x, classes)
 
