@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import threading
 import time
-import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -22,6 +21,7 @@ from .described import not_run
 from .executable import compile_ahead, for_one_trace
 from .interpreter import Plan, Traced, Unsupported, trace
 from .jax_settings import tracing as tracing
+from .jax_settings.narrow_traces import for_traces
 from .memory import mappings
 from .meshes import MeshedCall
 from .report import COMPILING, TRACING, report
@@ -184,7 +184,7 @@ class Kernel:
         self.pieces: Pieces | None = None
         self._executable: Any = None
         self._task: Task | None = None  # that makes the executable
-        self._on_tracers: Callable[..., Sequence[Any]] | None = None
+        self._on_tracers: dict[bool, Callable[..., Sequence[Any]]] = {}
         self._plan: Plan | None = None
         self.mapped: dict[object, object] | None = None
         self.not_by_numpy = ""
@@ -295,21 +295,12 @@ class Kernel:
 
     def drop_executable(self) -> None:
         """Drops the executable, which was compiled for devices that no longer exist."""
-        self._executable = self._on_tracers = None
+        self._executable = None
+        self._on_tracers = {}
 
-    def on_tracers(self) -> Callable[..., Sequence[Any]]:
-        """The function for use under a JAX transform. It is traced once for each shape, and inlined into the surrounding trace."""
-        if self._on_tracers is None:
-            self._on_tracers = jax.jit(_narrowing(self.fn), inline=True)
-        return self._on_tracers
-
-
-def _narrowing(fn: Callable[..., Sequence[object]]) -> Callable[..., Sequence[Any]]:
-    """The function without JAX's warnings about 64-bit types: the user who began the surrounding trace decided to have none."""
-
-    def traced(*arrays: object) -> Sequence[Any]:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Explicitly requested dtype")
-            return fn(*arrays)
-
-    return traced
+    def on_tracers(self, wide: bool) -> Callable[..., Sequence[Any]]:
+        """The function for use under a JAX transform, in a trace that has 64-bit types (``wide``) or has not."""
+        if wide not in self._on_tracers:
+            specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in self.in_avals]
+            self._on_tracers[wide] = for_traces(self.fn, specs, wide)
+        return self._on_tracers[wide]

@@ -18,7 +18,6 @@ import numpy as np
 from . import checks, threads
 from .aval import META, Aval, MappedAval, Meshed, Placement, aval_for
 from .collective import Group
-from .jax_settings import tracing
 from .kernel import Kernel
 from .segment import MIN_KNOWN_OPS, Segment
 from .tiers import choice
@@ -521,10 +520,9 @@ class Recorder:
         kernel = op.kernel(static, args, tuple(aval_for(v.aval) for v in values))
         arrays = [v.finish() for v in values]
         # int64 stays int64, and ``long()`` and ``argmax`` give it, although the surrounding trace may have no 64-bit types.
-        has_64_bits = any(aval.dtype.itemsize == 8 for aval in (*kernel.in_avals, *kernel.out_avals))
-        run = kernel.on_tracers()
+        run = kernel.on_tracers(bool(jax.config.jax_enable_x64))  # pyright: ignore[reportAttributeAccessIssue]
         with jax.named_scope(kernel.name):  # so that errors and profiles name the operation
-            outs = tracing(run)(*arrays) if has_64_bits else run(*arrays)
+            outs = run(*arrays)
         return kernel, [Value.of(out) for out, _ in zip(outs, kernel.out_avals, strict=False)]
 
     def _cursor(self) -> TraceNode:

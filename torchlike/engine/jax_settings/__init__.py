@@ -19,8 +19,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 
-from .handlers import hold, let_go
-from .threads import state, wait_while_closed
+from ..handlers import hold, let_go
+from ..threads import state, wait_while_closed
 
 try:
     from jax._src import config, core
