@@ -39,6 +39,11 @@ def pytest_addoption(parser):
         help="with --every-mode: also in those modes that show little that others do not, which takes twice the time",
     )
     parser.addoption(
+        "--tenth",
+        action="store_true",
+        help="run one test in ten, the same ones everywhere: enough to see that an installed package works",
+    )
+    parser.addoption(
         "--quick-compile",
         action="store_true",
         help="compile by XLA's older emitters where it has them still (JAX 0.10): they take half the time",
@@ -87,15 +92,21 @@ COMPILED_ONE_IN = 10
 
 
 def pytest_collection_modifyitems(config, items):
-    if not config.getoption("each_once"):
-        return
-    kept, left_out = [], []
-    for item in items:
-        name = item.nodeid.replace("traced", "interpreted")
-        also = item.callspec.params["engine_mode"] == "traced" and len(modes_of(item)) > 1
-        (left_out if also and zlib.crc32(name.encode()) % COMPILED_ONE_IN else kept).append(item)
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = kept
+    if config.getoption("tenth"):
+        _keep(config, items, lambda item: zlib.crc32(item.nodeid.encode()) % 10 == 0)
+    if config.getoption("each_once"):
+        _keep(config, items, _is_for_each_once)
+
+
+def _keep(config, items, wanted):
+    chosen = {item for item in items if wanted(item)}
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
+
+
+def _is_for_each_once(item):
+    also = item.callspec.params["engine_mode"] == "traced" and len(modes_of(item)) > 1
+    return not also or zlib.crc32(item.nodeid.replace("traced", "interpreted").encode()) % COMPILED_ONE_IN == 0
 
 
 def pytest_configure(config):
