@@ -1,6 +1,6 @@
 # On a fresh machine with Python 3.11 or newer, each of these makes the environment it needs and can be run again:
 #   make train    trains the FashionMNIST classifier       (ARGS="--epochs 1" hands options on)
-#   make test     runs every test once, and one in ten of those that need no compiler compiled as well (ARGS="-k views" picks tests)
+#   make test     runs every test once, of costly ones a quarter of their cases, in ten minutes (ARGS="-k views" picks tests)
 #   make test-all  runs every test in each mode that shows something about it, as CI does (ARGS=--thorough: in all three)
 #   make extensions  compiles the files that every operation passes through anew, after a change of one of them
 #   make accelerator  tests and measures on the GPU or TPU that JAX finds (DEVICE=cuda, cuda13 or tpu says which wheels of JAX)
@@ -26,7 +26,7 @@ train: $(VENV)/.ready-to-train
 
 # There are three modes, and they must mean the same: traced (steps compiled whole), eager (each op compiled) and interpreted (nothing
 # compiled). Compiling takes most of the suite's time, so test runs each test in one mode, interpreted where that shows something, and one in
-# ten compiled as well. test-all runs each in all modes that can show something about it. XLA's older emitters, which compile quicker, serve
+# thirty compiled as well. test-all runs each in all modes that can show something about it. XLA's older emitters, which compile quicker, serve
 # here; pytest by itself compiles as users do.
 SUITE = $(BIN)/python -m pytest --quick-compile -n auto --dist worksteal
 test: $(VENV)/.ready-to-develop

@@ -2,9 +2,11 @@
 
 import contextlib
 import gc
+import math
 import os
 import shutil
 import zlib
+from collections import defaultdict
 from pathlib import Path
 
 # Before JAX is imported: it and OpenMP read these once.
@@ -31,7 +33,8 @@ def pytest_addoption(parser):
     parser.addoption(
         "--each-once",
         action="store_true",
-        help="run each test in one mode, nothing compiled if that shows something, and one in ten of these compiled as well",
+        help="run each test in one mode, nothing compiled if that shows something, and one in thirty of these compiled as well; of tests"
+        " that are costly a quarter of the cases",
     )
     parser.addoption(
         "--thorough",
@@ -86,27 +89,51 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("engine_mode", modes[::-1], indirect=True)
 
 
-# With --each-once, one in so many tests that need not be compiled is compiled as well. Which, its name decides, so that these are the same
-# tests everywhere, and spread over all of them.
-COMPILED_ONE_IN = 10
+# With --each-once, one in so many tests that need not be compiled is compiled as well, and of the cases of a costly test as few run. Which,
+# their names decide, so that these are the same tests everywhere, and spread over all of them.
+COMPILED_ONE_IN = 30
+COSTLY_ONE_IN = 4
+COSTLY_AT_LEAST = 2
 
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("tenth"):
-        _keep(config, items, lambda item: zlib.crc32(item.nodeid.encode()) % 10 == 0)
+        _leave_out(config, items, {item for item in items if zlib.crc32(item.nodeid.encode()) % 10})
     if config.getoption("each_once"):
-        _keep(config, items, _is_for_each_once)
+        _leave_out(config, items, _repeating(items))
 
 
-def _keep(config, items, wanted):
-    chosen = {item for item in items if wanted(item)}
-    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-    items[:] = [item for item in items if item in chosen]
+def _leave_out(config, items, others):
+    config.hook.pytest_deselected(items=[item for item in items if item in others])
+    items[:] = [item for item in items if item not in others]
 
 
-def _is_for_each_once(item):
-    also = item.callspec.params["engine_mode"] == "traced" and len(modes_of(item)) > 1
-    return not also or zlib.crc32(item.nodeid.replace("traced", "interpreted").encode()) % COMPILED_ONE_IN == 0
+def _repeating(items):
+    """What --each-once leaves out."""
+    others, costly = set(), defaultdict(list)
+    for item in items:
+        name = item.nodeid.replace("traced", "interpreted")
+        also = item.callspec.params["engine_mode"] == "traced" and len(modes_of(item)) > 1
+        if also and zlib.crc32(name.encode()) % COMPILED_ONE_IN:
+            others.add(item)
+        elif item.get_closest_marker("costly"):
+            costly[item.nodeid.partition("[")[0]].append(item)
+    for cases in costly.values():
+        cases.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+        others.update(cases[max(COSTLY_AT_LEAST, math.ceil(len(cases) / COSTLY_ONE_IN)) :])
+    return others
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Collects the tests with the garbage collector at rest, and lets it run seldom after: it walks a million objects."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(10_000)
+        gc.enable()
 
 
 def pytest_configure(config):

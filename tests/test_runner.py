@@ -99,6 +99,7 @@ def outcomes(folder) -> list[tuple[int, str, str]]:
     return [(code, *text) for code, text in zip(json.loads(done.stdout), texts, strict=True)]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[" ".join(case)[:20] for case in CASES])
 def test_a_program_ends_as_under_python(folder, outcomes, number):
     command = [sys.executable, *CASES[number]]

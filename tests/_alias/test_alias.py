@@ -43,6 +43,7 @@ def results(installed) -> dict[str, str]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", CHECKS)
 def test_in_a_process_with_the_alias(results, name):
     assert results[name] == ""

@@ -25,6 +25,7 @@ CALLS: dict[str, Any] = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("kind", ["bool", "float"])
 @pytest.mark.parametrize("name", CALLS)

@@ -55,6 +55,7 @@ LAWS = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("law", LAWS)
 def test_numbers_have_the_moments_of_their_law_and_follow_the_seed(law: str, device: str):
     draw, mean, deviation = LAWS[law]

@@ -25,11 +25,13 @@ def test_a_call_gives_what_pytorchs_gives(golden, line):
     assert said(torch, line) == golden("static_quantization")["calls"][line]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("line", LAYERS)
 def test_a_quantized_layer_computes_what_pytorchs_does(golden, line):
     assert layer(torch, line) == golden("static_quantization")["layers"][line]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_model_quantized_after_training_prints_what_pytorchs_prints(golden, backend):
     assert after_training(torch, backend) == golden("static_quantization")["after training"][backend]

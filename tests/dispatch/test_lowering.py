@@ -9,8 +9,8 @@ import pytest
 from jax import Array
 
 import torchlike as torch
+from torchlike.dispatch import lowering
 from torchlike.dispatch.apply import Dispatcher, apply
-from torchlike.dispatch.lowering import MAX_TYPINGS
 from torchlike.dispatch.opdef import Category, DtypeRule, Form, Op, Promote
 
 
@@ -58,11 +58,13 @@ def test_a_changed_default_dtype_holds_for_sizes_that_come_later() -> None:
         torch.set_default_dtype(torch.float32)
 
 
-def test_numbers_that_are_new_each_time_take_no_more_memory() -> None:
+def test_numbers_that_are_new_each_time_take_no_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lowering, "MAX_TYPINGS", 40)
+
     def scaled(input: Array, factor: float) -> Array:
         return input * factor
 
     dispatcher, tensor = _dispatcher(scaled), torch.ones(1)
-    for number in range(MAX_TYPINGS + 20):
+    for number in range(60):
         assert apply(dispatcher, (tensor, number + 0.5)).item() == number + 0.5
-    assert 0 < len(dispatcher.typings) <= MAX_TYPINGS
+    assert 0 < len(dispatcher.typings) <= 40

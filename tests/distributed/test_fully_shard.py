@@ -95,6 +95,7 @@ def exchanges(program: MeshedExecutable) -> Counter[str]:
 
 
 # If the layers are wrapped one by one, backward does not read the first; the outermost module keeps what it gathered.
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("wrap", "recorded", "gathered"),
     [

@@ -50,6 +50,7 @@ FAILURES = {
 }  # fmt: skip
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("way", FAILURES)
 def test_a_rank_that_fails_ends_the_other_with_an_error_that_names_it(way: str) -> None:
     failing, words = FAILURES[way]
@@ -171,6 +172,7 @@ def test_processes_find_the_variables_that_torchrun_sets(words: list[str], tmp_p
     assert not {each for each in missing if not re.match(r"\d (_|SHLVL)=", each)}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("words", "console", "files"),
     [
@@ -306,6 +308,7 @@ def test_a_run_begins_with_the_machines_that_have_come(tmp_path: Path) -> None:
     assert sorted((code, out) for code, out, _ in ended) == [(0, "out 0\n"), (0, "out 1\n")], ended
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("words", "error"),
     [

@@ -38,6 +38,7 @@ def words(thing: Any) -> Any:
     return [words(each) for each in thing] if isinstance(thing, (list, tuple)) else thing
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("row", ROWS)
 def test_processes_together_give_what_pytorchs_give(world: Processes, row: str, golden: Any) -> None:
     if row in (OF_TWO if len(world.members) == 4 else OF_FOUR):

@@ -35,11 +35,13 @@ def check(golden: Callable[[str], dict[str, Any]], name: str, found: dict[str, A
         np.testing.assert_allclose(answer, expected, 3e-3 if loose else 2e-5, 3e-3 if loose else 2e-5, err_msg=question)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", [*ROWS, *COMPOSED])
 def test_a_distribution_answers_as_pytorchs(golden, name):
     check(golden, name, asked(torch, name))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_a_transform_does_as_pytorchs(golden, name):
     check(golden, f"transform {name}", transformed(torch, name))

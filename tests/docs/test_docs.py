@@ -56,6 +56,7 @@ def outputs(page: Path, codes: list[tuple[int, str]]) -> list[str]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_a_page_prints_what_it_says(page):
     found = blocks(page.read_text("utf-8"))

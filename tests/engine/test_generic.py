@@ -244,6 +244,7 @@ def test_another_thread_does_not_find_a_size_for_a_number() -> None:
     assert _equal_to_jax(size, 5)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "compute",
     [

@@ -9,6 +9,7 @@ from torchlike.engine.jax_settings import tracing, with_64_bits
 pytestmark = pytest.mark.recorded
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("kind", "every", "fewest"), [("step", 20, 20), ("compilation", 100, 20), ("transform", 20, 10)]
 )

@@ -68,6 +68,7 @@ def test_what_was_compiled_and_never_ran_is_not_read(folder):
     assert torch.explain().compiles == 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("harm", ["no program", "empty note", "wrong note", "another program"])
 def test_a_note_that_is_wrong_changes_nothing(folder, harm, monkeypatch):
     expected = process()

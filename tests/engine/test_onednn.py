@@ -32,6 +32,7 @@ def calls_onednn(fn: Any, *arrays: Any) -> int:
     return jax.jit(fn).lower(*arrays).as_text().count(calls.TARGET)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("result", "yxw")
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_has_xlas_numbers_in_programs_and_over_numpys_arrays(form, result):
@@ -84,6 +85,7 @@ def test_other_dtypes_stay_with_xla(dtype):
         assert found.dtype == dtype and (found == by_xla(arrays[0], arrays[1], of)).all()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("result", "yxw")
 @pytest.mark.parametrize("form", ["strided, the last row is not met", "groups", "1-D"])
 def test_derivatives_of_derivatives(form, result):
@@ -113,6 +115,7 @@ def test_tangents(form, result):
         assert close(a, b, of)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("places", [(0, None), (None, 0), (0, 0), (2, 1)])
 @pytest.mark.parametrize("result", "yxw")
 @pytest.mark.parametrize("form", ["strided, the last row is not met", "groups"])
@@ -200,6 +203,7 @@ WAITING = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("settings", "says"), WAITING.values(), ids=WAITING)
 def test_openmp_threads_that_wait_soon_sleep_unless_the_user_says_otherwise(settings, says):
     program = "import os; before = dict(os.environ); import torchlike; assert dict(os.environ) == before"

@@ -173,6 +173,7 @@ def test_a_number_that_stays_is_no_input_beside_one_that_varies():
     assert any(0.25 in static for static in constants)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("mode", "width"), [("auto", 6), ("now", 7), ("never", 8)])
 def test_a_sequence_that_grows_leaves_the_model_on_its_end_a_known_path(mode, width):
     torch.manual_seed(0)

@@ -61,6 +61,7 @@ def test_finalizers_that_the_collector_runs_may_read_what_is_pending():
     assert sorted(x.item() for x in read) == sorted([10.0] * 40 + [2.0 + 4.0 * i for i in range(40)])
 
 
+@pytest.mark.costly
 @pytest.mark.recorded
 @pytest.mark.parametrize("threshold", [1, 3, 11, 50])
 def test_a_model_trains_as_always_while_finalizers_compute(threshold):

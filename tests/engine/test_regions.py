@@ -113,6 +113,7 @@ def test_more_layers_take_no_more_executables(executables):
     assert 5 <= few <= 24  # two programs: in the first step the optimizer has no state yet
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("checked", [True, False], ids=["with checks", "without checks"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_training_is_that_of_layers_that_run_one_by_one(executables, optimizer, checked):

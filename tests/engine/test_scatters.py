@@ -89,6 +89,7 @@ def padded_with_ones(x: Any, y: Any, m: Any) -> Any:
     return laid_out(jnp.pad(x[:, :5].sum(0), (0, 3), constant_values=1.0), m, "data")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("fn", "count"),
     [

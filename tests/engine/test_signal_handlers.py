@@ -34,6 +34,7 @@ def at_each_event(loop, undisturbed, first, stride, handler=None):
         event += stride
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("mode", ["auto", "now", "never"])
 def test_a_signal_at_each_call_of_a_step_that_has_run_before(mode):
     with compiling(mode):

@@ -58,6 +58,7 @@ def by_both(fn: Any, *arrays: np.ndarray) -> tuple[Any, Any]:
     return outcome(ours), theirs
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_of_arrays_are_jaxs(name):
     function = OPERATORS[name]
@@ -68,6 +69,7 @@ def test_operators_of_arrays_are_jaxs(name):
         assert ours == theirs, shapes
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_of_dtypes_and_numbers_are_jaxs(name):
     function = OPERATORS[name]
@@ -82,6 +84,7 @@ def test_operators_of_dtypes_and_numbers_are_jaxs(name):
             assert ours == theirs, (dtype, number, turned)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv"])
 def test_gradients_through_operators_are_jaxs(name):
     """For differentiated arrays, other arrays and numbers, as first and as second operand."""

@@ -36,6 +36,7 @@ def arrays(args):
     return tree_map(lambda x: x.numpy().astype(np.int32) if x.dtype == torch.int64 else x.numpy(), args)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["resnet18", "gpt_with_cache", "lstm"])
 def test_a_model_gives_the_same_for_other_sizes(name):
     assert name in MODELS

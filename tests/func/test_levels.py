@@ -533,6 +533,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_what_pytorch_gives(transform):
     for function in FUNCTIONS:

@@ -28,6 +28,7 @@ def test_programs_give_pytorchs_rows(name):
     assert first_difference(GOLDEN[name]["rows"], run("torchlike", text)) is None, text
 
 
+@pytest.mark.costly
 @pytest.mark.recorded
 @pytest.mark.parametrize("kind", KINDS)
 def test_traced_programs_give_the_rows_of_eager_ones(kind, monkeypatch):

@@ -78,6 +78,7 @@ DIFFERENTIABLE = [
 ]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("make", "name"), DIFFERENTIABLE)
 def test_a_mode_changes_no_gradient(make, name):
     expected = outcome(lambda: make(name), ())

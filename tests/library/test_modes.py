@@ -73,6 +73,7 @@ def without_places(outcome):
     )
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("file", lines.BY_FILE)
 def test_no_line_of_code_gives_anything_else(file, mode):
@@ -152,6 +153,7 @@ def results_of(call, function):
     return told(results) + told([leaf.grad for leaf in leaves])
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("part", range(4))
 def test_no_operator_gives_anything_else(part, mode):

@@ -51,6 +51,7 @@ def test_flax_knows_the_classes_that_were_there_before_it_was_imported():
     assert run(EARLY_CLASSES) == ["False False", *(f"True {name} (2, 2) True" for name in names)]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("first", ["torchlike.nn._foreign_module", "torchlike.nn._graph", "flax", "flax.nnx"])
 def test_the_adapter_can_be_imported_in_any_order(first):
     program = f"""

@@ -93,6 +93,7 @@ CASES = [
 ] + [("heads that share", mask, causal) for mask in ("none", "nowhere") for causal in (False, True)]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("shape", "mask", "causal"), CASES)
 def test_blocks_have_the_numbers_gradients_and_tangents_of_the_formula(shape, mask, causal):
     inputs = arrays(SHAPES[shape], mask)
@@ -138,6 +139,7 @@ def test_derivatives_of_derivatives(mask):
     close(*[everything(way) for way in both(True)], tolerance=1e-8)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("mask", "places"),
     [
@@ -176,6 +178,7 @@ def test_batches(mask, places):
     close(*[everything(way) for way in both(False)])
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", [np.float16, jnp.bfloat16, np.float32])
 def test_lower_precision_adds_up_in_float32(kind):
     inputs = arrays(SHAPES["heads that share"], "heads", kind)

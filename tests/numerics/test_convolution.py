@@ -30,6 +30,7 @@ def without(monkeypatch):
     monkeypatch.setattr(library, "_library", [None])
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("result", "yxw")
 @pytest.mark.parametrize("form", MORE)
 def test_what_processors_compute_is_xlas_convolution(form, result, without):
@@ -52,6 +53,7 @@ def test_integers_are_convolved_and_transposed(form, result, without):
     assert np.array_equal(found, np.asarray(wanted))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
 @pytest.mark.parametrize("result", "yxw")
 @pytest.mark.parametrize("form", MORE)

@@ -37,6 +37,7 @@ def wanted(sizes: tuple[int, ...], reverse: bool, arrays: list[jax.Array]) -> tu
     return results, pullback(cotangents(of))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_every_size_has_the_numbers_of_the_scan(sizes, reverse):
@@ -103,6 +104,7 @@ def test_saturated_gates(scale):
     assert_close(gradients, wanted_gradients, 1e-3 * scale)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", range(6))
 def test_values_that_are_not_finite_go_where_the_scan_lets_them_go(place, value):

@@ -39,6 +39,7 @@ def test_an_element_depends_on_its_number_alone():
     assert words(state, (0, 3))[0].shape == (0, 3)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("columns", [1, 8, 13])
 def test_halves_are_all_random_bits_and_depend_on_their_place_alone(columns):
     state = jnp.asarray([1, 2, 3, 4], np.uint32)

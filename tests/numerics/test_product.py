@@ -57,6 +57,7 @@ def test_tangents(sums):
         np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("sums", SUMS)
 @pytest.mark.parametrize("places", [(0, None), (1, None), (2, None), (None, 0), (None, 1), (None, 2), (0, 0), (2, 1)])
 def test_a_batch_of_products(sums, places):

@@ -17,6 +17,7 @@ TOLERANCE = {"float32": 1e-6, "float64": 1e-12}
 LOW_PRECISION, ON_ONE_MACHINE = 1e-4, 1e-6
 
 
+@pytest.mark.costly
 @every_algorithm
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_twenty_steps_are_pytorchs(golden, pytestconfig, name: str, dtype: str):

@@ -33,6 +33,7 @@ def train(optimizer: Any, params: list[Any], steps: int, closure: bool = False) 
             optimizer.step()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "make",
     [

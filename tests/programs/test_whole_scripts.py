@@ -32,6 +32,7 @@ def test_there_are_forty_nine(golden):
     assert len(NAMES) >= 49 and sorted(golden("scripts")["printed"]) == NAMES
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", NAMES)
 def test_a_script_prints_what_it_printed_with_pytorch(outputs, golden, name):
     assert_same(outputs["printed"][name], golden("scripts")["printed"][name])

@@ -42,6 +42,7 @@ def seen(loaded):
     return [(t.dtype, t.shape, t.stride(), t.tolist()) for t in (a, b)], others, list(loaded)
 
 
+@pytest.mark.costly
 @pytest.mark.recorded
 @pytest.mark.parametrize("mapped", [False, True])
 @pytest.mark.parametrize("data", [SAVED, turned(SAVED)], ids=["as written here", "of the other byte order"])

@@ -70,6 +70,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_first_and_second_derivatives_are_those_of_finite_differences(name):
     v = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64, requires_grad=True)

@@ -25,6 +25,7 @@ with_state = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.costly
 @every_layer
 def test_a_layer_does_what_pytorchs_does(golden, row: Layer):
     recorded = golden("nn_layers")

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.composed
 RTOL, ATOL = 2e-5, 1e-6
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_layer_does_what_pytorchs_does(golden, row: Row):
     recorded = golden("sequences")

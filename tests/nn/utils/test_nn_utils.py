@@ -26,6 +26,7 @@ def assert_same(found: Any, expected: Any, where: str = "") -> None:
         assert found == expected, where
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore")  # some of these are deprecated, and warn
 def test_what_layers_do_is_pytorchs(golden, name: str):

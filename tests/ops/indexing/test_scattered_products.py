@@ -16,6 +16,7 @@ def by_rows(a, b, include_self):
     return a.index_reduce(0, ROWS, b, "prod", include_self=include_self)
 
 
+@pytest.mark.costly
 @pytest.mark.uncompiled
 @pytest.mark.parametrize("include_self", [True, False])
 @pytest.mark.parametrize("function", [scattered, by_rows])

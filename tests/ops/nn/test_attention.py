@@ -139,6 +139,7 @@ def computed(call: Any, kernel: str, causal: bool = False, dtype: Any = np.float
     return jax.tree.leaves(jax.jit(everything)(*arrays))
 
 
+@pytest.mark.costly
 @pytest.mark.recorded
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_all_ways_give_the_same(call):

@@ -25,6 +25,7 @@ def _packed(layer: nn.Module, sequences: list[torch.Tensor]) -> list[torch.Tenso
     return [rows[:n] for rows, n in zip(padded, lengths.tolist(), strict=True)]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM, nn.RNN])
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_lengths_of_every_kind_compile_nothing(kind: type[nn.Module], bidirectional: bool) -> None:

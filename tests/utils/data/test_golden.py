@@ -18,6 +18,7 @@ def test_every_program_was_recorded(golden):
     assert ERRORS.keys() == recorded["errors"].keys()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_orders(golden, name):
     assert json.loads(json.dumps(SCENARIOS[name](torch))) == golden("data")["orders"][name]

@@ -548,6 +548,7 @@ for index, process in torch.utils.data.DataLoader(Slow(), num_workers=2):
 """
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "sys.exit(5)", "raise ValueError('mine')", "os._exit(5)"])
 def test_workers_end_with_the_program(end):
     done = subprocess.run(
@@ -776,6 +777,7 @@ def test_no_process_starts_beside_a_class_of_tensors_that_sees_operations():
     assert not starts_processes(_rows, {})
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SOME_OF_THE_USERS)
 def test_processes_start_where_code_of_the_users_would_run(name):
     assert starts_processes(*SOME_OF_THE_USERS[name])

@@ -33,6 +33,7 @@ def kind_of(name) -> Any:
     return next(k for k in models.WeightsEnum.__subclasses__() if k.__name__.lower() == f"{name}_weights")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", NAMES)
 def test_a_state_has_torchvisions_names_and_shapes(name, golden, unfilled):
     model = getattr(models, name)()
@@ -41,6 +42,7 @@ def test_a_state_has_torchvisions_names_and_shapes(name, golden, unfilled):
     assert sum(p.numel() for p in model.parameters()) == kind.DEFAULT.meta["num_params"]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SMALL)
 def test_a_seeded_model_gives_what_torchvisions_gives(name, golden):
     torch.manual_seed(0)

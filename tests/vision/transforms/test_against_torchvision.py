@@ -44,6 +44,7 @@ def test_function(name):
         agree(found, ARRAYS[f"F.{name}/{kind}"], f"{name} {kind}")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", [*TRANSFORMS, *ON_TENSORS])
 def test_transform(name):
     for kind, found in run_transform(transforms, torch, name).items():
