@@ -209,6 +209,51 @@ def test_a_tensor_from_outside_is_not_left_with_a_tracer():
         assert outside.tolist() == [0.0, 0.0]
 
 
+def put(tensor, value):
+    tensor.data = value
+
+
+WRITES = {
+    "data": lambda outside, x: outside.data.add_(x),
+    "an element of data": lambda outside, x: outside.data[0].copy_(x[0]),
+    "data of a view": lambda outside, x: outside.view(2).data.copy_(x),
+    "detach": lambda outside, x: outside.detach().mul_(x),
+    "out": lambda outside, x: torch.add(x, 1, out=outside),
+    "set_": lambda outside, x: outside.set_(x),
+    "other data": put,
+}
+
+
+@pytest.mark.parametrize("how", WRITES)
+def test_no_write_leaves_a_mapped_value_in_a_tensor_from_outside(how):
+    outside = torch.zeros(2)
+    with pytest.raises(RuntimeError, match="mutate a captured Tensor|vmap"):
+        vmap(lambda x: (WRITES[how](outside, x), x)[1])(X[:2, :2] + 1)
+    assert outside.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "transform", [lambda f: vjp(f, X[0]), lambda f: jvp(f, (X[0],), (X[0],)), lambda f: vmap(f)(X)]
+)
+@pytest.mark.parametrize("computed", [False, True])
+def test_no_tensor_that_is_transformed_gets_other_data(transform, computed):
+    def function(x):
+        y = x * 1
+        y.data = x if computed else torch.ones(x.shape)
+        return y
+
+    with pytest.raises(RuntimeError, match="mutating directly with `.data`"):
+        transform(function)
+
+
+@pytest.mark.parametrize(
+    "transform", [lambda f: vjp(f, X[0]), lambda f: jvp(f, (X[0],), (X[0],)), lambda f: vmap(f)(X)]
+)
+def test_a_backward_pass_is_refused_within(transform):
+    with pytest.raises(RuntimeError, match="backward\\(\\) called inside a functorch transform"):
+        transform(lambda x: (x.sum().backward(), x)[1])
+
+
 def test_numbers_of_64_bits_stay_what_they_are():
     x = torch.tensor([1.0, 2.0], dtype=torch.float64)
     assert grad(cube)(x).dtype is torch.float64

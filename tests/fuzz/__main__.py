@@ -11,7 +11,7 @@ import sys
 from .comparing import first_difference, same
 from .explained import OTHERS_BEFORE, ROUNDING, THREADS_IN_ORDER, WRITTEN_DATA, explanation, without_threads
 from .processes import difference, rows_of, serve
-from .programs import Program, program_of
+from .programs import KINDS, Program, program_of
 from .shrinking import shrunk
 
 
@@ -126,7 +126,7 @@ if __name__ == "__main__":
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--programs", type=int, default=20)
-    parser.add_argument("--kind", choices=["engine", "training", "modules", "threads", "mixed"])
+    parser.add_argument("--kind", choices=[*KINDS])
     parser.add_argument("--chunk", type=int, default=20, help="so many programs share a process")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for a chunk")
     parser.add_argument("--most", type=int, default=60, help="runs that shrinking may take")

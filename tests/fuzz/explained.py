@@ -43,6 +43,37 @@ EXPLAINED = {
             and difference[2][1:] == ["NotImplementedError"]
         ),
     ),
+    "gradients of what was traced": Explained(
+        "What torch.jit.trace returns has forgotten the regions without gradients in PyTorch; torchlike keeps them (docs/migration.md).",
+        lambda text, difference: (
+            mentions(
+                r"q = torch\.jit\.trace\(w, .*\)\n *q\(d0\)\.sum\(\)\.backward\(\)",
+                r"with torch\.(no_grad|set_grad_enabled)\(",
+            )(text, difference)
+            and difference[1][0] == difference[2][0] == "late"
+        ),
+    ),
+    "order of overlapping windows": Explained(
+        "The gradient of a write in place that reads its result depends on the order of elements that overlap; torchlike names this.",
+        lambda text, difference: (
+            mentions(r"w = q\.(unfold|as_strided)\(.*(\n.*)?\n *w\.\w+_\(")(text, difference)
+            and difference[2][1:] == ["NotImplementedError"]
+        ),
+    ),
+    "write to what a rule for vmap has saved": Explained(
+        "A Function with a vmap of its own saves the tensors of all examples, not those that vmap's function writes to afterwards. PyTorch "
+        "refuses the backward pass all the same; torchlike's gradient is that of the values before.",
+        lambda text, difference: (
+            mentions(r"Cubed\.apply\(", r"\n *[xyz]\.\w+_\(")(text, difference)
+            and difference[1][1:] == ["RuntimeError"]
+        ),
+    ),
+    "tracing a custom function": Explained(
+        "PyTorch's torch.jit.trace finds that it traces an autograd.Function otherwise the second time.",
+        lambda text, difference: (
+            difference[1][1:] == ["TracingCheckError"] and difference[2][1:] != ["TracingCheckError"]
+        ),
+    ),
     "overflow": Explained(
         "Numbers have grown without bound, and rounding with them. Whether inf or nan comes of an overflow on the way depends on the order "
         "in which sums and products are computed.",

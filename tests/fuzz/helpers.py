@@ -79,6 +79,116 @@ def helpers(torch):
             (x,) = ctx.saved_tensors
             return 2 * x * g
 
+    class Reversed(torch.autograd.Function):
+        """Has a gradient of another sign, and rules that vmap makes."""
+
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x.clone()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return -0.5 * g
+
+    class Straight(torch.autograd.Function):
+        """Rounds, and hands the gradient through."""
+
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x.round()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[0])
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * (x.abs() < 1)
+
+    class Cubed(torch.autograd.Function):
+        """Has a rule of its own for vmap, and a gradient that can be differentiated."""
+
+        @staticmethod
+        def forward(x):
+            return x**3, 3 * x**2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.mark_non_differentiable(output[1])
+            ctx.save_for_backward(inputs[0])
+
+        @staticmethod
+        def backward(ctx, g, _):
+            (x,) = ctx.saved_tensors
+            return 3 * x**2 * g
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return Cubed.forward(x), (in_dims[0], in_dims[0])
+
+    class Tangent(torch.autograd.Function):
+        """Has a tangent that is not its derivative."""
+
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x.sin()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[0])
+            ctx.save_for_forward(inputs[0])
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * x.cos() * 2
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            (x,) = ctx.saved_tensors
+            return tangent * x.cos() * 3
+
+    class Pair(torch.autograd.Function):
+        """Has two inputs and two results, of which programs use one."""
+
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x, y):
+            return x * y, x - y
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g, h):
+            x, y = ctx.saved_tensors
+            return g * y + h, g * x - h if ctx.needs_input_grad[1] else None
+
+    class Wrapped(nn.Module):
+        """A function with a parameter and a buffer that counts calls."""
+
+        def __init__(self, function):
+            super().__init__()
+            self.function, self.scale = function, nn.Parameter(torch.full((4,), 0.5))
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x):
+            self.calls += 1
+            return self.function(x * self.scale) + self.scale * F.dropout(x, 0.0)
+
     class Broken(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -102,6 +212,7 @@ def helpers(torch):
 
     return {
         **{kind.__name__: kind for kind in (Tied, Own, Recurrent, Scaled, Counting, Twice, Broken)},
+        **{kind.__name__: kind for kind in (Reversed, Straight, Cubed, Tangent, Pair, Wrapped)},
         "backward_alone": backward_alone,
         "reorder": reorder,
         "first": lambda model: next(model.children()),

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from . import gradients, modules, tensors, threads, training
+from . import gradients, modules, tensors, threads, training, transforms
 from .maker import TENSORS, Maker
 
-TABLES = tensors.TABLES | training.TABLES | threads.TABLES
+TABLES = tensors.TABLES | training.TABLES | threads.TABLES | transforms.TABLES
 ENGINE = tensors.ITEMS + gradients.ITEMS
 TRAINING = [
     *training.ITEMS,
@@ -21,7 +21,8 @@ KINDS = {
     "training": TRAINING,
     "modules": [*training.ITEMS[:5], *modules.ITEMS * 2],
     "threads": [*threads.ITEMS * 2, *training.ITEMS[:3], tensors.assign, tensors.write, gradients.backward],
-    "mixed": ENGINE + TRAINING + threads.ITEMS,
+    "transforms": [*transforms.ITEMS * 2, tensors.assign, gradients.backward],
+    "mixed": ENGINE + TRAINING + threads.ITEMS + transforms.ITEMS,
 }
 
 ALWAYS = [
@@ -36,6 +37,7 @@ ALWAYS = [
     "gen = torch.Generator().manual_seed(1); state = torch.get_rng_state()",
     "crit = nn.CrossEntropyLoss(label_smoothing=0.1)",
     "a0 = torch.full((2,), 0.5)",
+    "a4, w4, f = torch.tensor([0.5, 1.0, -1.0, 2.0]), torch.eye(4) + 0.5, torch.tanh",
 ]
 
 
@@ -56,7 +58,11 @@ class Program(NamedTuple):
 def program_of(seed: int, kind: str | None = None, most_rounds: int = 12) -> Program:
     """Returns the program of a seed."""
     m = Maker(seed, TABLES)
-    kind = m.pick("engine", "training", "training", "modules", "modules", "threads", "mixed") if kind is None else kind
+    kind = (
+        m.pick("engine", "training", "training", "modules", "modules", "threads", "transforms", "transforms", "mixed")
+        if kind is None
+        else kind
+    )
     begin = [f"R = {m.rng.randint(3, most_rounds)}", *ALWAYS]
     begin += [f"{t} = {m.pick('d0.clone()', 'd1 * 1', 'p0 * 1', 'torch.zeros(3, 4)', 'd0[:]')}" for t in TENSORS]
     begin.append("v0, v1 = t0[1:], t1.t()")

@@ -18,7 +18,7 @@ from tests.fuzz.shrinking import shrunk
 from torchlike.engine import set_op_by_op
 
 GOLDEN = read_golden("fuzz")["programs"]
-SEEDS = {"engine": 3, "training": 5, "modules": 1, "threads": 8, "mixed": 2}  # a program of each kind
+SEEDS = {"engine": 3, "training": 5, "modules": 1, "threads": 8, "transforms": 7, "mixed": 2}  # a program of each kind
 
 
 @pytest.mark.parametrize("name", GOLDEN)

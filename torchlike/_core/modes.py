@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from ..engine.aval import MappedAval
+
 _Result = TypeVar("_Result")
 
 
@@ -87,6 +89,14 @@ def set_forward_grad(on: bool) -> None:
     if not on and modes.forward_levels:  # it records a graph, whose nodes do not know of this switch
         raise NotImplementedError("torchlike does not support _set_fwd_grad_enabled(False) within torch.func.jvp")
     modes.forward_grad = bool(on)
+
+
+def refuse_other_memory(tensor: Any, new: Any) -> None:
+    """Raises PyTorch's error for ``tensor.data = new`` where a function is transformed that would not see it."""
+    if modes.derivatives:
+        raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
+    if modes.vmaps and (tensor._aval.__class__ is MappedAval or new._aval.__class__ is MappedAval):
+        raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
 
 
 def computes_tangents() -> bool:

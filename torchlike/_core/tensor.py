@@ -14,7 +14,7 @@ from . import devices, dtypes
 from .attributes import FIELDS, Fields, Instance, UsersAttributes, new
 from .layouts import sparse_coo, sparse_csr
 from .meta import on_meta, refuse_item
-from .modes import carries, modes, refuse_in_transform, tangent_shown
+from .modes import carries, modes, refuse_in_transform, refuse_other_memory, tangent_shown
 from .node import AccumulateGrad, Node, RemovableHandle
 from .overridable import meet
 from .printing import format_tensor, format_without_data
@@ -519,10 +519,10 @@ class Tensor(TensorMethods, Fields):
             raise RuntimeError(
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
             )
+        refuse_other_memory(self, new)
         before = self._aval
         self._storage, self._view = new._storage, new._view and new._view.rebased(None)
-        after = self._aval
-        if after.dtype != before.dtype or after.placement is not before.placement:
+        if (after := self._aval).dtype != before.dtype or after.placement is not before.placement:
             # Gradients of another dtype need another accumulator. With the same dtype, graphs made before still lead to this leaf.
             self._leave_graphs()
 

@@ -70,6 +70,11 @@ def backward(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html
     """
+    if modes.derivatives or modes.vmaps:
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or "
+            "call backward() outside of functorch transforms."
+        )
     waiting = after_backward.callbacks
     if not waiting or after_backward.within:
         _add_gradients(tensors, grad_tensors, retain_graph, create_graph, inputs)

@@ -32,6 +32,7 @@ from ..._core.storage import DetachedStorage, Storage
 from ..._core.strided import Strided, contiguous_strides, memory_order
 from ..._core.tensor import Tensor, from_storage, wrap_dim
 from ..._core.views import DEFAULT, View
+from ..._core.vmapped import levels_of
 from ...dispatch.apply import without_derivative
 from ...dispatch.arguments import misfit_error
 from ...dispatch.inplace import check_not_inference, check_writable
@@ -454,6 +455,12 @@ def set_(
             source = neg_view(source)
         if size is not None:
             source = _seen_as(source, tuple(size), stride, storage_offset)
+    if not set(levels_of(source._aval)).issubset(levels_of(self._aval)):
+        raise RuntimeError(
+            "vmap: aten::set_(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more "
+            "elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over. Please try to use "
+            "out-of-place operators instead of aten::set_."
+        )
     view = view_record(source)
     _share_memory_of(self, storage_of(source), view and view.rebased(None, DEFAULT))
     return without_derivative(self, with_history, "set_")
