@@ -6,6 +6,7 @@ import json
 import lzma
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -127,14 +128,19 @@ def explain_missing(package: str) -> None:
 
 
 def explain_missing_in(name: str, module: ModuleType) -> None:
-    """The same for one module."""
-    vars(module).setdefault("__getattr__", _raiser(name))
+    """The same for one module. What its own ``__getattr__`` finds comes first."""
+    own = vars(module).get("__getattr__")
+    if not hasattr(own, "explains"):  # else it is the one that was made here before
+        vars(module)["__getattr__"] = _raiser(name, own)
 
 
-def _raiser(module: str) -> Callable[[str], object]:
+def _raiser(module: str, own: Callable[[str], object] | None) -> Callable[[str], object]:
     later, defined_in = LATER.get(module, ()), DEFINED_IN.get(module, {})
 
     def __getattr__(name: str) -> Any:
+        if own is not None:
+            with suppress(AttributeError):
+                return own(name)
         if name in defined_in:
             source = import_module(f"torchlike.{defined_in[name]}")
             if name in vars(source):  # else it warns, each time
@@ -152,6 +158,7 @@ def _raiser(module: str) -> Callable[[str], object]:
             return _Under.alias(module.replace("torchlike", "torch", 1), name)
         raise missing(module, name)
 
+    __getattr__.explains = True  # pyright: ignore[reportFunctionMemberAccess]
     return __getattr__
 
 

@@ -147,6 +147,23 @@ def check_names_that_are_imported_late_are_torchlikes() -> None:
     assert {"cond", "SymInt"} <= set(torch.__all__)
 
 
+def check_modules_that_find_names_themselves_have_what_pytorchs_have() -> None:
+    from torchlike._alias import names
+    from torchlike._alias.namespace import counterpart
+
+    asked = 0
+    for theirs in names._recorded():
+        ours = counterpart(theirs)
+        if ours is not None and "\ndef __getattr__(" in inspect.getsource(importlib.import_module(ours)):
+            module = importlib.import_module(theirs)
+            lacking = [name for name in names.kinds(theirs) if name[0] != "_" and not hasattr(module, name)]
+            assert not lacking, f"{theirs}: {lacking}"
+            asked += 1
+    assert asked >= 4
+    fsdp = importlib.import_module("torch.distributed.fsdp")
+    assert fsdp.fully_sharded_data_parallel.ShardedStateDictConfig is fsdp.ShardedStateDictConfig
+
+
 def check_each_name_that_torchlike_has_is_its_own() -> None:
     from torchlike._alias import names
     from torchlike._alias.namespace import counterpart

@@ -1,10 +1,11 @@
 """Asks torchlike for every name of PyTorch's that the sources of installed libraries use, and prints those that it only stands in for.
 
     python -m tests.libraries.names [package ...]      by default all that ask for PyTorch
-    python -m tests.libraries.names --record           with PyTorch: writes the inner names that it has into tests/golden/inner_names.txt
+    python -m tests.libraries.names --record           with PyTorch: writes which of them it has into two files of tests/golden
 
 A name that a library uses in its code may never be called by a program. So this finds what programs have not met yet. Of PyTorch's inner
-modules torchlike records the names that libraries use (tests/golden/record_modules.py), and those are what --record writes.
+modules torchlike records the names that libraries use (tests/golden/record_modules.py); --record writes them into inner_names.txt. Which of
+the names PyTorch itself lacks is in absent_names.txt: other packages add them to it (``torch.npu``), or older versions of it had them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 
 ASKS_FOR_TORCH = re.compile(r"torch(?![\w.-])")
 INNER_NAMES = Path(__file__).parents[1] / "golden" / "inner_names.txt"
+ABSENT_NAMES = INNER_NAMES.with_name("absent_names.txt")
 
 
 def sources(packages: list[str]) -> Iterator[tuple[str, Path]]:
@@ -101,6 +103,20 @@ def inner(names: Iterable[str]) -> dict[str, list[str]]:
     return {module: sorted(found[module]) for module in sorted(found)}
 
 
+def absent(names: Iterable[str]) -> list[str]:
+    """Returns the names that are not there where this runs: with PyTorch, those that it lacks."""
+    lacking = []
+    with warnings.catch_warnings(action="ignore"):
+        for name in sorted(names):
+            try:
+                ask(name)
+            except (AttributeError, ModuleNotFoundError):
+                lacking.append(name)
+            except Exception:  # it is there, and needs something that is not
+                continue
+    return lacking
+
+
 def is_stand_in(found: Any) -> bool:
     """Whether it raises where it is used."""
     if not callable(found):
@@ -125,6 +141,7 @@ def main() -> int:
     if options.record:
         lines = [f"{module} {' '.join(names)}\n" for module, names in inner(used).items()]
         INNER_NAMES.write_text("".join(lines), encoding="utf-8")
+        ABSENT_NAMES.write_text("".join(f"{name}\n" for name in absent(used)), encoding="utf-8")
         return 0
     importlib.import_module("torchlike").alias()
     lacking, stands_in, failed = [], [], []
@@ -137,7 +154,10 @@ def main() -> int:
                 lacking.append(name)
             except Exception as error:
                 failed.append(f"{name}: {type(error).__name__}: {error}")
-    for title, names in (("stood in for", stands_in), ("in no PyTorch 2.13", lacking)):
+    absent_there = set(ABSENT_NAMES.read_text(encoding="utf-8").split())
+    unknown = [name for name in lacking if name not in absent_there]
+    nowhere = [name for name in lacking if name in absent_there]
+    for title, names in (("stood in for", stands_in), ("in PyTorch alone", unknown), ("in no PyTorch 2.13", nowhere)):
         print(f"{title}: {len(names)} of {len(used)}")
         for name in sorted(names, key=lambda name: (-len(used[name]), name)):
             print(f"  {name}  ({', '.join(sorted(used[name]))})")
