@@ -210,14 +210,14 @@ def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     return hspmm(mat1, mat2)
 
 
-def smm(input: Tensor, mat: Tensor) -> Tensor:
+def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix as a sparse matrix.
 
     >>> torch.smm(torch.eye(2).to_sparse(), torch.ones(2, 1)).to_dense()
     tensor([[1.],
             [1.]])
     """
-    return mm(input, mat).to_sparse()  # pyright: ignore[reportAttributeAccessIssue]
+    return mm(input, mat2).to_sparse()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:

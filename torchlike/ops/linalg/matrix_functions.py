@@ -564,6 +564,6 @@ def lu(A: object, pivot: bool = True, get_infos: object = False) -> tuple[Tensor
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD | Form.OUT, autocast={"cpu": Autocast.FLOAT32})
-def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     """``torch.linalg.householder_product``'s older name."""
-    return linalg_householder_product(input, tau)
+    return linalg_householder_product(input, input2)

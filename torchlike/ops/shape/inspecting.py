@@ -72,15 +72,25 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
     return dtypes.can_cast(from_, to)
 
 
-def result_type(tensor1: object, tensor2: object) -> dtypes.dtype:
+# How the two are called by name: two tensors or a tensor and a number, a number and a tensor, two numbers.
+_PAIRS = (("tensor", "other"), ("scalar", "tensor"), ("scalar1", "scalar2"))
+
+
+def result_type(*args: object, **kwargs: object) -> dtypes.dtype:
     """The dtype in which an operation on these two, tensors or numbers, computes.
+
+    Args:
+        args: two tensors or numbers; by name they are ``tensor`` and ``other``, ``scalar`` and ``tensor``, or ``scalar1`` and ``scalar2``.
 
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     torch.float32
     """
-    tensors = (tensor1, tensor2)
-    if not all(isinstance(x, (Tensor, int, float, complex, np.number, np.bool_)) for x in tensors):
-        raise TypeError(invalid_arguments("result_type", False, tensors, {}))
+    named = [
+        (*args, *(kwargs[name] for name in pair[len(args) :])) for pair in _PAIRS if {*pair[len(args) :]} == {*kwargs}
+    ]
+    tensors = named[0] if named else ()
+    if len(tensors) != 2 or not all(isinstance(x, (Tensor, int, float, complex, np.number, np.bool_)) for x in tensors):
+        raise TypeError(invalid_arguments("result_type", False, args, kwargs))
     return result_type_of(
         [x._aval for x in tensors if isinstance(x, Tensor)], [x for x in tensors if not isinstance(x, Tensor)]
     )
