@@ -17,7 +17,9 @@ from .._core.sparse import FORMS, is_sparse
 from .._core.tensor import Tensor, from_value
 from ..engine.aval import CPU, META, Aval, Meshed, Placement
 from ..engine.jax_settings import with_64_bits
+from ..engine.memory.transfer import put
 from ..engine.meshes import lay_out
+from ..engine.threads import state
 from ..engine.value import NO_DATA, Value, no_data
 from .apply import OffMesh, apply, internal_dispatcher
 
@@ -40,8 +42,19 @@ class _Moved:
         return [move(cotangent, self.source) if create else moved_value(cotangent, self.source)]
 
 
-def moved_value(value: Value, placement: Placement) -> Value:
-    """The value on another device; what is pending for it is run first."""
+# Arrays of so many bytes begin their way to a device at once where the caller does not wait for it. Smaller ones go with the program that
+# needs them, which takes less time for each.
+SENT_AHEAD = 2**16
+INDICES = ("int32", "int64")
+
+
+def moved_value(value: Value, placement: Placement, ahead: bool = False) -> Value:
+    """The value on another device; what is pending for it is run first.
+
+    Args:
+        ahead: an array of the host begins its way now, while the device still computes, and not with the program that needs it. Not one
+            that may be an index: on the host it is checked when an operation is called with it.
+    """
     aval = value.aval
     there = Aval(aval.shape, aval.dtype, placement.decided)
     if placement is META:  # what is pending need not run
@@ -50,6 +63,9 @@ def moved_value(value: Value, placement: Placement) -> Value:
     if array is NO_DATA:
         raise no_data()
     if isinstance(array, np.ndarray):
+        travels = ahead and placement is not CPU and array.nbytes >= SENT_AHEAD and array.dtype.name not in INDICES
+        if travels and not isinstance(placement, Meshed) and not state.by_numpy_alone:
+            return Value.over(there, put(array, there.placement))
         return Value.over(there, array)  # it has not left the host yet
     # A copy, because on the CPU the array that NumPy sees would share the memory of the source.
     if placement is CPU:
@@ -59,13 +75,13 @@ def moved_value(value: Value, placement: Placement) -> Value:
     return Value.over(there, with_64_bits(jax.device_put)(array, there.placement.sharding))
 
 
-def move(self: Tensor, placement: Placement) -> Tensor:
-    """A copy on another device. A backward pass moves its gradient back to the device of the original."""
+def move(self: Tensor, placement: Placement, ahead: bool = False) -> Tensor:
+    """A copy on another device, ``ahead`` as in `moved_value`. A backward pass moves its gradient back to the device of the original."""
     if is_sparse(self):
         return FORMS["move"](self, placement)
     if isinstance(placement, Meshed) and self._aval.placement.home is placement.home:
         return self if placement in (placement.home, self._aval.placement) else redistribute(self, placement)
-    result = from_value(moved_value(self._value(), placement))
+    result = from_value(moved_value(self._value(), placement, ahead))
     if carries(self):
         modes.level.put(result, move(modes.level.tangent(self), placement))
     if modes.grad_enabled and requires_grad_flag(self):

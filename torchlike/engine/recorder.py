@@ -644,6 +644,15 @@ def recorder() -> Recorder:
     return per_thread.recorder
 
 
+def _run_ended_step() -> None:
+    ended = per_thread.recorder.ended
+    if ended is not None:
+        ended.finish("a training step ended", hot=True)
+
+
+threads.ended_step.run = _run_ended_step
+
+
 def flush() -> None:
     """Runs what this thread has recorded so far. Does not wait for the device."""
     recorder().flush("flush was called")

@@ -127,6 +127,16 @@ def alone() -> bool:
     return len(_recorders) == 1
 
 
+class _EndedStep:
+    """``run`` begins the run of the step that this thread has ended, if there is one. The recorder, which is a layer above, sets it."""
+
+    def __init__(self) -> None:
+        self.run: Callable[[], None] = lambda: None
+
+
+ended_step = _EndedStep()
+
+
 def recorders() -> list[Any]:
     return [recorder for reference in list(_recorders) if (recorder := reference()) is not None]
 

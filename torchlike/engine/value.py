@@ -165,6 +165,8 @@ class Value:
         if isinstance(array, np.ndarray) or self.traced or array is NO_DATA or self.aval.placement.platform == "cpu":
             checks.raise_failed()
         else:
+            if not array.is_ready():
+                threads.ended_step.run()  # else the device would have nothing to do when this value is there
             checks.raise_failed(array)
         if isinstance(array, np.ndarray):
             return array

@@ -142,7 +142,8 @@ def to(self: Tensor, *args: object, **kwargs: object) -> Tensor:
 
     Args:
         copy: make a copy even if nothing changes.
-        non_blocking: accepted; transfers never block.
+        non_blocking: a copy of 64 KiB or more to an accelerator begins at once, beside what the device computes; otherwise it goes with
+            the program that needs it. No transfer blocks, and none reads what is written to the tensor later.
 
     >>> torch.tensor([1.7, -1.7]).to(torch.int64)
     tensor([ 1, -1])
@@ -154,6 +155,7 @@ def to(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         arguments.get("device"),
         arguments.get("copy", False),
         arguments.get("memory_format"),
+        arguments.get("non_blocking", False),
     )
 
 
@@ -163,6 +165,7 @@ def convert(
     device: DeviceLike | None = None,
     copy: bool = False,
     memory_format: memory_format_ | None = None,
+    ahead: bool = False,
 ) -> Tensor:
     """What ``to`` and all its short forms do."""
     result = self
@@ -176,7 +179,7 @@ def convert(
             if memory_format is None or memory_format is preserve_format:
                 lay_out(result, self)
     if device is not None and not _same_device(self, device):
-        result = move(result, devices.placement(device))
+        result = move(result, devices.placement(device), ahead)
     if copy and result is self:
         result = to_dtype(self, self.dtype)
         if memory_format is None or memory_format is preserve_format:
@@ -268,7 +271,7 @@ def cuda(
     where = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
     if devices.device(where).type != "cuda":
         raise RuntimeError("Invalid device, must be cuda device")
-    return convert(self, None, where, False, memory_format)
+    return convert(self, None, where, False, memory_format, non_blocking)
 
 
 # ---- without history
