@@ -75,3 +75,18 @@ def test_values_without_sparse_dimensions_have_gradients():
     assert whole.values().tolist() == [[10.0, 10.0]]
     (whole.values() * torch.tensor([1.0, 2.0])).sum().backward()
     assert values.grad is not None and values.grad.tolist() == [[1.0, 2.0]] * 5
+
+
+@pytest.mark.parametrize("kind", ["Reflection", "Replication"])
+@pytest.mark.parametrize(
+    ("count", "shape"),
+    [(1, (3, 0, 10)), (1, (3, 10, 0)), (1, (0, 3)), (2, (4, 0, 5, 5)), (2, (3, 3, 0, 3)), (2, (0, 3, 3)), (3, (3, 0, 4, 4, 4)),
+     (3, (0, 3, 3, 3))],
+)  # fmt: skip
+def test_only_a_batch_of_padded_images_may_be_empty(kind, count, shape):
+    module = getattr(nn, f"{kind}Pad{count}d")(2)
+    words = rf"Expected {count + 1}D or {count + 2}D \(batch mode\) tensor with possibly 0 batch size"
+    with pytest.raises(RuntimeError, match=words):
+        module(torch.zeros(shape))
+    batch = module(torch.zeros(0, 3, *[4] * count))
+    assert tuple(batch.shape) == (0, 3, *[8] * count)

@@ -67,3 +67,11 @@ def test_what_has_its_channels_elsewhere_gives_images_in_the_usual_order():
     part = torch.ones(2, 6, 4, 5).contiguous(memory_format=torch.channels_last)[:, :3]
     strides = [F.interpolate(x, size=(2, 2)).stride() for x in (one, turned, torch.ones(3, 4, 5).unsqueeze(0), part)]
     assert strides == [(4, 4, 2, 1), (12, 4, 2, 1), (12, 4, 2, 1), (12, 1, 6, 3)]
+
+
+@pytest.mark.parametrize("size", [(1, 1, 2, 1), (1, 1, 1, 2), (1, 1, 1, 1)])
+def test_affine_grid_warns_of_one_point_in_a_direction(size):
+    theta = torch.eye(2, 3).unsqueeze(0)
+    with pytest.warns(UserWarning, match="See the documentation of affine_grid for details"):
+        F.affine_grid(theta, size, align_corners=True)
+    assert F.affine_grid(theta, size, align_corners=False).shape == (*size[:1], *size[2:], 2)

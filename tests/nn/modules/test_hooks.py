@@ -212,3 +212,23 @@ def test_a_full_backward_hook_may_return_no_gradients_where_no_input_requires_on
     error = pytest.raises(RuntimeError, match="should always return None or None for all gradients")
     with pytest.warns(UserWarning, match="no inputs require gradients"), error if refused else contextlib.nullcontext():
         total.backward()
+
+
+def test_hooks_that_are_always_called_do_not_replace_the_error():
+    layer, calls = nn.Identity(), []
+
+    def fail(*args):
+        raise RuntimeError(f"the first of {len(args)}")
+
+    def fail_too(module, args, result):
+        calls.append(result)
+        raise RuntimeError("the second")
+
+    layer.register_forward_pre_hook(fail)
+    layer.register_forward_hook(lambda *_: 7, always_call=True)
+    layer.register_forward_hook(fail_too, always_call=True)
+    layer.register_forward_hook(lambda module, args, result: calls.append(result), always_call=True)
+    with pytest.warns(UserWarning, match="silenced as another error was raised in forward: the second"):
+        with pytest.raises(RuntimeError, match="the first of 2"):
+            layer(1)
+    assert calls == [7, 7]

@@ -140,3 +140,19 @@ def test_more_than_64_dimensions_are_refused_in_words(make):
     assert torch.ones([1] * 64).sum().item() == 1
     with pytest.raises(NotImplementedError, match="torchlike does not support tensors of more than 64 dimensions"):
         make()
+
+
+@pytest.mark.parametrize(
+    ("size", "stride"), [((10,), (0,)), ((2, 3, 4), (1, 4, 12)), ((2, 3, 4), (1, 0, 1)), ((10,), (1,))]
+)
+@pytest.mark.parametrize("start", [0, 2])
+def test_in_deterministic_mode_only_new_memory_is_filled(size, stride, start):
+    held = start + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    x = torch.zeros(held + 1).as_strided(size, stride, start)
+    held = len(x.untyped_storage()) // 4
+    torch.use_deterministic_algorithms(True)
+    try:
+        x.resize_(40)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert x.isnan().tolist() == [start + i >= held for i in range(40)]

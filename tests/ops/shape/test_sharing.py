@@ -114,3 +114,18 @@ def test_slices_of_storages_share_memory():
     assert torch.asarray(storage, dtype=torch.float32).tolist() == x.tolist()
     with pytest.raises(RuntimeError, match="Trying to slice with a step of 2"):
         storage[::2]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.int64])
+@pytest.mark.parametrize("other", [torch.float64, torch.complex64, torch.int64])
+def test_elements_without_dimensions_are_seen_as_others_of_their_size(dtype, other):
+    x = torch.tensor(3, dtype=dtype)
+    assert x.view(other).shape == () and torch.equal(x.view(other).view(dtype), x)
+
+
+def test_every_second_element_is_seen_as_another_dtype():
+    x = torch.arange(40.0, dtype=torch.float64).view(2, 20)[:, ::2]
+    for other in (torch.int64, torch.complex64):
+        assert torch.equal(x.view(other).view(torch.float64), x)
+    parts = torch.arange(2 * 5 * 256).view(2, 5, 256)[1::2, 1:]
+    assert torch.equal(parts.view(torch.uint8).view(torch.int64), parts)

@@ -307,7 +307,8 @@ def _bitcast(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
     if ins[0].dtype.itemsize == dtype.itemsize:
         return lambda x: np.asarray(x).view(dtype)
     # The last dimension holds the parts of an element: it is new, or vanishes.
-    return lambda x: x.reshape(-1).view(dtype).reshape(shape)
+    # Flattening every second element makes no copy, and NumPy reads only neighbours as another dtype.
+    return lambda x: np.ascontiguousarray(x.reshape(-1)).view(dtype).reshape(shape)
 
 
 @rule("reduce_precision")

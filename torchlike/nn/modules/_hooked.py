@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,15 @@ def call_with_hooks(module: Any, /, *args: object, **kwargs: object) -> Any:
         # After an error, hooks with ``always_call`` still run, with None if there is no result. Then the error is raised again.
         for number, hook, with_kwargs, always in _forward_hooks_of_call(module):
             if always and number not in hooks_run:
-                hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
+                try:
+                    replaced = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
+                    result = result if replaced is None else replaced
+                except Exception as error:
+                    warnings.warn(
+                        "module forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised "
+                        f"in forward: {error}",
+                        stacklevel=2,
+                    )
         raise
 
 

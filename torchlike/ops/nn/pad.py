@@ -81,7 +81,12 @@ def _on_cpu(input: Tensor, pad: tuple[int, ...], mode: str) -> Autocast | None:
 )
 def repeated(input: Array, pad: Any, mode: str) -> Array:
     """Elements of the tensor itself put around its last dimensions."""
-    pairs = _by_dim(pad, input.ndim)
+    pairs, count = _by_dim(pad, input.ndim), len(pad) // 2
+    if mode != "circular" and 0 in input.shape[input.ndim - count - 1 :]:
+        raise RuntimeError(
+            f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+            f"input, but got: {list(input.shape)}"
+        )
     for dim, (n, pair) in enumerate(zip(input.shape, pairs, strict=True)):
         if mode == "reflect" and dim >= input.ndim - len(pad) // 2 and max(pair) >= n:
             raise RuntimeError(

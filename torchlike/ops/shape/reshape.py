@@ -150,9 +150,11 @@ def _bits(x: Array, dtype: Any) -> Array:
     """The memory of an array that lies in order, read as another dtype; the last dimension grows or shrinks with the elements."""
     if x.dtype == dtype:
         return x
+    if not x.ndim:  # of one size, so it stays one element
+        return _bits(x.reshape(1), dtype).reshape(())
     if x.dtype.kind == "c":  # XLA has no bitcast of complex numbers and of bool
         parts = jnp.stack([x.real, x.imag], -1)
-        return _bits(parts.reshape((*x.shape[:-1], 2 * x.shape[-1])) if x.ndim else parts, dtype)
+        return _bits(parts.reshape((*x.shape[:-1], 2 * x.shape[-1])), dtype)
     if dtype.kind == "c":
         parts = _bits(x, np.dtype(f"f{dtype.itemsize // 2}"))
         pairs = parts.reshape((*parts.shape[:-1], parts.shape[-1] // 2, 2))

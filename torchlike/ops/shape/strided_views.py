@@ -40,6 +40,7 @@ from ...dispatch.options import Resizing, check_grows, with_unset_filled
 from ...dispatch.pullback import MissingRule, no_tangent
 from ...dispatch.register import CATALOG, Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.type_names import type_name
+from ...dispatch.warned import Determinism
 from ...engine.aval import check_countable
 from .complex_numbers import conj_view, is_conj, is_neg, neg_view, view_as_real
 from .reshape import copy_as_shape, permute, view_as_shape
@@ -321,7 +322,8 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: MemoryFo
         raise RuntimeError("numel: integer multiplication overflow")
     check_countable(size, self.element_size())
     if memory_format is None or memory_format.order is None:
-        before = self.numel()
+        # What the storage has beyond the tensor keeps its values, and is the tensor's after the call.
+        before = _memory(self).numel() - self.storage_offset() if Determinism.on else 0
         return self if size == tuple(self.shape) else with_unset_filled(_resized(self, size), before)
     order = memory_format.order_of(len(size))
     return _permuted(_resized(self, tuple(size[d] for d in order)), order)
