@@ -6,6 +6,7 @@
 #   make accelerator  tests and measures on the GPU or TPU that JAX finds (DEVICE=cuda, cuda13 or tpu says which wheels of JAX)
 #   make libraries  runs 83 libraries built on PyTorch, in an environment without it (ARGS="einops timm" picks some)
 #   make quick-libraries  runs the eight of them that install and run soonest, as CI does
+#   make torch-tests  runs PyTorch's own tests by torchlike (ARGS=--tenth: the tenth of them that CI runs)
 #   make onnx    exports models as ONNX and runs them, with the libraries that this needs
 # PYTHON=python3.12 chooses the interpreter, VENV=.venv-3.12 the folder of the environment.
 PYTHON ?= python3
@@ -14,7 +15,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help train test test-all compare extensions accelerator onnx run-onnx libraries run-libraries quick-libraries run-quick-libraries check docs clean
+.PHONY: help train test test-all compare torch-tests extensions accelerator onnx run-onnx libraries run-libraries quick-libraries run-quick-libraries check docs clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -40,6 +41,10 @@ test-all: $(VENV)/.ready-to-develop
 compare: $(VENV)/.ready-to-compare
 	$(BIN)/python -m tests.golden.record --folder build/golden
 	TORCHLIKE_EXTENSIONS=0 TORCHLIKE_TEST_MODE=interpreted $(BIN)/python -m pytest --golden build/golden -n auto --dist worksteal $(ARGS)
+
+# PyTorch's test files come from Debian's source package, by apt; where that cannot be had, this says so and runs nothing.
+torch-tests: $(VENV)/.ready-for-torch-tests
+	$(BIN)/python -m tests.torch_tests.run $(ARGS)
 
 # Installing the package compiles them the first time. Until they are compiled again, an edited file is used as it is, and the others too.
 extensions: $(VENV)/.ready-to-develop
@@ -129,4 +134,9 @@ $(VENV)/.ready-for-quick-libraries: pyproject.toml tests/libraries/requirements.
 $(VENV)/.ready-to-compare: $(VENV)/.ready-to-develop
 	@echo "Installing PyTorch, to compare with ..."
 	$(PIP) install --editable '.[dev,compare]'
+	@touch $@
+
+$(VENV)/.ready-for-torch-tests: $(VENV)/.ready-to-compare
+	@echo "Installing what PyTorch's tests need ..."
+	$(PIP) install --editable '.[dev,compare,torch-tests]'
 	@touch $@

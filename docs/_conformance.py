@@ -1,5 +1,6 @@
 """Writes conformance.md from conformance.json: how many of PyTorch's own operator samples agree. `python docs/_conformance.py`."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,68 @@ Every operator with a sample that differs, and the reason.
 """
 
 
+TESTS = """
+## PyTorch's own tests
+
+The operators above are called one at a time. PyTorch's test files also test what a *program* means: aliasing, hooks, modes, saved tensors,
+errors. `make torch-tests` brings those of {source} (nothing of them is part of torchlike), runs a random sample of each file by PyTorch
+{version}, and what passes there by torchlike. **{passed} of {counted} pass: {share}.** Tests that ask for PyTorch's internals or pin a
+fault of PyTorch's do not count; they are listed too. A fixed tenth of the tests that pass runs before each change lands.
+
+| file | run | pass | do not count | share |
+|---|--:|--:|--:|--:|
+"""
+LEFT = """
+### What does not pass
+
+Each reason, in how many tests it was found, and their names. {groups}.
+
+| group | reason | tests | |
+|---|---|--:|---|
+"""
+
+
+def tenth(test: str) -> bool:
+    """Whether a test is among the fixed tenth."""
+    return int(hashlib.sha1(test.encode()).hexdigest(), 16) % 10 == 0
+
+
+def save(data: dict[str, Any]) -> None:
+    """Writes the data and the page; a line for each row."""
+    parts = [f" {json.dumps(key)}: {_lines(value, 1)}" for key, value in data.items()]
+    DATA.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+    PAGE.write_text(page(data), encoding="utf-8")
+
+
+def _lines(value: Any, depth: int) -> str:
+    """JSON in which each row of a table has a line of its own."""
+    inner, outer = " " * (depth + 1), " " * depth
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n" + ",\n".join(f"{inner}{json.dumps(row, ensure_ascii=False)}" for row in value) + f"\n{outer}]"
+    if isinstance(value, dict):
+        parts = [f"{inner}{json.dumps(key)}: {_lines(each, depth + 1)}" for key, each in value.items()]
+        return "{\n" + ",\n".join(parts) + f"\n{outer}}}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def torch_tests(data: dict[str, Any], version: str) -> list[str]:
+    """The part about PyTorch's own tests."""
+    rows = data["files"]
+    passed, counted = sum(row["passed"] for row in rows), sum(row["run"] - row["uncounted"] for row in rows)
+    head = {"passed": passed, "counted": counted, "share": f"{100 * passed / counted:.1f} %"}
+    lines = [TESTS.format(source=data["source"], version=version, **head).rstrip("\n")]
+    for row in rows:
+        count = row["run"] - row["uncounted"]
+        share = f"{100 * row['passed'] / count:.1f} %" if count else ""
+        lines.append(f"| {row['file']} | {row['run']} | {row['passed']} | {row['uncounted']} | {share} |")
+    groups = "; ".join(f"**{name}**: {words}" for name, words in data["groups"].items())
+    lines.append(LEFT.format(groups=groups).rstrip("\n"))
+    for row in data["remaining"]:
+        names = ", ".join(f"`{name}`" for name in row["tests"])
+        lines.append(f"| {row['group']} | {row['reason']} | {len(row['tests'])} | {names} |")
+    return lines
+
+
 def load() -> dict[str, Any]:
     """Reads the measurements: ``results`` has a row for each dtype and suite, ``remaining`` the differences, ``reasons`` why, by name."""
     return json.loads(DATA.read_text(encoding="utf-8"))
@@ -53,6 +116,8 @@ def page(data: dict[str, Any]) -> str:
             passed = f"{row['passed']} of {row['samples']}"
             name = row["operator"].replace("|", "\\|")  # a bar would end the cell
             lines.append(f"| `{name}` | {row['suite']} | {passed} | {data['reasons'][row['reason']]} |")
+    if "torch_tests" in data:
+        lines += torch_tests(data["torch_tests"], data["pytorch"])
     return "\n".join(lines) + "\n"
 
 

@@ -13,7 +13,14 @@ from tests.fuzz.programs import program_of
 from tests.fuzz.running import run
 
 HERE = Path(__file__).parent
-SEEDS = {"engine": [11], "training": [12], "modules": [13, 17], "threads": [14], "transforms": [18, 19, 22], "mixed": [15]}
+SEEDS = {
+    "engine": [11],
+    "training": [12],
+    "modules": [13, 17],
+    "threads": [14],
+    "transforms": [18, 19, 22],
+    "mixed": [15],
+}
 
 
 def rounded(rows):

@@ -144,3 +144,16 @@ def test_errors_name_what_is_wrong():
     half = Half()
     with pytest.raises(RuntimeError, match="module Half has not been fully initialized"):
         half(torch.ones(1))
+
+
+@pytest.mark.parametrize("kind", [nn.UninitializedParameter, nn.UninitializedBuffer])
+def test_what_has_no_values_yet_is_loaded_where_there_are_none(kind):
+    class Lazy(nn.modules.lazy.LazyModuleMixin, nn.Module):
+        def __init__(self):
+            super().__init__()
+            put = self.register_parameter if kind is nn.UninitializedParameter else self.register_buffer
+            put("values", kind())
+
+    first, second = Lazy(), Lazy()
+    first.load_state_dict(second.state_dict())
+    assert first.has_uninitialized_params()

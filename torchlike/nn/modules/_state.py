@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..._core.meta import on_meta
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 from ._hooks import HookHandle
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
@@ -293,6 +293,8 @@ def _load_tensor(module: object, name: str, own: Any, key: str, loaded: object, 
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but '
             f"received {type(loaded)}"
         )
+    if is_lazy(own) and is_lazy(loaded):
+        return None  # neither has values
     if loaded.shape != own.shape:
         # PyTorch before version 0.4 wrote scalars as vectors of one element.
         if own.dim() == 0 and tuple(loaded.shape) == (1,):

@@ -100,13 +100,17 @@ class CyclicLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
         self.base_lrs = per_group("base_lr", base_lr, optimizer)
 
+    @property
+    def _scale_fn_ref(self) -> Callable[[float], float]:
+        """The function that ``scale_fn`` calls, which no state has."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom
+        gamma, heights = self.gamma, {"triangular": lambda x: 1.0, "triangular2": lambda x: 1 / 2.0 ** (x - 1)}
+        return heights.get(self.mode, lambda x: gamma**x)
+
     def scale_fn(self, x: float) -> float:
         """The height of the cycle ``x``, or at the iteration ``x``."""
-        if self._scale_fn_custom is not None:
-            return self._scale_fn_custom(x)
-        if self.mode == "triangular":
-            return 1.0
-        return 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma**x
+        return self._scale_fn_ref(x)
 
     def get_lr(self) -> list[Any]:
         """The rates at this point of the cycle. Sets momentum too, with ``cycle_momentum``."""
