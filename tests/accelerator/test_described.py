@@ -1,6 +1,7 @@
 """Programs that are compiled for devices that this machine does not have. Where libtpu is not installed, CPUs stand for the TPUs."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 
@@ -11,8 +12,10 @@ import pytest
 import torchlike as torch
 from torchlike import nn
 from torchlike.accelerator import described
+from torchlike.engine import executable
 from torchlike.numerics.exact_math import computed_on
 from torchlike.ops.nn.loss import nll_loss
+from torchlike.utils.checkpoint import checkpoint
 
 pytestmark = pytest.mark.recorded
 needs_libtpu = pytest.mark.skipif(
@@ -111,6 +114,71 @@ def test_autocast_on_a_tpu_computes_products_in_bfloat16():
     with torch.compiled_for("tpu:v5e:2x2"), torch.autocast("tpu"):
         x = torch.ones(2, 2, device="tpu")
         assert (x @ x).dtype is torch.bfloat16 and x.softmax(0).dtype is torch.float32
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_under_autocast_every_product_of_a_step_is_in_bfloat16_and_parameters_stay_float32(monkeypatch):
+    lowered, compiled_with = [], executable.compiled_with
+
+    def spy(program, _):
+        lowered.append(program.as_text())
+        return compiled_with(program, {"xla_backend_optimization_level": 0})  # what is compiled does not matter
+
+    monkeypatch.setattr(executable, "compiled_with", spy)
+    with torch.compiled_for("tpu:v5e:2x2") as compiled:
+        layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.1, batch_first=True)
+        model = nn.Sequential(nn.Conv1d(3, 32, 3), nn.Flatten(2), Swapped(), layer).to("tpu")
+        optimizer = torch.optim.AdamW(model.parameters())
+        for _ in range(3):
+            with torch.autocast("tpu"):
+                loss = model(torch.ones(2, 3, 24).to("tpu")).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            loss.item()
+        assert {p.dtype for p in model.parameters()} == {p.grad.dtype for p in model.parameters()} == {torch.float32}
+        state = 3 * sum(p.nbytes for p in model.parameters())
+    factors = re.findall(
+        r"stablehlo\.(?:dot_general|convolution)\b.*: \(tensor<\S*x(\w+)>, tensor<\S*x(\w+)>\)", lowered[-1]
+    )
+    assert len(factors) >= 18 and {dtype for pair in factors for dtype in pair} == {"bf16"}
+    assert compiled.programs[-1].donated_bytes >= state
+
+
+class Swapped(nn.Module):
+    def forward(self, x):
+        return x.transpose(1, 2)
+
+
+def blocks_kept(keep, blocks=6, width=64, rows=512):
+    """Bytes besides arguments and results of a step through blocks that are checkpointed, or not."""
+    with torch.compiled_for("tpu:v5e:2x2") as compiled:
+        layers = [
+            nn.Sequential(nn.Linear(width, 8 * width), nn.GELU(), nn.Linear(8 * width, width)) for _ in range(blocks)
+        ]
+        model = nn.ModuleList(layers).to("tpu")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            x = torch.zeros(rows, width).to("tpu")
+            for layer in model:
+                x = x + (layer(x) if keep else checkpoint(layer, x, use_reentrant=False))
+            loss = x.square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            loss.item()
+    return compiled.programs[-1].temporary_bytes
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_checkpoints_lower_what_a_step_keeps(monkeypatch):
+    # The chips are CPUs here, whose compiler must be told to leave the barriers.
+    options = executable.options_for_cpu(convolves=False, recomputes=True)
+    monkeypatch.setattr(executable, "COMPILER_OPTIONS", options)
+    hidden = 4 * 512 * 8 * 64  # one block keeps as much
+    all_, checkpointed = blocks_kept(True), blocks_kept(False)
+    assert all_ > 6 * hidden
+    assert checkpointed < all_ - 4 * hidden
 
 
 @needs_libtpu
