@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._case import Case, cross_entropy, dense, uniform
+from ._case import USUAL, Case, How, cross_entropy, dense, uniform
 
 CLASSES = 10
 
@@ -54,8 +54,9 @@ def params(random: np.random.Generator, sizes: Sizes) -> Any:
     return to_input, to_hidden, jnp.zeros(4 * hidden), dense(random, hidden, CLASSES)
 
 
-def loss(params: Any, X: jax.Array, y: jax.Array) -> jax.Array:
+def loss(params: Any, X: jax.Array, y: jax.Array, how: How = USUAL) -> jax.Array:
     to_input, to_hidden, bias, (w, b) = params
+    X, to_input, to_hidden, bias, w, b = how.factors(X, to_input, to_hidden, bias, w, b)
 
     def step(carry: Any, x: jax.Array) -> Any:
         h, c = carry

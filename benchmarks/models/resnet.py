@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._case import Case, cross_entropy, dense, pictures, uniform
+from ._case import USUAL, Case, How, cross_entropy, dense, pictures, uniform
 
 BATCH, CLASSES = 8, 10
 STAGES = (  # in, out, stride of each block
@@ -53,11 +53,12 @@ def params(random: np.random.Generator) -> Any:
     return conv(3, 64, 3), blocks, dense(random, 512, CLASSES)
 
 
-def conv_norm(x: jax.Array, weights: Any, stride: int = 1) -> jax.Array:
+def conv_norm(x: jax.Array, weights: Any, stride: int = 1, how: How = USUAL) -> jax.Array:
     """A convolution, and its normalisation over the batch in float32."""
     # Running statistics, which the other engines keep, would cost a few numbers more.
     w, scale, shift = weights
     padding = w.shape[-1] // 2
+    x, w = how.factors(x, w)
     out = lax.conv_general_dilated(x, w, (stride, stride), [(padding, padding)] * 2, precision=lax.Precision.DEFAULT)
     wide = out.astype(jnp.float32)
     centred = wide - wide.mean((0, 2, 3), keepdims=True)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._case import Case, cross_entropy, dense, pictures, uniform
+from ._case import USUAL, Case, How, cross_entropy, dense, pictures, uniform
 from .resnet import conv_norm
 
 STAGES = ((3, 64), (4, 128), (6, 256), (3, 512))  # blocks, and width of their middle convolution
@@ -66,14 +66,15 @@ def params(random: np.random.Generator, stages: Any) -> Any:
     return conv(3, 64, 7), blocks, dense(random, 4 * stages[-1][1], CLASSES)
 
 
-def loss(params: Any, X: jax.Array, y: jax.Array, stages: Any) -> jax.Array:
+def loss(params: Any, X: jax.Array, y: jax.Array, stages: Any, how: How = USUAL) -> jax.Array:
     first, blocks, (w, b) = params
-    x = jax.nn.relu(conv_norm(X, first, 2))
+    x = jax.nn.relu(conv_norm(X, first, 2, how))
     x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 3, 3), (1, 1, 2, 2), [(0, 0), (0, 0), (1, 1), (1, 1)])
     for (conv1, conv2, conv3, *shortcut), (_, _, stride) in zip(blocks, _blocks(stages), strict=True):
-        out = jax.nn.relu(conv_norm(jax.nn.relu(conv_norm(x, conv1)), conv2, stride))
-        x = jax.nn.relu(conv_norm(out, conv3) + (conv_norm(x, shortcut[0], stride) if shortcut else x))
-    return cross_entropy((x.mean((2, 3)) @ w + b).astype(jnp.float32), y)
+        out = jax.nn.relu(conv_norm(jax.nn.relu(conv_norm(x, conv1, 1, how)), conv2, stride, how))
+        x = jax.nn.relu(conv_norm(out, conv3, 1, how) + (conv_norm(x, shortcut[0], stride, how) if shortcut else x))
+    x, w, b = how.factors(x.mean((2, 3)), w, b)
+    return cross_entropy((x @ w + b).astype(jnp.float32), y)
 
 
 def case(batch: int, size: int, steps: int, stages: Any = STAGES) -> Case:

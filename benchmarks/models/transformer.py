@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._case import Case, cross_entropy, dense, uniform
+from ._case import USUAL, Case, How, cross_entropy, dense, uniform
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Shape:
     Args:
         inputs: size of the vocabulary; 0: pictures of 224 by 224, cut into patches.
         classes: of each token, or of the whole where ``pooled``.
+        dropout: after embeddings and each two layers of a block; not of attention's weights, which JAX's kernel does not have.
         first: whether layers normalise what comes in (GPT, ViT) or what goes out (BERT).
     """
 
@@ -65,8 +66,7 @@ def model(torch: Any, shape: Shape) -> Any:
         def attended(self, x: Any) -> Any:
             B, T, C = x.shape
             q, k, v = self.attend(x).view(B, T, 3, shape.heads, C // shape.heads).permute(2, 0, 3, 1, 4).unbind(0)
-            rate = shape.dropout if self.training else 0.0
-            y = F.scaled_dot_product_attention(q, k, v, dropout_p=rate, is_causal=shape.causal)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=shape.causal)
             return self.drop(self.project(y.transpose(1, 2).reshape(B, T, C)))
 
         def fed(self, x: Any) -> Any:
@@ -140,34 +140,46 @@ def _norm(x: jax.Array, weights: Any) -> jax.Array:
     return (centred * lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * weights[0] + weights[1]).astype(x.dtype)
 
 
-def _linear(x: jax.Array, weights: Any) -> jax.Array:
-    return x @ weights[0] + weights[1]
+def _linear(x: jax.Array, weights: Any, how: How) -> jax.Array:
+    x, weight, bias = how.factors(x, *weights)
+    return x @ weight + bias
 
 
-def loss(params: Any, X: jax.Array, y: jax.Array, shape: Shape) -> jax.Array:
+def loss(params: Any, X: jax.Array, y: jax.Array, shape: Shape, how: How = USUAL) -> jax.Array:
     embed, positions, blocks, last, head = params
+    if how.flash:
+        from jax.experimental.pallas.ops.tpu.flash_attention import flash_attention
     if shape.inputs:
         x = embed[X]
     else:
-        patches, bias, token = embed
+        X, patches, bias = how.factors(X, *embed[:2])
         x = (
             lax.conv_general_dilated(X, patches, (PATCH, PATCH), "VALID", precision=lax.Precision.DEFAULT)
             + bias[:, None, None]
         )
         x = x.reshape(*x.shape[:2], -1).swapaxes(1, 2)
-        x = jnp.concatenate([jnp.broadcast_to(token, (len(x), 1, shape.width)), x], 1)
-    x = x + positions
+        x = jnp.concatenate([jnp.broadcast_to(embed[2], (len(x), 1, shape.width)), x], 1)
+    x = how.dropped(x + positions, shape.dropout)
     B, T, C = x.shape
 
     def attended(block: Any, x: jax.Array) -> jax.Array:
-        q, k, v = jnp.moveaxis(_linear(x, block["attend"]).reshape(B, T, 3, shape.heads, C // shape.heads), 2, 0)
+        parts = _linear(x, block["attend"], how).reshape(B, T, 3, shape.heads, C // shape.heads)
+        if how.flash and T % 128 == 0:
+            q, k, v = jnp.transpose(parts, (2, 0, 3, 1, 4))
+            y = flash_attention(q, k, v, causal=shape.causal, sm_scale=(C // shape.heads) ** -0.5)
+            return projected(y.swapaxes(1, 2), block)
+        q, k, v = jnp.moveaxis(parts, 2, 0)
         # cuDNN's kernel takes half types on a GPU alone, and JAX no odd lengths; elsewhere JAX writes the square of all pairs.
         fused = x.dtype == jnp.bfloat16 and T % 2 == 0 and jax.default_backend() == "gpu"
         y = jax.nn.dot_product_attention(q, k, v, is_causal=shape.causal, implementation="cudnn" if fused else None)
-        return _linear(y.reshape(B, T, C), block["project"])
+        return projected(y, block)
+
+    def projected(y: jax.Array, block: Any) -> jax.Array:
+        return how.dropped(_linear(y.reshape(B, T, C), block["project"], how), shape.dropout)
 
     def fed(block: Any, x: jax.Array) -> jax.Array:
-        return _linear(jax.nn.gelu(_linear(x, block["widen"]), approximate=False), block["narrow"])
+        hidden = jax.nn.gelu(_linear(x, block["widen"], how), approximate=False)
+        return how.dropped(_linear(hidden, block["narrow"], how), shape.dropout)
 
     for block in blocks:
         if shape.first:
@@ -176,7 +188,8 @@ def loss(params: Any, X: jax.Array, y: jax.Array, shape: Shape) -> jax.Array:
         else:
             x = _norm(x + attended(block, x), block["norms"][0])
             x = _norm(x + fed(block, x), block["norms"][1])
-    logits = _norm(x[:, 0] if shape.pooled else x, last) @ head
+    x, head = how.factors(_norm(x[:, 0] if shape.pooled else x, last), head)
+    logits = x @ head
     return cross_entropy(logits.astype(jnp.float32).reshape(-1, shape.classes), y.reshape(-1))
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._case import Case, cross_entropy, uniform
+from ._case import USUAL, Case, How, cross_entropy, uniform
 from .resnet import conv_norm
 
 CLASSES = 21
@@ -66,25 +66,26 @@ def params(random: np.random.Generator, widths: tuple[int, ...]) -> Any:
     return down, [(plain(i, o, 2), conv(i, o), conv(o, o)) for i, o in pairs], plain(widths[0], CLASSES, 1)
 
 
-def _larger(x: jax.Array, weights: Any) -> jax.Array:
-    w, bias = weights  # (in, out, 2, 2): each pixel becomes four
+def _larger(x: jax.Array, weights: Any, how: How) -> jax.Array:
+    x, w, bias = how.factors(x, *weights)  # (in, out, 2, 2): each pixel becomes four
     B, _, H, W = x.shape
     out = jnp.einsum("bihw,iokl->bohkwl", x, w).reshape(B, w.shape[1], 2 * H, 2 * W)
     return out + bias[:, None, None]
 
 
-def loss(params: Any, X: jax.Array, y: jax.Array) -> jax.Array:
+def loss(params: Any, X: jax.Array, y: jax.Array, how: How = USUAL) -> jax.Array:
     down, up, (w, bias) = params
     x, across = X, []
     for i, (conv1, conv2) in enumerate(down):
         if i > 0:
             x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
-        x = jax.nn.relu(conv_norm(jax.nn.relu(conv_norm(x, conv1)), conv2))
+        x = jax.nn.relu(conv_norm(jax.nn.relu(conv_norm(x, conv1, 1, how)), conv2, 1, how))
         across.append(x)
     across.pop()
     for raised, conv1, conv2 in up:
-        x = jnp.concatenate([across.pop(), _larger(x, raised)], 1)
-        x = jax.nn.relu(conv_norm(jax.nn.relu(conv_norm(x, conv1)), conv2))
+        x = jnp.concatenate([across.pop(), _larger(x, raised, how)], 1)
+        x = jax.nn.relu(conv_norm(jax.nn.relu(conv_norm(x, conv1, 1, how)), conv2, 1, how))
+    x, w, bias = how.factors(x, w, bias)
     logits = jnp.einsum("bihw,io->bhwo", x, w[:, :, 0, 0]) + bias
     return cross_entropy(logits.astype(jnp.float32).reshape(-1, CLASSES), y.reshape(-1))
 

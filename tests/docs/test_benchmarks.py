@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import topologies
+from benchmarks import described, topologies
 
 pytestmark = pytest.mark.recorded
 DOCS = Path(__file__).parents[2] / "docs"
@@ -23,6 +23,22 @@ def test_the_page_is_the_one_of_the_data():
     assert page == script.page(json.loads((folder / "results.json").read_text(encoding="utf-8")))
     plots = re.findall(r"\(([\w-]+\.svg)#", page)
     assert plots and all((folder / name).exists() for name in plots)
+
+
+def test_the_table_of_steps_on_a_described_tpu_is_the_one_of_the_data():
+    text = described.PAGE.read_text(encoding="utf-8")
+    kept = json.loads(described.DATA.read_text(encoding="utf-8"))
+    assert all(mark in text for mark in described.MARKS) and text == described.page(text, kept)
+    for row in kept["rows"].values():
+        ours = row["torchlike"]
+        assert ours["programs"] == 1 and ours["host"] == ours["batch"] and ours["donated"] >= ours["state"]
+
+
+def test_without_the_compiler_for_tpus_the_command_says_so(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["described"])
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    described.main()
+    assert "pip install libtpu" in capsys.readouterr().out
 
 
 def test_the_page_about_tpus_is_the_one_of_the_data():
