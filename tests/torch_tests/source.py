@@ -11,6 +11,7 @@ from pathlib import Path
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "torchlike-torch-tests"
 SUITE = "trixie"  # the Debian that has PyTorch 2.6
+SECONDS = 300  # that a command of apt may take
 
 # Lines of the test files that ask, when a file is imported, for what PyTorch 2.13 no longer has under that name, or for other test files.
 _LINES = {
@@ -41,12 +42,16 @@ def folder() -> Path:
 
 
 def _mirror() -> str:
-    """The address from which this machine's apt takes its packages."""
-    for path in [*Path("/etc/apt/sources.list.d").glob("*"), Path("/etc/apt/sources.list")]:
+    """The address from which this machine's apt takes Debian's packages."""
+    found = []
+    for path in [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]:
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
-        if found := re.search(r"^URIs:\s*(\S+)|^deb\s+(?:\[.*?\]\s+)?(\S+)", text, re.MULTILINE):
-            return found[1] or found[2]
-    raise Unavailable("no source of packages is set up for apt")
+        addresses = re.finditer(r"^URIs:\s*(\S+)|^deb\s+(?:\[.*?\]\s+)?(\S+)", text, re.MULTILINE)
+        found += [match[1] or match[2] for match in addresses]
+    of_debian = [address for address in found if address.rstrip("/").endswith("/debian")]
+    if not of_debian:
+        raise Unavailable("apt has no source of Debian's packages")
+    return of_debian[0]
 
 
 def _fetch() -> None:
@@ -61,21 +66,32 @@ def _fetch() -> None:
     )  # lists of its own, so that those of the machine stay as they are
     options = [
         "-oDir::Etc::SourceList=/dev/null", f"-oDir::Etc::SourceParts={CACHE}/parts", f"-oDir::State::Lists={CACHE}/lists",
+        "-oAcquire::http::Timeout=20", "-oAcquire::https::Timeout=20", "-oAcquire::Retries=0",
     ]  # fmt: skip
     for command in (["update"], ["source", "--download-only", "pytorch"]):
-        done = subprocess.run(["apt-get", *options, *command], cwd=CACHE, capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(
+                ["apt-get", *options, *command], cwd=CACHE, capture_output=True, text=True, timeout=SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise Unavailable(f"apt-get {command[0]} takes longer than {SECONDS} s") from None
         if done.returncode:
             raise Unavailable(f"apt-get {command[0]}: {done.stderr.strip().splitlines()[-1:] or 'failed'}")
-    (archive,) = CACHE.glob("pytorch_*.orig.tar.*")
-    with tarfile.open(archive) as packed:
+    archives = [path for path in CACHE.glob("pytorch_*.orig.tar.*") if path.suffix != ".asc"]
+    if not archives:
+        raise Unavailable("apt-get has brought no archive")
+    new = CACHE / "new"  # which becomes the folder once it is whole
+    shutil.rmtree(new, ignore_errors=True)
+    with tarfile.open(archives[-1]) as packed:
         for member in packed:
             inside = member.name.partition("/")[2]
             if inside.startswith("test/") and member.isfile():
                 member.name = inside
-                packed.extract(member, CACHE, filter="data")
+                packed.extract(member, new, filter="data")
     for name, edits in _LINES.items():
-        path = CACHE / "test" / name
+        path = new / "test" / name
         text = path.read_text(encoding="utf-8")
-        for old, new in edits:
-            text = re.sub(old, new, text)
+        for old, replacement in edits:
+            text = re.sub(old, replacement, text)
         path.write_text(text, encoding="utf-8")
+    (new / "test").rename(CACHE / "test")
