@@ -21,6 +21,7 @@ from torchlike.fx.operator_schemas import (
 pytestmark = pytest.mark.recorded
 
 X = torch.ones(2)
+ATEN: Any = vars(torch)["ops"].aten  # the namespaces of operators are made when they are asked for
 
 
 @pytest.mark.parametrize(
@@ -30,8 +31,8 @@ X = torch.ones(2)
         (torch.add, "input, other, alpha | input, other, alpha | input, other, alpha, out | input, other, alpha, out"),
         (torch.linalg.svd, "A, full_matrices, driver | A, full_matrices, driver, U, S, Vh"),
         (torch.special.erf, "input | input, out"),
-        (torch.ops.aten.add.Tensor, "input, other, alpha"),
-        (torch.ops.aten.uniform_.default, "input, from, to, generator"),
+        (ATEN.add.Tensor, "input, other, alpha"),
+        (ATEN.uniform_.default, "input, from, to, generator"),
         (torch.nn.functional.relu, None),
         (len, None),
     ],
@@ -111,7 +112,6 @@ def test_a_tracer_may_refuse_writes(write, monkeypatch):
         fx.symbolic_trace(write)
 
 
-ATEN = torch.ops.aten
 KEPT = {
     "setitem": (operator.setitem, 0, 1.0), "assert": (torch._assert, "m"), "add_": (ATEN.add_.Tensor, X), "rand": (torch.rand,),
     "aten.rand": (ATEN.rand.default,), "bernoulli": (ATEN.bernoulli.default,), "copy_": (ATEN.copy_.default, X),
