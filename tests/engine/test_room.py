@@ -63,8 +63,13 @@ def test_arrays_for_which_there_is_no_room(name):
 def test_an_aval_is_of_a_size_that_can_be_counted():
     byte = np.dtype(np.int8)
     assert Aval((2**63 - 1,), byte).nbytes == 2**63 - 1
-    assert Aval((0, 2**40, 2**40), byte).nbytes == 0
-    for shape in ((2**63,), (2**32, 2**31), (2**40, 2**40, 0)):
+    assert Aval((2**40, 0, 2**40), byte).nbytes == 0
+    for shape in (
+        (2**63,),
+        (2**32, 2**31),
+        (2**40, 2**40, 0),
+        (0, 2**40, 2**40),
+    ):  # of the last, the steps cannot be counted
         with pytest.raises(RuntimeError, match="overflowed"):
             Aval(shape, byte)
 

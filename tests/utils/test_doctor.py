@@ -61,6 +61,7 @@ def test_all_extras_for_users_are_listed():
         "docs",
         "dev",
         "compare",
+        "torch-tests",
     }  # devices, which are listed, and what developers need
     assert _doctor.EXTRAS.keys() == extras.keys() - others
 

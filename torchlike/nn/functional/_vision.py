@@ -221,9 +221,12 @@ def affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool | None
         size: of the images, (N, C, H, W) or (N, C, D, H, W).
         align_corners: as of ``grid_sample``.
 
-    >>> F.affine_grid(torch.eye(2, 3).unsqueeze(0), (1, 1, 1, 2), align_corners=True)
-    tensor([[[[-1.,  0.],
-              [ 1.,  0.]]]])
+    >>> F.affine_grid(torch.eye(2, 3).unsqueeze(0), (1, 1, 2, 2), align_corners=True)
+    tensor([[[[-1., -1.],
+              [ 1., -1.]],
+    <BLANKLINE>
+             [[-1.,  1.],
+              [ 1.,  1.]]]])
     """
     if align_corners is None:
         warnings.warn(_CORNERS, stacklevel=2)
