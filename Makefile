@@ -1,6 +1,6 @@
 # On a fresh machine with Python 3.11 or newer, each of these makes the environment it needs and can be run again:
 #   make train    trains the FashionMNIST classifier       (ARGS="--epochs 1" hands options on)
-#   make test     runs every test once, of costly ones a quarter of their cases, in ten minutes (ARGS="-k views" picks tests)
+#   make test     runs every test once, of costly ones a quarter of their cases (ARGS="-k views" picks tests)
 #   make test-all  runs every test in each mode that shows something about it, as CI does (ARGS=--thorough: in all three)
 #   make extensions  compiles the files that every operation passes through anew, after a change of one of them
 #   make accelerator  tests and measures on the GPU or TPU that JAX finds (DEVICE=cuda, cuda13 or tpu says which wheels of JAX)
