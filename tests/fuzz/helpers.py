@@ -79,40 +79,64 @@ def helpers(torch):
             (x,) = ctx.saved_tensors
             return 2 * x * g
 
-    class Reversed(torch.autograd.Function):
-        """Has a gradient of another sign, and rules that vmap makes."""
+    class Mapped(torch.autograd.Function):
+        """A function that the transforms take: vmap makes its rules, and what it was given is saved."""
 
         generate_vmap_rule = True
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+    class Reversed(Mapped):
+        """Has a gradient of another sign."""
 
         @staticmethod
         def forward(x):
             return x.clone()
 
         @staticmethod
-        def setup_context(ctx, inputs, output):
-            pass
-
-        @staticmethod
         def backward(ctx, g):
             return -0.5 * g
 
-    class Straight(torch.autograd.Function):
+    class Straight(Mapped):
         """Rounds, and hands the gradient through."""
-
-        generate_vmap_rule = True
 
         @staticmethod
         def forward(x):
             return x.round()
 
         @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(inputs[0])
+        def backward(ctx, g):
+            return g * (ctx.saved_tensors[0].abs() < 1)
+
+    class Tangent(Mapped):
+        """Has a tangent that is not its derivative."""
+
+        @staticmethod
+        def forward(x):
+            return x.sin()
 
         @staticmethod
         def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * (x.abs() < 1)
+            return g * ctx.saved_tensors[0].cos() * 2
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return tangent * ctx.saved_tensors[0].cos() * 3
+
+    class Pair(Mapped):
+        """Has two inputs and two results, of which programs use one."""
+
+        @staticmethod
+        def forward(x, y):
+            return x * y, x - y
+
+        @staticmethod
+        def backward(ctx, g, h):
+            x, y = ctx.saved_tensors
+            return g * y + h, g * x - h if ctx.needs_input_grad[1] else None
 
     class Cubed(torch.autograd.Function):
         """Has a rule of its own for vmap, and a gradient that can be differentiated."""
@@ -134,48 +158,6 @@ def helpers(torch):
         @staticmethod
         def vmap(info, in_dims, x):
             return Cubed.forward(x), (in_dims[0], in_dims[0])
-
-    class Tangent(torch.autograd.Function):
-        """Has a tangent that is not its derivative."""
-
-        generate_vmap_rule = True
-
-        @staticmethod
-        def forward(x):
-            return x.sin()
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(inputs[0])
-            ctx.save_for_forward(inputs[0])
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * x.cos() * 2
-
-        @staticmethod
-        def jvp(ctx, tangent):
-            (x,) = ctx.saved_tensors
-            return tangent * x.cos() * 3
-
-    class Pair(torch.autograd.Function):
-        """Has two inputs and two results, of which programs use one."""
-
-        generate_vmap_rule = True
-
-        @staticmethod
-        def forward(x, y):
-            return x * y, x - y
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(*inputs)
-
-        @staticmethod
-        def backward(ctx, g, h):
-            x, y = ctx.saved_tensors
-            return g * y + h, g * x - h if ctx.needs_input_grad[1] else None
 
     class Wrapped(nn.Module):
         """A function with a parameter and a buffer that counts calls."""

@@ -8,7 +8,7 @@ BODIES = [
     "x * x.detach()", "y * x.data", "y.sin() * x", "x.tanh() + y", "torch.where(x > 0, x, y)", "x * a4 + y", "y * <n>", "x + d0[0]",
     "x.softmax(-1) * y", "(y - y.mean(-1, keepdim=True)) * x", "x.clone().mul_(y)", "y.exp().clamp(max=3)", "x.round() - x.detach() + x",
     "Reversed.apply(y)", "Straight.apply(x) * y", "Cubed.apply(x)[0]", "Tangent.apply(y) + x", "Pair.apply(x, y)[0]", "Twice.apply(x)",
-    "y * p0[0]", "x @ w4 + y", "x.flip(-1) * y", "y.cumsum(-1) / 3", "ck.checkpoint(torch.sin, y, use_reentrant=False) * x",
+    "y * p0[0]", "x @ w4 + y", "x.flip(-1) * y", "y.cumsum(-1) / 3", "torch.sin(y) * x",
     "torch.cat([x[..., :2], y[..., 2:]], -1)", "x.view_as(y).abs().sqrt()", "y.sort(-1)[0] + x", "y ** 2 / (1 + x ** 2)",
 ]  # fmt: skip
 

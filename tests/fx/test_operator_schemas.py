@@ -116,9 +116,13 @@ KEPT = {
     "setitem": (operator.setitem, 0, 1.0), "assert": (torch._assert, "m"), "add_": (ATEN.add_.Tensor, X), "rand": (torch.rand,),
     "aten.rand": (ATEN.rand.default,), "bernoulli": (ATEN.bernoulli.default,), "copy_": (ATEN.copy_.default, X),
     "dropout": (ATEN.dropout.default, 0.5, True), "normal_": (ATEN.normal_.default,), "poisson": (torch.poisson,),
-    "checked": (ATEN._assert_async.msg, "m"), "sin": None, "aten.add": None,
+    "checked": (ATEN._assert_async.msg, "m"), "lstm": (ATEN.lstm.input, [X, X], [X], True, 1, 0.0, True, False, False),
+    "sin": None, "aten.add": None, "dropout of nn": None, "dropout of torch": None,
 }  # fmt: skip
-DROPPED = {"sin": (torch.sin,), "aten.add": (ATEN.add.Tensor, X)}
+DROPPED = {
+    "sin": (torch.sin,), "aten.add": (ATEN.add.Tensor, X), "dropout of nn": (nn.functional.dropout,),
+    "dropout of torch": (torch.dropout, 0.5, True),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", KEPT)

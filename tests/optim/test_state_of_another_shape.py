@@ -1,4 +1,4 @@
-"""State of another shape than its parameter's, from a checkpoint of another model, is refused; errors as PyTorch gives them."""
+"""State of another shape than its parameter's, from a checkpoint of another model, is refused, and so are options of another algorithm."""
 
 import pytest
 
@@ -42,3 +42,21 @@ def test_state_of_another_width_is_refused(name, saved, wanted, words):
         resumed.step()
     assert str(caught.value) == words
     assert model.weight.tolist() == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "other", "missing"),
+    [
+        (optim.SGD, optim.RMSprop, "dampening"),
+        (optim.RMSprop, optim.Adamax, "alpha"),
+        (optim.Adadelta, optim.Adamax, "rho"),
+    ],
+)
+def test_a_step_with_the_options_of_another_algorithm_names_what_is_missing(kind, other, missing):
+    parameter = nn.Parameter(torch.ones(2))
+    optimizer = kind([parameter], lr=0.1)
+    optimizer.load_state_dict(other([parameter]).state_dict())
+    parameter.grad = torch.ones(2)
+    with pytest.raises(KeyError, match=missing):
+        optimizer.step()
+    assert parameter.tolist() == [1.0, 1.0]

@@ -91,9 +91,8 @@ class Storage(Contents):
     def write(self, value: Value) -> None:
         """Replaces the contents, for every tensor of this storage and for NumPy arrays that share the memory."""
         if value.aval.__class__ is not Aval and _is_traced_more(value.aval, self.value.aval):
-            _traced.noted.append(
-                (weakref.ref(self.root), self.value)
-            )  # that of ``x.data`` lives no longer than the write
+            # The storage of ``x.data`` itself lives no longer than the write.
+            _traced.noted.append((weakref.ref(self.root), self.value))
         if value.array is None and value.segment is not None:
             value.segment.replace(self.value, value)
         self.value = value

@@ -17,6 +17,7 @@ _EFFECTS = frozenset(
     ["_assert", "_assert_async", "_assert_scalar", "_assert_tensor_metadata", "_enter_autocast", "_exit_autocast",
      "_set_grad_enabled"]
 )  # fmt: skip
+# Those of PyTorch's functions that stay because they draw; dropout goes.
 _RANDOM = frozenset(
     ["bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
      "randperm"]
@@ -27,7 +28,7 @@ def has_effect(target: Any, random_counts: bool) -> bool:
     """Whether a call of it writes to an argument, draws random numbers, checks something or switches a mode.
 
     Args:
-        random_counts: whether operators that draw random numbers count.
+        random_counts: whether operators of ``torch.ops`` that draw random numbers count.
     """
     if target in side_effectful_functions:
         return True
@@ -35,9 +36,7 @@ def has_effect(target: Any, random_counts: bool) -> bool:
         target = getattr(target, "default", target)
     if isinstance(target, OpOverload):
         return target in side_effectful_functions or _writes_or_draws(target, random_counts)
-    name = getattr(target, "__name__", "")
-    draws = name in _RANDOM or (random_counts and "dropout" in name)
-    return (name in _EFFECTS or draws) and is_from_torch(target)
+    return getattr(target, "__name__", "") in _EFFECTS | _RANDOM and is_from_torch(target)
 
 
 def _writes_or_draws(target: OpOverload, random_counts: bool) -> bool:
@@ -50,6 +49,6 @@ def _writes_or_draws(target: OpOverload, random_counts: bool) -> bool:
         return name.endswith("_")
     if schema.is_mutable:
         return True
-    # Dropout is the one that draws without a form that takes a generator.
-    drawn = "dropout" in name or name in _RANDOM or any("Generator" in argument.type for argument in schema.arguments)
-    return random_counts and drawn
+    # Dropout draws without a form that takes a generator, by itself and in attention and recurrent layers.
+    takes = any("Generator" in each.type or each.name.startswith("dropout") for each in schema.arguments)
+    return random_counts and (takes or "dropout" in name or name in _RANDOM)

@@ -150,10 +150,11 @@ class SGD(OptaxOptimizer):
     def _hyperparameters(self, group: dict[str, object], params: Sequence[object]) -> Hyperparameters:
         numbers = numbers_of(group, "lr", "weight_decay")
         names: tuple[str, ...] = ()
-        if group["momentum"] != 0:
-            numbers["momentum"] = group["momentum"]
+        momentum, dampening = group["momentum"], group["dampening"]
+        if momentum != 0:
+            numbers["momentum"] = momentum
             names = ("momentum_buffer",)
-            if group["dampening"] != 0:
-                numbers["dampening"] = group["dampening"]
+            if dampening != 0:
+                numbers["dampening"] = dampening
         flags = {"nesterov": group["nesterov"], "maximize": group["maximize"]}
         return Hyperparameters(numbers, flags, names, names)
