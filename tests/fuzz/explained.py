@@ -68,6 +68,13 @@ EXPLAINED = {
             and difference[1][1:] == ["RuntimeError"]
         ),
     ),
+    "decay before a refusal": Explained(
+        "A step that refuses state of another shape changes nothing here; PyTorch has decayed the weights before it raises.",
+        lambda text, difference: (
+            mentions(r"optim\.(AdamW|ASGD)\(", r"torch\.cat\(\[e, e\]\)|e\.flatten\(\)\[:1\]")(text, difference)
+            and same(*difference[1:], rough=True)
+        ),
+    ),
     "tracing a custom function": Explained(
         "PyTorch's torch.jit.trace finds that it traces an autograd.Function otherwise the second time.",
         lambda text, difference: (

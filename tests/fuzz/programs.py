@@ -70,7 +70,7 @@ def program_of(seed: int, kind: str | None = None, most_rounds: int = 12) -> Pro
         model, optimizer = m.pick(*training.MODELS), m.pick(*training.OPTIMIZERS).replace("<q>", f"m{k}.parameters()")
         begin += [f"m{k} = {model}", f"o{k} = torch.optim.{optimizer}"]
         begin.append(
-            f"sd = m{k}.state_dict(); od = o{k}.state_dict(); ema = [p.detach().clone() for p in m{k}.parameters()]"
+            f"sd = m{k}.state_dict(); od = o{k}d = o{k}.state_dict(); ema = [p.detach().clone() for p in m{k}.parameters()]"
         )
     items = []
     if kind != "training":

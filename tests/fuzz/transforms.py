@@ -99,9 +99,6 @@ USES = blocks("""
 
     late(torch.func.vmap(torch.func.vmap(lambda x, y: f(a4 * x) * y, (None, 0)), (0, None))(d0[:, 0], d1[0]))
 
-    y, g = torch.func.linearize(f, <s>)
-    late(y, g(d1 * 1))
-
     late(torch.func.vmap(lambda x: torch.func.jvp(f, (x,), (x * 2,))[1])(<s>))
 
     late(torch.autograd.functional.jacobian(f, d0[0]))
@@ -109,7 +106,7 @@ USES = blocks("""
     late(*torch.autograd.functional.vjp(f, <s>, d1))
 
     y, g = torch.autograd.functional.jvp(f, p0, d1, create_graph=True)
-    g.sum().backward()
+    if g.requires_grad: g.sum().backward()
     late(y, p0.grad)
 
     late(*torch.autograd.functional.hvp(lambda x: f(x).sum(), d0, d1))
@@ -260,53 +257,47 @@ WINDOW_READS = blocks("""
 
 # What a training is told to go on from: as saved, of other sizes, in part, of another optimizer, in other types.
 STATES = blocks("""
-    od = copy.deepcopy(<O>.state_dict())
+    <O>d = copy.deepcopy(<O>.state_dict())
 
-    <O>.load_state_dict(copy.deepcopy(od))
+    <O>.load_state_dict(copy.deepcopy(<O>d))
 
-    <O>.load_state_dict(od)
+    <O>.load_state_dict(<O>d)
 
-    <O>.load_state_dict(pickle.loads(pickle.dumps(od)))
+    <O>.load_state_dict(pickle.loads(pickle.dumps(<O>d)))
 
     torch.save(<O>.state_dict(), path)
     <O>.load_state_dict(torch.load(path))
 
-    od['state'] = {k: v for k, v in od['state'].items() if k}
-    <O>.load_state_dict(od)
+    <O>d['state'] = {k: v for k, v in <O>d['state'].items() if k}
+    <O>.load_state_dict(<O>d)
 
-    od = copy.deepcopy(<O>.state_dict())
-    [v.update({n: e.double() for n, e in v.items() if n != 'step' and torch.is_tensor(e)}) for v in od['state'].values()]
-    <O>.load_state_dict(od)
+    <O>d = copy.deepcopy(<O>.state_dict())
+    [v.update({n: e.double() for n, e in v.items() if n != 'step' and torch.is_tensor(e)}) for v in <O>d['state'].values()]
+    <O>.load_state_dict(<O>d)
 
-    od = copy.deepcopy(<O>.state_dict())
-    od['param_groups'][0]['lr'] = 0.01 * (1 + r)
-    <O>.load_state_dict(od)
+    <O>d = copy.deepcopy(<O>.state_dict())
+    <O>d['param_groups'][0]['lr'] = 0.01 * (1 + r)
+    <O>.load_state_dict(<O>d)
 
-    od = copy.deepcopy(<O>.state_dict())
-    od['param_groups'][0]['params'].pop()
-    <O>.load_state_dict(od)
+    <O>d = copy.deepcopy(<O>.state_dict())
+    <O>d['param_groups'][0]['params'].pop()
+    <O>.load_state_dict(<O>d)
 
-    od = copy.deepcopy(<O>.state_dict())
-    od['param_groups'].append(od['param_groups'][0])
-    <O>.load_state_dict(od)
+    <O>d = copy.deepcopy(<O>.state_dict())
+    <O>d['param_groups'].append(<O>d['param_groups'][0])
+    <O>.load_state_dict(<O>d)
 
-    od = copy.deepcopy(<O>.state_dict())
-    [v.update({n: torch.cat([e, e]) for n, e in v.items() if torch.is_tensor(e) and e.dim()}) for v in od['state'].values()]
-    <O>.load_state_dict(od)
+    <O>d = copy.deepcopy(<O>.state_dict())
+    [v.update({n: torch.cat([e, e]) for n, e in v.items() if torch.is_tensor(e) and e.dim()}) for v in <O>d['state'].values()]
+    <O>.load_state_dict(<O>d)
 
-    od = copy.deepcopy(<O>.state_dict())
-    [v.update({n: e.flatten()[:1] for n, e in v.items() if torch.is_tensor(e) and e.dim()}) for v in od['state'].values()]
-    <O>.load_state_dict(od)
+    <O>d = copy.deepcopy(<O>.state_dict())
+    [v.update({n: e.flatten()[:1] for n, e in v.items() if torch.is_tensor(e) and e.dim()}) for v in <O>d['state'].values()]
+    <O>.load_state_dict(<O>d)
 
-    od = copy.deepcopy(<O>.state_dict())
-    [v.update(step=float(v['step'])) for v in od['state'].values() if 'step' in v]
-    <O>.load_state_dict(od)
-
-    <O> = torch.optim.Adam(<M>.parameters(), lr=0.02)
-    <O>.load_state_dict(od)
-
-    <O> = torch.optim.SGD(<M>.parameters(), lr=0.05, momentum=0.9)
-    <O>.load_state_dict(od)
+    <O>d = copy.deepcopy(<O>.state_dict())
+    [v.update(step=float(v['step'])) for v in <O>d['state'].values() if 'step' in v]
+    <O>.load_state_dict(<O>d)
 
     <O> = type(<O>)([{'params': [e]} for e in <M>.parameters()])
     late(len(<O>.param_groups))
