@@ -68,18 +68,9 @@ EXPLAINED = {
             and difference[1][1:] == ["RuntimeError"]
         ),
     ),
-    "decay before a refusal": Explained(
-        "A step that refuses state of another shape changes nothing here; PyTorch has decayed the weights before it raises.",
-        lambda text, difference: (
-            mentions(r"optim\.(AdamW|ASGD)\(", r"torch\.cat\(\[e, e\]\)|e\.flatten\(\)\[:1\]")(text, difference)
-            and same(*difference[1:], rough=True)
-        ),
-    ),
-    "tracing a custom function": Explained(
-        "PyTorch's torch.jit.trace finds that it traces an autograd.Function otherwise the second time.",
-        lambda text, difference: (
-            difference[1][1:] == ["TracingCheckError"] and difference[2][1:] != ["TracingCheckError"]
-        ),
+    "what PyTorch cannot trace": Explained(
+        "torch.jit.trace refuses a custom function that it traces otherwise the second time, and fails within at some writes in place.",
+        lambda text, difference: "torch.jit.trace(w" in item_that_raised(text, difference[1]),
     ),
     "overflow": Explained(
         "Numbers have grown without bound, and rounding with them. Whether inf or nan comes of an overflow on the way depends on the order "
@@ -115,6 +106,13 @@ def explanation(text: str, difference: Difference) -> str | None:
 def mentions(*patterns: str) -> Callable[[str, Difference], object]:
     """Makes a condition that holds for programs with lines that match all of these regular expressions."""
     return lambda text, difference: all(re.search(pattern, text) for pattern in patterns)
+
+
+def item_that_raised(text: str, row: Any) -> str:
+    """The lines of the item that a row says has raised; empty for other rows."""
+    if not isinstance(row, list) or not row or row[0].__class__ is not int:
+        return ""
+    return text.partition(f"with guard({row[0]}):")[2].partition("with guard(")[0]
 
 
 def only_overflow_differs(theirs: Any, ours: Any) -> bool:
