@@ -10,6 +10,7 @@ from ._core.tensor import Tensor
 from .dispatch.autocast import under_autocast
 from .dispatch.opdef import Autocast
 from .nn import functional as F
+from .nn.functional._activation import rrelu_ as rrelu_
 from .ops import norm, where
 from .ops.linalg.matrix_functions import linalg_svdvals
 from .utils.dlpack import to_dlpack as to_dlpack
@@ -132,15 +133,6 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
         return input.clone(), input.new_ones(input.shape, dtype=bool_)
     mask = input.new_ones(input.shape).bernoulli_(1 - p)
     return input * mask * (0.0 if p == 1 else 1 / (1 - p)), mask.bool()
-
-
-def rrelu_(
-    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: object = None
-) -> Tensor:
-    """``F.rrelu`` in place."""
-    if generator is not None:
-        raise NotImplementedError("torchlike's rrelu_ does not support a generator")
-    return F.rrelu(input, lower, upper, training, inplace=True)
 
 
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:

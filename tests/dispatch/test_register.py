@@ -107,14 +107,15 @@ def test_a_functional_form_has_the_parameters_of_the_function_and_inplace():
     assert (
         str(inspect.signature(F.elu)) == "(input: 'Tensor', alpha: 'float' = 1.0, inplace: 'bool' = False) -> 'Tensor'"
     )
-    assert str(inspect.signature(F.elu_)) == "(input: 'Tensor', alpha: 'float' = 1.0) -> 'Tensor'"
+    parameters = "(input: 'Tensor', negative_slope: 'float' = 0.01) -> 'Tensor'"
+    assert str(inspect.signature(F.leaky_relu_)) == parameters
     assert F.elu.__name__ == "elu"
-    assert pickle.loads(pickle.dumps(F.elu_)) is F.elu_
-    elu, elu_ = vars(F)["elu"], vars(F)["elu_"]  # of no known type, since the calls are wrong
+    assert pickle.loads(pickle.dumps(F.leaky_relu_)) is F.leaky_relu_
+    elu, leaky_relu_ = vars(F)["elu"], vars(F)["leaky_relu_"]  # of no known type, since the calls are wrong
     with pytest.raises(TypeError, match=r"^elu\(\) missing 1 required positional argument: 'input'$"):
         elu()
-    with pytest.raises(TypeError, match=r"^elu_\(\) got an unexpected keyword argument 'inplace'$"):
-        elu_(torch.ones(1), inplace=True)
+    with pytest.raises(TypeError, match=r"^leaky_relu_\(\) got an unexpected keyword argument 'inplace'$"):
+        leaky_relu_(torch.ones(1), inplace=True)
 
 
 def test_a_functional_form_needs_parameters_by_position():

@@ -336,6 +336,11 @@ torch.native_dropout(v,.5,False)|torch.native_dropout(v,1.,True)|torch.manual_se
 torch.manual_seed(0); torch.alpha_dropout_(torch.ones(4),.5,True)
 torch.manual_seed(0); torch.feature_dropout_(torch.ones(2,3,2),.5,True)
 torch.manual_seed(0); torch.feature_alpha_dropout_(torch.ones(2,3,2),.5,True)|torch.manual_seed(0); torch.rrelu_(-torch.ones(4),.1,.3,True)
+torch.rrelu_(-torch.ones(4),.1,.3,True,torch.Generator().manual_seed(3))|torch.nn.functional.elu_(M/4-1,.5,2,3)
+torch.nn.functional.rrelu_(m-5,training=True,generator=torch.Generator().manual_seed(3))|torch.nn.functional.elu_(M/4-1,input_scale=3.)
+torch.nn.functional.elu_(m*1,scale=2)|torch.nn.functional.elu_(M/4-1,scale=2)|torch.nn.functional.elu_(M*1,1,2,3,4)
+torch.chain_matmul(m,m.t(),out=v.new_empty(0))|torch.chain_matmul(m,m.t(),m,out=v.double())|torch.chain_matmul(m,m)
+torch.chain_matmul(m)|torch.chain_matmul(M,M.t(),m)|torch.chain_matmul(out=v)|torch.chain_matmul(m,out=v.new_empty(0))
 torch.frobenius_norm(M,[0,1]) * 1|torch.frobenius_norm(M,1) * 1|torch.frobenius_norm(m,[])|torch.frobenius_norm(M,1,True) * 1
 torch.nuclear_norm(M[1:2])|torch.nuclear_norm(m,True)|torch.nuclear_norm(x,(0,1))|torch.nuclear_norm(x,(0,))
 torch.norm_except_dim(X+1,2,0)|torch.norm_except_dim(X+1,2,-1) * 1|torch.norm_except_dim(X+1,2,1)|torch.norm_except_dim(X+1,1,2)

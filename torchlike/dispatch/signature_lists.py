@@ -6,12 +6,15 @@ Recorded from PyTorch 2.13; tests/compare/test_overloads_compare.py compares.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from .._core.dtypes import dtype
 from .._core.tensor import Tensor
 from .type_names import type_name
 
-__all__ = ["LISTED", "invalid_arguments"]
+__all__ = ["LISTED", "in_order", "invalid_arguments"]
 
 _FACTORY = (
     "*, Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, bool pin_memory = False, "
@@ -30,6 +33,11 @@ LISTED: dict[str, list[str]] = {
     ],
     "result_type": [
         "Tensor tensor, Tensor other", "Number scalar, Tensor tensor", "Tensor tensor, Number other", "Number scalar1, Number scalar2",
+    ],
+    "dequantize": ["Tensor input", "tuple of Tensors tensors"],
+    "quantize_per_tensor": [
+        "Tensor input, Tensor scale, Tensor zero_point, torch.dtype dtype", "Tensor input, float scale, int zero_point, torch.dtype dtype",
+        "tuple of Tensors tensors, Tensor scales, Tensor zero_points, torch.dtype dtype",
     ],
     "where": [
         "Tensor condition", "Tensor condition, Tensor input, Tensor other, *, Tensor out = None",
@@ -50,10 +58,33 @@ _OF_METHODS: dict[str, list[str]] = {
     ],
     "where": ["Tensor condition, Tensor other", "Tensor condition, Number other"],
 }  # fmt: skip
-# No Python type is called Number, so PyTorch says of any argument there that its type is wrong.
+# No Python type is called Number or "tuple of Tensors", so PyTorch says of any argument there that its type is wrong.
 _TYPES: dict[str, type | tuple[type, ...]] = {
-    "Tensor": Tensor, "Number": (), "int": int, "float": (int, float), "str": str, "bool": bool, "torch.dtype": dtype,
+    "Tensor": Tensor, "Number": (), "tuple of Tensors": (), "int": (int, np.integer), "float": (int, float, np.integer, np.floating),
+    "str": str, "bool": bool, "torch.dtype": dtype,
 }  # fmt: skip
+
+
+def in_order(name: str, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[Any, ...]:
+    """The arguments in the order of the first listed signature that takes them. All of its parameters must be given.
+
+    Raises:
+        TypeError: none does, in PyTorch's words.
+    """
+    for signature in LISTED[name]:
+        declared = _declared(signature)
+        by_name = list(declared)[len(args) :]
+        if len(args) <= len(declared) and {*by_name} == {*kwargs}:
+            arguments = (*args, *(kwargs[each] for each in by_name))
+            if all(map(_takes, declared.values(), arguments)):
+                return arguments
+    raise TypeError(invalid_arguments(name, False, args, kwargs))
+
+
+def _takes(kind: str, value: object) -> bool:
+    if kind == "tuple of Tensors":
+        return isinstance(value, (list, tuple)) and all(isinstance(each, Tensor) for each in value)
+    return _fits(value, kind)
 
 
 def invalid_arguments(name: str, method: bool, args: Sequence[object], kwargs: Mapping[str, object]) -> str:
@@ -72,20 +103,32 @@ def invalid_arguments(name: str, method: bool, args: Sequence[object], kwargs: M
     return "\n".join([*lines, ""])
 
 
+def _declared(signature: str) -> dict[str, str]:
+    """The types of a signature by the names of the parameters: ``tuple of ints`` by ``size``."""
+    parts = [each.partition(" = ")[0] for each in signature.split(", ") if each != "*"]
+    return {name: kind for kind, _, name in (each.rpartition(" ") for each in parts)}
+
+
 def _why_not(signature: str, args: Sequence[object], kwargs: Mapping[str, object]) -> list[str]:
     """PyTorch says what does not fit where the number of arguments does."""
-    parts = [each for each in signature.split(", ") if each != "*"]
-    declared = {each.split(" ")[1]: each.split(" ")[0] for each in parts}
-    if len(args) + len(kwargs) != len(parts):
+    declared = _declared(signature)
+    if len(args) + len(kwargs) != len(declared):
         return []
     unknown = [key for key in sorted(kwargs) if key not in declared]
     if unknown:
         return [f"      didn't match because some of the keywords were incorrect: {', '.join(unknown)}"]
     words = [_shown(value, kind) for value, kind in zip(args, declared.values(), strict=False)]
-    words += [f"{key}={_shown(kwargs[key], declared[key])}" for key in sorted(kwargs)]
-    return [f"      didn't match because some of the arguments have invalid types: ({', '.join(words)})"]
+    words += [_shown(kwargs[key], declared[key], f"{key}=") for key in sorted(kwargs)]
+    ending = ", " if kwargs and not args else ""  # as PyTorch has it
+    return [f"      didn't match because some of the arguments have invalid types: ({', '.join(words)}{ending})"]
 
 
-def _shown(value: object, kind: str) -> str:
-    fits = isinstance(value, _TYPES.get(kind, object)) and not (isinstance(value, bool) and kind == "int")
-    return type_name(value) if fits else f"!{type_name(value)}!"
+def _fits(value: object, kind: str) -> bool:
+    return isinstance(value, _TYPES.get(kind, object)) and not (isinstance(value, bool) and kind == "int")
+
+
+def _shown(value: object, kind: str, before: str = "") -> str:
+    shown = type_name(value)
+    if isinstance(value, (list, tuple)):
+        shown += f" of [{', '.join(map(type_name, value))}]"
+    return f"{before}{shown}" if _fits(value, kind) else f"!{before}{shown}!"

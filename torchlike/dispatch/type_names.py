@@ -12,7 +12,7 @@ from .._core.tensor import Tensor
 
 __all__ = ["type_name"]
 
-_OF_TORCH = (dtype, device, layout, memory_format, Size)
+_OF_TORCH = (device, layout, memory_format, Size)
 
 
 def type_name(value: object) -> str:
@@ -20,4 +20,6 @@ def type_name(value: object) -> str:
     kind = type(value).__name__
     if isinstance(value, (np.generic, np.ndarray)):
         return f"numpy.{kind}"
+    if isinstance(value, dtype):  # also a quantized one
+        return "torch.dtype"
     return "Tensor" if isinstance(value, Tensor) else f"torch.{kind}" if isinstance(value, _OF_TORCH) else kind

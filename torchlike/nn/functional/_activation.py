@@ -7,10 +7,11 @@ import warnings
 from ..._core.annotations import Dtype
 from ..._core.tensor import Tensor
 from ...dispatch.inplace import into
+from ...ops.creation.generators import Generator
 from ...ops.elementwise import activation, gated, pointwise
 from ...ops.nn.norm import log_softmax as _log_softmax, softmax as _softmax
 
-__all__ = ["gumbel_softmax", "hardtanh", "hardtanh_", "log_softmax", "rrelu", "rrelu_", "softmax", "softmin"]
+__all__ = ["elu_", "gumbel_softmax", "hardtanh", "hardtanh_", "log_softmax", "rrelu", "rrelu_", "softmax", "softmin"]
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -36,9 +37,24 @@ def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Ten
     return hardtanh(input, min_val, max_val, inplace=True)
 
 
-def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
-    """``rrelu`` in place."""
-    return rrelu(input, lower, upper, training, inplace=True)
+def elu_(input: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
+    """``elu`` in place: ``scale * input`` where ``input`` is positive, else ``scale * alpha * (exp(input_scale * input) - 1)``.
+
+    >>> F.elu_(torch.tensor([-1.0, 0.0, 2.0]), scale=2)
+    tensor([-1.2642,  0.0000,  4.0000])
+    """
+    return into(input, True, activation.scaled_elu(input, alpha, scale, input_scale))
+
+
+def rrelu_(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """``rrelu`` in place, which may draw from a generator of its own."""
+    return into(input, True, gated.rrelu(input, lower, upper, training, generator))
 
 
 def _implicit_dim(name: str, ndim: int) -> int:

@@ -17,6 +17,7 @@ from ..._core.subclasses import as_class
 from ..._core.tensor import Tensor, alias
 from ..._core.torch_function import DisableTorchFunctionSubclass
 from ...dispatch.register import Category, Form, Indices, Promote, composite, op
+from ...dispatch.signature_lists import in_order
 from ...numerics.exact_math import exact_quotient
 
 RANGES: dict[Any, tuple[int, int]] = {
@@ -306,14 +307,13 @@ def _check_zero_points(name: str, lowest: int, highest: int, dtype: Dtype) -> No
 
 
 @composite(forms=Form.FUNCTION)
-def quantize_per_tensor(
-    input: Tensor | Sequence[Tensor], scale: float | Tensor, zero_point: int | Tensor, dtype: dtypes.dtype
-) -> Any:
+def quantize_per_tensor(*args: Any, **kwargs: Any) -> Any:
     """A quantized tensor: each element becomes the integer ``round(x / scale) + zero_point``, clipped to the dtype's range.
 
     Args:
-        input: a tensor of float32, or a list of them, with a tensor of scales and one of zero points.
-        dtype: ``torch.quint8``, ``torch.qint8`` or ``torch.qint32``.
+        args: the tensor of float32, the scale, the zero point and the dtype: ``torch.quint8``, ``torch.qint8`` or ``torch.qint32``. Or a
+            list of tensors, a tensor of scales, one of zero points, and the dtype.
+        kwargs: by name they are ``input``, ``scale``, ``zero_point``, ``dtype``, or ``tensors``, ``scales``, ``zero_points``, ``dtype``.
 
     Raises:
         RuntimeError: the input is of another dtype, or the zero point is out of the dtype's range.
@@ -323,12 +323,17 @@ def quantize_per_tensor(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.quantize_per_tensor.html
     """
-    if not isinstance(input, Tensor):
-        scales, zeros = scale.tolist(), zero_point.tolist()  # pyright: ignore[reportAttributeAccessIssue]
-        every = zip(input, scales, zeros, strict=True)
-        return tuple(quantize_per_tensor(tensor, number, zero, dtype) for tensor, number, zero in every)
+    input, scale, zero_point, dtype = in_order("quantize_per_tensor", args, kwargs)
+    if isinstance(input, Tensor):
+        return _quantized(input, float(scale), int(zero_point), dtype)
+    return tuple(
+        _quantized(tensor, scale.select(0, i).item(), zero_point.select(0, i).item(), dtype)
+        for i, tensor in enumerate(input)
+    )
+
+
+def _quantized(input: Tensor, scale: float, zero_point: int, dtype: dtypes.dtype) -> QuantizedTensor:
     _check_input(input, dtype)
-    scale, zero_point = float(scale), int(zero_point)
     _check_zero_points("quantize_tensor_per_tensor_affine", zero_point, zero_point, dtype)
     return _quantized_by_one(input, scale, zero_point, dtype)
 
@@ -510,17 +515,8 @@ def int_repr(input: Tensor) -> Tensor:
     return alias(_checked(input, "int_repr"))
 
 
-@composite(forms=Form.FUNCTION | Form.METHOD)
-def dequantize(input: Tensor | Sequence[Tensor]) -> Any:
-    """The values of a quantized tensor as float32; a tensor that is not quantized becomes float32.
-
-    >>> torch.quantize_per_tensor(torch.tensor([0.31, 1.0]), 0.1, 0, torch.qint8).dequantize()
-    tensor([0.3000, 1.0000])
-
-    Source: https://docs.pytorch.org/docs/stable/generated/torch.dequantize.html
-    """
-    if not isinstance(input, Tensor):
-        return tuple(dequantize(tensor) for tensor in input)
+def _dequantized(input: Tensor) -> Tensor:
+    """The values of a quantized tensor as float32; a tensor that is not quantized becomes float32."""
     if not isinstance(input, QuantizedTensor):
         return input.to(dtypes.float32)
     integers = int_repr(input)
@@ -528,6 +524,23 @@ def dequantize(input: Tensor | Sequence[Tensor]) -> Any:
         scale = integers.new_tensor(input._scale, dtype=dtypes.float32)
         return _to_floats(integers, scale, integers.new_tensor(input._zero_point, dtype=dtypes.int32), None)
     return _to_floats(integers, input._scale, input._zero_point, input._axis)
+
+
+@composite(forms=Form.FUNCTION | Form.METHOD, method=_dequantized)
+def dequantize(*args: Any, **kwargs: Any) -> Any:
+    """The values of a quantized tensor as float32; a tensor that is not quantized becomes float32.
+
+    Args:
+        args: a tensor, or a list of tensors.
+        kwargs: by name they are ``input`` and ``tensors``.
+
+    >>> torch.quantize_per_tensor(torch.tensor([0.31, 1.0]), 0.1, 0, torch.qint8).dequantize()
+    tensor([0.3000, 1.0000])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.dequantize.html
+    """
+    (input,) = in_order("dequantize", args, kwargs)
+    return _dequantized(input) if isinstance(input, Tensor) else tuple(map(_dequantized, input))
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD)

@@ -87,9 +87,7 @@ def _elu(x: Array, alpha: object, scale: float = 1.0) -> Array:
     return jnp.where(below, scale * alpha * jnp.expm1(jnp.where(below, x, 0)), scale * x)
 
 
-@op(
-    **_activation("elu_cpu", Sample(shapes=((4,),), args=(0.5,)), forms=Form.INPLACE_ARGUMENT | Form.INPLACE_FUNCTIONAL)
-)
+@op(**_activation("elu_cpu", Sample(shapes=((4,),), args=(0.5,)), forms=Form.INPLACE_ARGUMENT))
 @in_float32
 def elu(input: Array, alpha: Number = 1.0) -> Array:
     """``input`` where it is positive, else ``alpha * (exp(input) - 1)``.
@@ -100,6 +98,25 @@ def elu(input: Array, alpha: Number = 1.0) -> Array:
     Source: Clevert, Unterthiner, Hochreiter, "Fast and accurate deep network learning by exponential linear units", 2015.
     """
     return _elu(input, alpha)
+
+
+@op(
+    **_activation(
+        "elu_cpu",
+        Sample(shapes=((4,),), args=(0.5, 2.0, 3.0)),
+        name="_scaled_elu",
+        backward="EluBackward1",  # that of elu_, the one form that users have
+        forms=Form.NONE,
+        saves=Saves.RESULT,
+    )
+)
+@in_float32
+def scaled_elu(input: Array, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> Array:
+    """``scale`` times ``input`` where it is positive, else times ``alpha * (exp(input_scale * input) - 1)``."""
+    below = input <= 0
+    factor = jnp.asarray(alpha, input.dtype) * jnp.asarray(scale, input.dtype)
+    inner = jnp.where(below, input * jnp.asarray(input_scale, input.dtype), 0)
+    return jnp.where(below, factor * jnp.expm1(inner), jnp.asarray(scale, input.dtype) * input)
 
 
 @op(

@@ -14,7 +14,6 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ..._core.tensor_meta import tensor_meta
-from ...dispatch.arguments import check_tensors
 from ...dispatch.out_dtypes import cast as cast_out, words
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Validation, alias, composite, op
@@ -733,35 +732,3 @@ def kron(input: Array, other: Array) -> Array:
     spread = [d for n in a.shape for d in (n, 1)], [d for n in b.shape for d in (1, n)]
     out = jnp.multiply(a.reshape(spread[0]), b.reshape(spread[1]))
     return out.reshape([n * m for n, m in zip(a.shape, b.shape, strict=True)])
-
-
-@composite(forms=Form.FUNCTION, autocast={"cuda": Autocast.LOWER})
-def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of matrices, in the order that multiplies least."""
-    check_tensors("chain_matmul", matrices)
-    if len(matrices) < 1:
-        raise RuntimeError("chain_matmul(): Expected one or more matrices")
-    for matrix in matrices:
-        if matrix.dim() != 2:
-            raise RuntimeError(f"Tensor dimension is {matrix.dim()}, expected 2 instead.")
-    sizes = [matrices[0].shape[0], *(m.shape[1] for m in matrices)]
-    return _in_best_order(matrices, sizes, 0, len(matrices), {})
-
-
-def _in_best_order(
-    matrices: tuple[Tensor, ...], sizes: list[int], start: int, stop: int, costs: dict[Any, Any]
-) -> Tensor:
-    def cost(i: int, j: int) -> tuple[int, int]:
-        if j - i == 1:
-            return 0, i
-        if (i, j) not in costs:
-            costs[i, j] = min(
-                (cost(i, k)[0] + cost(k, j)[0] + sizes[i] * sizes[k] * sizes[j], k) for k in range(i + 1, j)
-            )
-        return costs[i, j]
-
-    if stop - start == 1:
-        return matrices[start]
-    middle = cost(start, stop)[1]
-    left = _in_best_order(matrices, sizes, start, middle, costs)
-    return mm(left, _in_best_order(matrices, sizes, middle, stop, costs))

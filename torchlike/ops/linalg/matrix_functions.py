@@ -18,10 +18,11 @@ from ..._core.annotations import Dtype, IntOrInts
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.arguments import check_flags, check_tensors, check_value
-from ...dispatch.out_dtypes import exactly
+from ...dispatch.out_dtypes import exactly, words
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Validation, alias, composite, op
 from ...dispatch.type_names import type_name
+from ...dispatch.warned import warn_once
 from ...numerics.half_precision import at_least_float32
 from ..creation.filled import eye
 from ..indexing.selecting import where
@@ -329,7 +330,34 @@ def matrix_exp(input: Tensor) -> Tensor:
     return linalg_matrix_exp(input)
 
 
-@composite(forms=Form.OUT, autocast={"cuda": Autocast.LOWER})
+_CHAIN: dict[str, Any] = {
+    "autocast": {"cuda": Autocast.LOWER},
+    "validation": Validation(out=words("multi_dot(): expected out tensor to have dtype {c_result} but got {c_out}")),
+}
+
+
+@composite(forms=Form.FUNCTION | Form.OUT, **_CHAIN)
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of matrices, in the order that multiplies least; ``torch.linalg.multi_dot`` has taken its place.
+
+    >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1)])
+    tensor([[12.],
+            [12.]])
+    """
+    warn_once(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
+        "accepts a list of two or more tensors rather than multiple parameters."
+    )
+    check_tensors("chain_matmul", matrices)
+    if len(matrices) < 1:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for matrix in matrices:
+        if matrix.dim() != 2:
+            raise RuntimeError(f"Tensor dimension is {matrix.dim()}, expected 2 instead.")
+    return linalg_multi_dot(list(matrices)) if len(matrices) > 1 else matrices[0].clone()
+
+
+@composite(forms=Form.OUT, **_CHAIN)
 def linalg_multi_dot(tensors: list[Tensor]) -> Tensor:
     """The product of matrices, in the order that takes the fewest multiplications; the first and the last may be vectors."""
     check_tensors("linalg_multi_dot", tensors)
