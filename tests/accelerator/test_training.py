@@ -149,3 +149,9 @@ def test_a_step_is_one_program_from_the_first(device: str, monkeypatch: pytest.M
     X[0, 0].item()
     report = torch.explain()
     assert report.hot >= 3 and report.op_compiles <= 1
+
+
+def test_gradcheck_makes_its_gradients_and_tangents_on_the_device(device: str):
+    x = torch.randn(2, 3, device=device, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: (x * x.exp()).sum(0), [x], check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(lambda x: (x * x.exp()).sum(0), [x])

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._core.sparse import is_sparse
-from .._core.tensor import Tensor, from_host
+from .._core.tensor import Tensor, from_host, from_value
 from ..engine import op_by_op
+from ..engine.value import Value
 from .engine import grad
 from .gradcheck_inputs import ChangedInput, check_inputs, check_outputs, densified
 from .gradcheck_transforms import (
@@ -164,7 +165,10 @@ def _check_forward(
             directions = [axis * _noise(np.random.default_rng(0), x.shape, np.dtype(np.float64)).astype(x.dtype)]
         else:
             directions = [axis * row.reshape(x.shape) for row in np.eye(x.size, dtype=x.dtype)]
-        rows = [pushed(func, arguments, differentiable, i, from_host(np.asarray(d, x.dtype))) for d in directions]
+        rows = [
+            pushed(func, arguments, differentiable, i, _beside(arguments[i], np.asarray(d, x.dtype)))
+            for d in directions
+        ]
         kept = [[t for t, counts in zip(row, wanted, strict=True) if counts] for row in rows]
         for number in range(sum(wanted)):
             ends = [
@@ -247,7 +251,7 @@ def _analytic(tensor: Tensor, output: Tensor, part: complex) -> np.ndarray:
     for element in range(output.numel()):
         seed = np.zeros(output.numel(), output.dtype.numpy)
         seed[element] = part
-        (g,) = grad(output, tensor, from_host(seed.reshape(output.shape)), retain_graph=True, allow_unused=True)
+        (g,) = grad(output, tensor, _beside(output, seed.reshape(output.shape)), retain_graph=True, allow_unused=True)
         columns.append(np.zeros(tensor.numel(), tensor.dtype.numpy) if g is None else _dense(g).reshape(-1).copy())
     return np.stack(columns, axis=1) if columns else np.zeros((tensor.numel(), 0), tensor.dtype.numpy)
 
@@ -276,7 +280,7 @@ def _check_direction(
     direction, cotangent = _noise(random, x.shape, x.dtype), _noise(random, tuple(output.shape), output.dtype.numpy)
     ends = [changed.output_with(func, others, number, x + sign * eps * direction) for sign in (1, -1)]
     numeric = float(np.sum(np.real(np.conj(cotangent) * (ends[0] - ends[1]) / (2 * eps))))
-    (g,) = grad(output, arguments[i], from_host(cotangent), retain_graph=True, allow_unused=True)
+    (g,) = grad(output, arguments[i], _beside(output, cotangent), retain_graph=True, allow_unused=True)
     along = None if g is None else _dense(g).reshape(-1)[changed.places].reshape(x.shape)
     analytic = 0.0 if along is None else float(np.sum(np.real(np.conj(along) * direction)))
     if not np.isclose(analytic, numeric, rtol=rtol, atol=atol * max(1, x.size) ** 0.5, equal_nan=True):
@@ -290,9 +294,14 @@ def _uniform_like(output: Tensor) -> Tensor:
     """Numbers from -1 to 1, of the default generator as in PyTorch, so that what is drawn afterwards is the same."""
     zeros = np.zeros(tuple(output.shape), output.dtype.numpy)
     if not output.is_complex():
-        return from_host(zeros).uniform_(-1, 1)
+        return _beside(output, from_host(zeros).uniform_(-1, 1).numpy())
     parts = from_host(zeros.reshape(-1).view(output.dtype.to_real().numpy)).uniform_(-1, 1)
-    return from_host(parts.numpy().view(zeros.dtype).reshape(zeros.shape))
+    return _beside(output, parts.numpy().view(zeros.dtype).reshape(zeros.shape))
+
+
+def _beside(tensor: Tensor, array: np.ndarray) -> Tensor:
+    """The array as a tensor on the device where another one is."""
+    return from_value(Value.on_host(array, tensor._aval.placement))
 
 
 def _noise(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> np.ndarray:
