@@ -3,10 +3,13 @@
 import os
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
 import torchlike as torch
+from torchlike.accelerator import described
+from torchlike.nn.attention import SDPBackend, sdpa_kernel
 
 pytestmark = pytest.mark.recorded
 
@@ -79,3 +82,72 @@ def test_dropout_of_weights(p, device):
     (gradient,) = torch.autograd.grad(again.sum(), value)
     assert gradient is not None
     torch.testing.assert_close(gradient.sum().item(), again.sum().item(), rtol=1e-3, atol=1e-3)
+
+
+# Heads of queries and of keys, numbers of queries and of keys, the mask, and whether it is causal.
+DROPPED: dict[str, Any] = {
+    "one block": (4, 4, 40, 37, None, False),
+    "several blocks, causal": (2, 2, 1030, 1001, None, True),
+    "several blocks, shared heads and a mask": (4, 2, 600, 1001, (1, 4, 600, 1001), False),
+}
+
+
+def dropping(name: str, device: str, dtype: Any = torch.float64) -> Any:
+    """Inputs of attention, and a function of them and of a way to compute it that always drops the same weights."""
+    heads, shared, queries, keys, mask, causal = DROPPED[name]
+    random = np.random.default_rng(0)
+    shapes = [(2, heads, queries, 8), (2, shared, keys, 8), (2, shared, keys, 8)] + ([mask] if mask else [])
+    given: list[Any] = [torch.from_numpy(random.standard_normal(s)).to(device, dtype).requires_grad_() for s in shapes]
+
+    def attend(backend, *given):
+        torch.manual_seed(3)
+        options: Any = {"dropout_p": 0.3, "is_causal": causal, "enable_gqa": heads != shared}
+        with sdpa_kernel(backend):
+            return torch.nn.functional.scaled_dot_product_attention(*given, **options)
+
+    return given, attend
+
+
+@pytest.mark.parametrize("name", DROPPED)
+def test_blocks_drop_the_weights_that_the_formula_drops(name, device):
+    given, attend = dropping(name, device)
+    found = []
+    for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.MATH):
+        out = attend(backend, *given)
+        weight = torch.linspace(-1, 1, out.numel(), dtype=out.dtype, device=device).view(out.shape)
+        found.append([out.detach(), *torch.autograd.grad(out, given, weight)])
+    for got, wanted in zip(*found, strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-9, atol=1e-9)
+    plain = torch.nn.functional.scaled_dot_product_attention(
+        *given, is_causal="causal" in name, enable_gqa="shared" in name
+    )
+    assert (found[0][0] - plain).abs().mean().item() > 0.01
+
+
+@pytest.mark.parametrize("backend", [SDPBackend.FLASH_ATTENTION, SDPBackend.MATH])
+def test_gradients_with_dropped_weights_are_those_of_what_was_computed(backend, device):
+    """Of the first and the second order, by differences under a fixed seed; and of many at once."""
+    given, attend = dropping("one block", device)
+    small = [x[:1, :2, :5].detach().requires_grad_() for x in given]
+    assert torch.autograd.gradcheck(lambda *given: attend(backend, *given), small, fast_mode=True)
+    assert torch.autograd.gradgradcheck(lambda *given: attend(backend, *given), small, fast_mode=True)
+    out = attend(backend, *given)
+    cotangents = torch.randn(3, *out.shape, dtype=out.dtype, device=device)
+    many = torch.autograd.grad(out, given, cotangents, is_grads_batched=True, retain_graph=True)
+    for n, cotangent in enumerate(cotangents):
+        for got, wanted in zip(many, torch.autograd.grad(out, given, cotangent, retain_graph=True), strict=True):
+            torch.testing.assert_close(got[n], wanted)
+
+
+def test_attention_with_dropout_keeps_no_square_of_the_weights(monkeypatch):
+    """The weights of two heads of 2,048 tokens are 32 MiB; queries, keys and values 0.25 MiB each."""
+    monkeypatch.setattr(described, "_chips", lambda topology: jax.devices("cpu")[:1])
+    with torch.compiled_for("tpu:v5e:2x2") as compiled:
+        given: list[Any] = [torch.randn(1, 2, 2048, 16).to("tpu").requires_grad_() for _ in range(3)]
+        for _ in range(3):
+            out = torch.nn.functional.scaled_dot_product_attention(*given, dropout_p=0.1, is_causal=True)
+            out.square().sum().backward()
+            torch.stack([x.grad.sum() for x in given]).sum().item()
+            for x in given:
+                x.grad = None
+    assert 0 < compiled.programs[-1].temporary_bytes < 2**24

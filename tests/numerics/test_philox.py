@@ -43,16 +43,23 @@ def test_an_element_depends_on_its_number_alone():
 @pytest.mark.parametrize("columns", [1, 8, 13])
 def test_halves_are_all_random_bits_and_depend_on_their_place_alone(columns):
     state = jnp.asarray([1, 2, 3, 4], np.uint32)
-    found = np.asarray(halves(state, (4000, columns)))
+
+    def block(rows: int, first: int, count: int, matrix: int = 0) -> np.ndarray:
+        numbers = jnp.arange(rows)[:, None], jnp.arange(first, first + count)[None, :]
+        return np.asarray(halves(state, jnp.full((1, 1), matrix, np.uint32), *numbers, columns))
+
+    found = block(4000, 0, columns)
     assert found.shape == (4000, columns) and found.max() < 2**16
     for bit in range(16):
         share = (found >> bit & 1).mean(0)
         assert np.abs(share - 0.5).max() < 0.05
     assert len(np.unique(found)) > 0.95 * 2**16 * (1 - np.exp(-found.size / 2**16))
     assert np.abs(np.corrcoef(found.T) - np.eye(columns)).max() < 0.08
-    assert (np.asarray(halves(state, (7, columns))) == found[:7]).all()
-    four = words(state, (4000, -(-columns // 8)))
-    assert (found[:, 0] == np.asarray(four[0][:, 0]) & 0xFFFF).all()
+    assert (block(7, 0, columns) == found[:7]).all() and (block(7, 0, min(5, columns)) == found[:7, :5]).all()
+    assert (block(7, 8, columns - 8) == found[:7, 8:]).all() if columns > 8 else True
+    assert np.abs(np.corrcoef(block(4000, 0, columns, 1)[:, 0], found[:, 0])[0, 1]) < 0.08
+    four = philox(state, jnp.arange(4000, dtype=np.uint32))
+    assert (found[:, 0] == np.asarray(four[0]) & 0xFFFF).all()
 
 
 def test_offsets_carry_into_the_upper_word():

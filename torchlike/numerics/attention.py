@@ -3,7 +3,8 @@
 A GPU computes half types by cuDNN, and a TPU bfloat16 by a kernel of JAX's. Wherever neither can be used there are blocks
 (``attention_blocks.py``, which says what the arrays are). Derivatives of derivatives are those of the formula as it stands.
 
-Each primitive takes an ``Attention``, which says what to compute. What the forward pass gives besides its result, the logarithm of each
+Each primitive takes an ``Attention``, which says what to compute. With dropout the last of the inputs is the state from which the random
+bits come: derivatives draw them again, and no kernel is used. What the forward pass gives besides its result, the logarithm of each
 query's sum of exponentials, is read by the derivatives; it has none itself.
 """
 
@@ -14,7 +15,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import Array
+import numpy as np
+from jax import Array, lax
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
@@ -29,33 +31,55 @@ gradients_p = Primitive("torchlike_attention_gradients")
 forward_p.multiple_results = gradients_p.multiple_results = True
 
 
-def attend(of: Attention, query: Array, key: Array, value: Array, mask: Array | None = None) -> Array:
-    """``softmax(scale * query @ key.T + mask) @ value``; zeros for a query that may look nowhere."""
-    return forward_p.bind(query, key, value, *([] if mask is None else [mask]), of=of)[0]
+def attend(
+    of: Attention, query: Array, key: Array, value: Array, mask: Array | None = None, state: Array | None = None
+) -> Array:
+    """``softmax(scale * query @ key.T + mask) @ value``; zeros for a query that may look nowhere.
+
+    Args:
+        state: the generator's, from which dropout draws.
+    """
+    return forward_p.bind(query, key, value, *(x for x in (mask, state) if x is not None), of=of)[0]
 
 
-# ---- operands: the inputs are query, key, value, and the mask if there is one
+# ---- operands: the inputs are query, key, value, the mask if there is one, and the state with dropout
+
+
+def _parted(of: Attention, inputs: Sequence[Array]) -> tuple[Sequence[Array], blocks.Keep]:
+    """Query, key, value and perhaps a mask; and dropout's factors."""
+    if not of.below:
+        return inputs, None
+    *inputs, state = inputs
+    return inputs, blocks.dropout(of, state, inputs[0], inputs[1])
+
+
+def _masks(of: Attention, inputs: int) -> int:
+    """How many of so many inputs are masks."""
+    return inputs - 3 - bool(of.below)
 
 
 def _forward(*inputs: Array, of: Attention) -> list[Array]:
-    query, key, value, *masks = inputs
-    return list(blocks.forward(of, query, key, value, masks[0] if masks else None))
+    (query, key, value, *masks), keep = _parted(of, inputs)
+    return list(blocks.forward(of, query, key, value, masks[0] if masks else None, keep))
 
 
 def _tangent(*operands: Array, of: Attention, inputs: int) -> Array:
     """Operands: the inputs, out, the logarithms, and the changes of query, key, value and perhaps the mask."""
     out, sums, *changes = operands[inputs:]
-    return blocks.tangent(of, operands[:inputs], out, sums, changes)
+    given, keep = _parted(of, operands[:inputs])
+    return blocks.tangent(of, given, out, sums, changes, keep)
 
 
 def _gradients(*operands: Array, of: Attention, of_mask: bool) -> list[Array]:
     """Operands: the inputs, out, the logarithms, and the gradient of out."""
     *inputs, out, sums, cotangent = operands
-    return list(blocks.gradients(of, inputs, out, sums, cotangent, of_mask))
+    given, keep = _parted(of, inputs)
+    return list(blocks.gradients(of, given, out, sums, cotangent, of_mask, keep))
 
 
-def plain(of: Attention, query: Array, key: Array, value: Array, *masks: Array) -> Array:
+def plain(of: Attention, *inputs: Array) -> Array:
     """The formula as it stands, which JAX can differentiate to any order."""
+    (query, key, value, *masks), keep = _parted(of, inputs)
     group = query.shape[1] // key.shape[1]
     half = query.dtype.itemsize < 4
     if group > 1:
@@ -73,7 +97,11 @@ def plain(of: Attention, query: Array, key: Array, value: Array, *masks: Array) 
     looks = ~jnp.isneginf(top)
     weights = jnp.exp(jnp.where(looks, scores - jnp.where(looks, top, 0), nowhere))
     total = jnp.sum(weights, -1, keepdims=True)
-    weights = (weights / jnp.where(looks, total, 1)).astype(query.dtype)
+    weights = weights / jnp.where(looks, total, 1)
+    if keep is not None:
+        rows, columns = (lax.iota(np.int32, length) for length in weights.shape[2:])
+        weights = weights * keep(rows[:, None], columns[None, :]).reshape(weights.shape).astype(weights.dtype)
+    weights = weights.astype(query.dtype)
     return jnp.einsum("bnts,bnse->bnte", weights, value, **options).astype(query.dtype)
 
 
@@ -93,13 +121,13 @@ def _plain_gradients(of: Attention, inputs: Sequence[Array], cotangent: Array, o
 
 @forward_p.def_abstract_eval
 def _forward_abstract(
-    query: ShapedArray, key: ShapedArray, value: ShapedArray, *masks: ShapedArray, of: Attention
+    query: ShapedArray, key: ShapedArray, value: ShapedArray, *more: ShapedArray, of: Attention
 ) -> list[ShapedArray]:
     batch, heads, rows, width = query.shape
     shared = key.shape[1]
     if key.shape != (batch, shared, key.shape[2], width) or value.shape[:3] != key.shape[:3] or heads % shared:
         raise ValueError(f"attention of {query.shape}, {key.shape} and {value.shape}")
-    for mask in masks:
+    for mask in more[: _masks(of, 3 + len(more))]:
         if any(m not in (1, n) for m, n in zip(mask.shape, (batch, heads, rows, key.shape[2]), strict=True)):
             raise ValueError(f"a mask of {mask.shape} for attention of {query.shape} and {key.shape}")
     sums = jnp.float32 if query.dtype.itemsize < 4 else query.dtype
@@ -127,15 +155,15 @@ def _all(tangents: Sequence[Any]) -> list[Array]:
     return [ad.instantiate_zeros(t) for t in tangents]
 
 
-def _changes(inputs: Sequence[Any], tangents: Sequence[Any]) -> list[Array]:
+def _changes(of: Attention, inputs: Sequence[Any], tangents: Sequence[Any]) -> list[Array]:
     """The changes of query, key and value, and of the mask if it changes."""
-    mask_moves = len(inputs) > 3 and inputs[3].dtype != bool and type(tangents[3]) is not ad.Zero
+    mask_moves = _masks(of, len(inputs)) and inputs[3].dtype != bool and type(tangents[3]) is not ad.Zero
     return _all(tangents[: 4 if mask_moves else 3])
 
 
 def _forward_jvp(primals: Sequence[Array], tangents: Any, *, of: Attention) -> tuple[list[Array], list[Any]]:
     out, sums = forward_p.bind(*primals, of=of)
-    change = tangent_p.bind(*primals, out, sums, *_changes(primals, tangents), of=of, inputs=len(primals))
+    change = tangent_p.bind(*primals, out, sums, *_changes(of, primals, tangents), of=of, inputs=len(primals))
     return [out, sums], [change, ad.Zero(_aval(sums))]
 
 
@@ -148,7 +176,7 @@ def _tangent_jvp(primals: Sequence[Array], tangents: Any, *, of: Attention, inpu
     if any(type(t) is not ad.Zero for t in more):
         moved.append(tangent_p.bind(*primals[:inputs], out, sums, *_all(more), of=of, inputs=inputs))
     if any(type(t) is not ad.Zero for t in tangents[:inputs]):
-        given = _changes(primals[:inputs], tangents[:inputs])
+        given = _changes(of, primals[:inputs], tangents[:inputs])
         fixed = primals[len(given) : inputs]
         moved.append(
             jax.jvp(
@@ -178,7 +206,7 @@ def _gradients_jvp(
     """What was kept of the forward pass is a function of the inputs, so its changes are among those of the plain formula."""
     *inputs, _, _, cotangent = primals
     found = gradients_p.bind(*primals, of=of, of_mask=of_mask)
-    changes = _changes(inputs, tangents[:-3])
+    changes = _changes(of, inputs, tangents[:-3])
     moving, fixed = inputs[: len(changes)], inputs[len(changes) :]
     given = (*changes, ad.instantiate_zeros(tangents[-1]))
     return found, jax.jvp(
@@ -206,9 +234,18 @@ def _batched(primitive: Primitive) -> Callable[..., Any]:
             return found, [0] * len(found)
         size = next(x.shape[p] for x, p in zip(operands, places, strict=True) if p is not None)
         batch = _shape_without(operands[0], places[0])[0]
+        of: Attention = params["of"]
         masks = _masks_among(primitive, len(operands), params)
+        state = _state_among(primitive, len(operands), params)
+        # What is computed for many drops the same weights for each.
+        params = {**params, "of": of._replace(batch=of.batch or batch) if of.below else of}
         whole = []
         for n, (x, place) in enumerate(zip(operands, places, strict=True)):
+            if n == state:
+                if place is not None:
+                    raise NotImplementedError("attention with dropout from many states of a generator at once")
+                whole.append(x)
+                continue
             if place is None and masks == [n] and x.shape[0] == 1:
                 whole.append(x)  # it stays one mask for all
                 continue
@@ -230,11 +267,17 @@ def _shape_without(x: Array, place: int | None) -> tuple[int, ...]:
 
 def _masks_among(primitive: Primitive, operands: int, params: dict[str, Any]) -> list[int]:
     """The places of the mask, and of its change, among the operands."""
-    if primitive is tangent_p:
-        inputs = params["inputs"]
-        changes = operands - inputs - 2
-        return [3] * (inputs > 3) + [operands - 1] * (changes > 3)
-    return [3] if operands - (0 if primitive is forward_p else 3) > 3 else []
+    inputs = _inputs_among(primitive, operands, params)
+    changes = operands - inputs - 2 if primitive is tangent_p else 0
+    return [3] * _masks(params["of"], inputs) + [operands - 1] * (changes > 3)
+
+
+def _state_among(primitive: Primitive, operands: int, params: dict[str, Any]) -> int | None:
+    return _inputs_among(primitive, operands, params) - 1 if params["of"].below else None
+
+
+def _inputs_among(primitive: Primitive, operands: int, params: dict[str, Any]) -> int:
+    return params["inputs"] if primitive is tangent_p else operands - (0 if primitive is forward_p else 3)
 
 
 for _primitive in (forward_p, tangent_p, gradients_p):
@@ -253,22 +296,22 @@ def _large(of: Attention) -> Attention:
 
 
 def _forward_on_cuda(*inputs: Array, of: Attention, heads_inside: bool) -> list[Array]:
-    found = kernels.cudnn_forward(of, heads_inside, *inputs)
+    found = None if of.below else kernels.cudnn_forward(of, heads_inside, *inputs)
     return _forward(*inputs, of=_large(of)) if found is None else found
 
 
 def _gradients_on_cuda(*operands: Array, of: Attention, of_mask: bool, heads_inside: bool) -> list[Array]:
-    found = None if of_mask else kernels.cudnn_gradients(of, heads_inside, *operands)
+    found = None if of_mask or of.below else kernels.cudnn_gradients(of, heads_inside, *operands)
     return _gradients(*operands, of=_large(of), of_mask=of_mask) if found is None else found
 
 
 def _forward_on_tpu(*inputs: Array, of: Attention, heads_inside: bool) -> list[Array]:
-    found = kernels.tpu_forward(of, *inputs)
+    found = None if of.below else kernels.tpu_forward(of, *inputs)
     return _forward(*inputs, of=_large(of)) if found is None else found
 
 
 def _gradients_on_tpu(*operands: Array, of: Attention, of_mask: bool, heads_inside: bool) -> list[Array]:
-    found = None if of_mask else kernels.tpu_gradients(of, *operands)
+    found = None if of_mask or of.below else kernels.tpu_gradients(of, *operands)
     return _gradients(*operands, of=_large(of), of_mask=of_mask) if found is None else found
 
 

@@ -15,7 +15,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
+
+from . import philox
 
 Number: TypeAlias = "Array | int"
 # Factors for the weights of a block, as of dropout: a function of the numbers of its queries, (rows, 1), and of its keys, (1, columns),
@@ -31,12 +34,16 @@ class Attention(NamedTuple):
         causal: whether a query sees only the keys up to its own number.
         precision: of products of float32, as JAX names it.
         sizes: the numbers of queries and of keys in a block; None for what is fastest.
+        below: a weight is kept if its 16 random bits are below this (``philox.halves``); 0: all are, and there are no such bits.
+        batch: the weights of so many have bits of their own, and those of the next have the same ones; 0: all have their own.
     """
 
     scale: float
     causal: bool
     precision: Any
     sizes: tuple[int, int] | None = None
+    below: int = 0
+    batch: int = 0
 
 
 # Queries and keys in a block. With fewer, the loops' own work shows; with more, a block's scores do not fit into a processor's caches.
@@ -60,6 +67,18 @@ def _share(length: int, most: int) -> int:
     return -(-length // -(-length // most))
 
 
+def dropout(of: Attention, state: Array, query: Array, key: Array) -> Callable[[Array, Array], Array]:
+    """The factors of dropout for a block of weights: the same ones whenever they are asked for, and however attention is cut."""
+    batch, heads = query.shape[:2]
+    one = lax.iota(np.uint32, batch)[:, None] % np.uint32(of.batch or batch) * np.uint32(heads)
+    matrix = (one + lax.iota(np.uint32, heads)).reshape(batch, key.shape[1], heads // key.shape[1], 1, 1)
+
+    def keep(rows: Array, columns: Array) -> Array:
+        return philox.factors(philox.halves(state, matrix, rows, columns, key.shape[2]), of.below)
+
+    return keep
+
+
 class _Blocks:
     """The inputs, cut into blocks, with what is the same for forward and derivatives."""
 
@@ -69,6 +88,8 @@ class _Blocks:
         shared, self.keys = key.shape[1:3]
         self.lead = batch, shared, heads // shared
         self.rows, self.columns = block_sizes(of, self.queries, self.keys)
+        if of.below and self.columns < self.keys:
+            self.columns = -(-self.columns // philox.SHARED) * philox.SHARED
         self.row_blocks, self.column_blocks = -(-self.queries // self.rows), -(-self.keys // self.columns)
         self.dtype = query.dtype
         self.sums: Any = jnp.float32 if query.dtype.itemsize < 4 else query.dtype

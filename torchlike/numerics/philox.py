@@ -63,16 +63,39 @@ def words(state: Array, shape: tuple[int, ...]) -> Words:
     return tuple(part.reshape(shape) for part in philox(state, number))  # pyright: ignore[reportReturnType]
 
 
-def halves(state: Array, shape: tuple[int, ...]) -> Array:
-    """16 random bits for each element, in uint32: eight neighbours along the last dimension share a call.
+# So many neighbours in a row share a call in ``halves``.
+SHARED = 8
+
+
+def halves(state: Array, matrix: Array, row: Array, column: Array, width: int) -> Array:
+    """16 random bits for each element of a block of matrices, in uint32: eight neighbours in a row share a call.
 
     For arrays so large that computing a call for each element takes longer than to write and read its words, as XLA would not share it:
     each consumer computes what it reads, element by element. So the words are computed once, which the barrier asks for.
+
+    Args:
+        matrix: which of the matrices, (..., 1, 1). row: the numbers of the block's rows, (rows, 1).
+        column: the numbers of its columns, (1, columns), which follow each other from a multiple of eight on.
+        width: how many columns a whole matrix has.
     """
-    groups = -(-shape[-1] // 8)
-    four = lax.optimization_barrier(words(state, (*shape[:-1], groups)))
+    groups = np.uint32(-(-width // SHARED))
+    group = column[:, ::SHARED].astype(np.uint32) // np.uint32(SHARED)
+    part = matrix.astype(np.uint32) * groups + group
+    shape = jnp.broadcast_shapes(part.shape, row.shape)
+    number = jnp.broadcast_to(row.astype(np.uint32), shape)
+    four = lax.optimization_barrier(philox(state, number, part))
     pieces = [piece for word in four for piece in (word & np.uint32(0xFFFF), word >> np.uint32(16))]
-    return jnp.stack(pieces, -1).reshape(*shape[:-1], groups * 8)[..., : shape[-1]]
+    return jnp.stack(pieces, -1).reshape(*shape[:-1], -1)[..., : column.shape[-1]]
+
+
+def kept_of(q: float) -> int:
+    """The number below which ``halves`` lie with a probability of about ``q``."""
+    return min(max(round(q * 2**16), 1), 2**16)
+
+
+def factors(halves: Array, below: int) -> Array:
+    """Dropout's factors, float32: 0, or the reciprocal of the probability that ``halves`` lie below this."""
+    return jnp.where(halves < np.uint32(below), np.float32(2**16 / below), np.float32(0))
 
 
 def unit(word: Array) -> Array:

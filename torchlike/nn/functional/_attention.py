@@ -14,7 +14,7 @@ from ...dispatch.arguments import check_flags
 from ...dispatch.type_names import type_name
 from ...ops.creation.filled import zeros
 from ...ops.linalg.matmul import baddbmm, bmm, linear
-from ...ops.nn.attention import FLASH, attention, attention_dropout, backward_name
+from ...ops.nn.attention import FLASH, attention, attention_dropout, backward_name, dropped_there, drops_there
 from ...ops.nn.pad import pad
 from ...ops.shape.joining import cat
 from ..attention.bias import CausalBias
@@ -104,20 +104,25 @@ def scaled_dot_product_attention(
     _check_attention(query, key, value, attn_mask)
     if not 0 <= dropout_p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
-    noise = attention_dropout(query, key, dropout_p, enable_gqa) if dropout_p else None
+    there, noise = False, None
+    if dropout_p:
+        there = drops_there(query, dropout_p)
+        noise = None if there else attention_dropout(query, key, dropout_p, enable_gqa)
     if not kernels.math:
-        _check_kernel(query, key, value, attn_mask, noise, is_causal, scale, enable_gqa)
+        _check_kernel(query, key, value, attn_mask, there or noise, is_causal, scale, enable_gqa)
     if attn_mask is not None and is_causal:
         if isinstance(attn_mask, CausalBias):
             raise ValueError("CausalBias should not be used with causal=True")
         # PyTorch's fused kernel accepts both; its general formula, which it uses for the other cases, does not.
-        if backward_name(query, key, value, attn_mask, noise, is_causal, scale, enable_gqa) != FLASH:
+        if backward_name(query, key, value, attn_mask, there or noise, is_causal, scale, enable_gqa) != FLASH:
             raise RuntimeError(
                 "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
             )
     platform = query._aval.placement.platform
-    way = kernels.way
-    return attention(query, key, value, attn_mask, noise, bool(is_causal), scale, bool(enable_gqa), platform, way)
+    options = bool(is_causal), scale, bool(enable_gqa), platform, kernels.way
+    if there:
+        return dropped_there(query, key, value, attn_mask, dropout_p, *options)
+    return attention(query, key, value, attn_mask, noise, *options)
 
 
 # ---- several heads

@@ -19,13 +19,22 @@ WHOLE_ON_ACCELERATORS = 2**22
 
 
 def suits(
-    query: Array, key: Array, value: Array, mask: Array | None, batch: Shape, causal: bool, platform: str, kernel: str
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None,
+    batch: Shape,
+    causal: bool,
+    platform: str,
+    kernel: str,
+    dropped: bool = False,
 ) -> bool:
     """Whether attention goes by the primitive of ``numerics/attention.py``.
 
     Args:
         batch: the common batch of all inputs.
         kernel: "math" for the formula as it stands, "fused" for everything else, "" for what is fastest.
+        dropped: whether weights are dropped, which no kernel does.
     """
     if kernel == "math" or not (math.prod(batch) and query.shape[-2] and key.shape[-2]):
         return False
@@ -36,6 +45,8 @@ def suits(
         return False
     if kernel == "fused":
         return True
+    if dropped:  # the formula would keep random bits for all weights besides
+        return query.shape[-2] * key.shape[-2] > WHOLE
     # The kernels are faster for any length.
     if platform in ("gpu", "tpu") and query.dtype in HALF:
         return True
@@ -43,9 +54,21 @@ def suits(
 
 
 def attend(
-    query: Array, key: Array, value: Array, mask: Array | None, batch: Shape, causal: bool, scale: float | None
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None,
+    batch: Shape,
+    causal: bool,
+    scale: float | None,
+    state: Array | None = None,
+    below: int = 0,
 ) -> Array:
-    """The same attention by the primitive."""
+    """The same attention by the primitive.
+
+    Args:
+        state: a generator's, from which dropout draws. below: see ``philox.kept_of``.
+    """
     length, width = query.shape[-2:]
     *lead, heads = (1, 1, *batch)[-max(len(batch), 2) :]
     count = math.prod(lead)
@@ -57,10 +80,10 @@ def attend(
     # Keys and values that several heads share are not repeated.
     shared = max((1, *x.shape[:-2])[-1] for x in (key, value))
     query, key, value = flat(query, heads), flat(_repeated(key, shared), shared), flat(_repeated(value, shared), shared)
-    masks = () if mask is None else (_flat_mask(mask, tuple(lead), heads),)
+    mask = mask if mask is None else _flat_mask(mask, tuple(lead), heads)
     factor = 1 / math.sqrt(max(width, 1)) if scale is None else scale
-    of = numerics.Attention(float(factor), causal, precision())
-    out = numerics.attend(of, query, key, value, *masks)
+    of = numerics.Attention(float(factor), causal, precision(), below=below)
+    out = numerics.attend(of, query, key, value, mask, state)
     return out.reshape(*batch, length, value.shape[-1])
 
 

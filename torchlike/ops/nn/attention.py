@@ -14,7 +14,7 @@ from ..._core.annotations import Dtype
 from ..._core.meta import on_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value
-from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, Saves, op
+from ...dispatch.register import Autocast, Category, Form, Indices, Promote, Sample, op
 from ...engine.aval import Placement
 from ...engine.value import Value
 from ...numerics import philox
@@ -223,27 +223,77 @@ def attention_dropout(query: Tensor, key: Tensor, p: float, gqa: bool) -> Tensor
     if p == 1 or on_meta(query):
         return from_value(Value.on_host(np.zeros((), query.dtype.numpy), query._aval.placement))
     leading = a[:-2] if gqa else _broadcast(a[:-2], b[:-2])
-    shape, placement = (*leading, a[-2], b[-2]), query._aval.placement
-    if is_drawn_there(placement) and type(placement) is Placement and not modes.vmaps:
-        dtype, source = query.dtype.numpy, default_of(placement)
-        return from_state(source, placement, lambda state: kept_weights(state, shape, dtype, 1 - p))
-    return keep(query, shape, p)
+    return keep(query, (*leading, a[-2], b[-2]), p)
+
+
+# ---- with dropout, on an accelerator
+
+
+def drops_there(query: Tensor, p: float) -> bool:
+    """Whether attention with dropout draws its numbers within ``attention_with_dropout``."""
+    placement = query._aval.placement
+    return 0 < p < 1 and is_drawn_there(placement) and type(placement) is Placement and not modes.vmaps
+
+
+def dropped_there(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float, *options: Any) -> Tensor:
+    """Attention with dropout, by the device's default generator."""
+    placement = query._aval.placement
+
+    def compute(state: Tensor) -> tuple[Tensor, Tensor]:
+        return attention_with_dropout(query, key, value, mask, state, 1 - p, *options)
+
+    return from_state(default_of(placement), placement, compute)
+
+
+def _name_with_dropout(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, state: Tensor, q: float, *options: Any
+) -> str:
+    return backward_name(query, key, value, mask, state, *options)
 
 
 @op(
-    name="_attention_dropout",
+    name="_attention_with_dropout",
     promote=Promote.NONE,
-    accepts=Category.ALL,
+    accepts=Category.FLOAT,
     forms=Form.NONE,
-    saves=Saves.NOTHING,
+    backward=_name_with_dropout,
+    refuse=_refuse,
     constant=("state",),
+    constant_results=(1,),
     samples=[],
+    autocast=Autocast.LOWER,
 )
-def kept_weights(state: Indices, shape: tuple[int, ...], dtype: Any, q: float) -> tuple[Array, Array]:
-    """The factors of dropout for the weights on an accelerator, and the generator's next state.
+def attention_with_dropout(
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Indices | None,
+    state: Indices,
+    q: float,
+    causal: bool,
+    scale: float | None,
+    gqa: bool,
+    platform: str,
+    kernel: str = "",
+) -> tuple[Array, Array]:
+    """``attention`` that keeps each weight with probability ``q``, and the generator's next state.
 
-    There are so many weights that random bits count: 16 for each. ``q`` is rounded to them, and the factor with it.
+    There are so many weights that random bits count: 16 for each. ``q`` is rounded to them, and the factor with it. The bits of a weight
+    follow from its place, so both ways of computing drop the same weights, and derivatives draw the bits again.
     """
-    limit = min(max(round(q * 2**16), 1), 2**16)
-    kept = philox.halves(state, shape) < np.uint32(limit)
-    return jnp.where(kept, 2**16 / limit, 0.0).astype(dtype), philox.advanced(state)
+    shared = key, value
+    if gqa:
+        key, value = _repeated(query, key), _repeated(query, value)
+        shared = shared if shared[0].shape[-3] == shared[1].shape[-3] else (key, value)
+    below, batch = philox.kept_of(q), _broadcast(query.shape[:-2], key.shape[:-2])
+    # A value or a mask for more than the weights are for does not make more weights.
+    if batch == _whole_batch(query, key, value, mask) and suits(
+        query, key, value, mask, batch, causal, platform, kernel, dropped=True
+    ):
+        out = attend(query, *shared, mask, batch, causal, scale, state, below)
+    else:
+        matrix = lax.iota(np.uint32, math.prod(batch)).reshape(*batch, 1, 1)
+        rows, columns = (lax.iota(np.int32, x.shape[-2]) for x in (query, key))
+        bits = philox.halves(state, matrix, rows[:, None], columns[None, :], key.shape[-2])
+        out = _attended(query, key, value, mask, philox.factors(bits, below), causal, scale)
+    return out, philox.advanced(state)
