@@ -303,6 +303,9 @@ class Op:
     differentiable: bool | str | Callable[..., str] = True
     # The parameters without a derivative, where ``differentiable`` is such a string; (): all.
     missing_for: tuple[str, ...] = ()
+    # The gradient of what picks elements is no function of what it picks from: differentiated again it gives None. Of these PyTorch gives
+    # zeros all the same, since the gradient is an operation of the input there.
+    zero_second: bool = False
     constant_results: tuple[int, ...] = ()  # the numbers of results that never require a gradient
     view: bool = False  # the result shares the input's memory; ``compute`` then runs on ``Strided`` as well
     several: bool = False  # returns a tuple whatever its length
@@ -353,8 +356,8 @@ class Op:
                 _check_one_of("each of samples", sample, Sample)
             _check_one_of("backward", self.backward, str, type(None), function=True)
             _check_one_of("differentiable", self.differentiable, bool, str, function=True)
-            for what, flag in (("used_once", self.used_once), ("view", self.view), ("several", self.several)):
-                _check_one_of(what, flag, bool)
+            for what in ("used_once", "zero_second", "view", "several"):
+                _check_one_of(what, getattr(self, what), bool)
             _check_one_of("constant_results", self.constant_results, tuple)
             for number in self.constant_results:
                 _check_one_of("each of constant_results", number, int)

@@ -294,22 +294,30 @@ def rules_of_gradients(kernel: Lowered, mask: int) -> list[Rule]:
     The gradient of ``a`` in ``a * b`` is no function of ``a``: differentiating it gives None for ``a``, not zeros. And it is computed by
     itself, by an operation of PyTorch's with a node of its own, so it has a rule of its own. Gradients whose computations have a step in
     common stay together, or each of their derivatives would repeat that step.
+
+    What an input decides through integers and booleans alone, as which elements ``sort`` has moved where, is no function of it either.
     """
-    if len(kernel.out_avals) == 1:
-        return list(filter(None, [rule_for(kernel, mask)]))
     rules = kernel.rules_of_gradients.get(mask)
     if rules is None and kernel.one is not None:
         rules = kernel.rules_of_gradients[mask] = [rule.like(kernel) for rule in rules_of_gradients(kernel.one, mask)]
     if rules is None:
         rules, traced = [], trace(kernel.fn, kernel.in_avals)
         for outputs in traced.apart():
-            read_by = {output: traced.reads_of(output) for output in outputs}
+            read_by = {output: _varies_with(kernel, traced, output) for output in outputs}
             own = mask & sum(1 << i for i in set().union(*read_by.values()))
             rules.append(
                 GradientsRule(kernel, own, outputs, read_by) if len(outputs) > 1 else Rule(kernel, own, outputs)
             )
         rules = kernel.rules_of_gradients[mask] = list(filter(None, rules))
     return rules
+
+
+def _varies_with(kernel: Lowered, traced: Traced, output: int) -> set[int]:
+    """The inputs of a pullback that one of its gradients is a function of, as PyTorch sees it."""
+    if 0 in kernel.out_avals[output].shape:  # nothing is computed, so the trace does not show what would be
+        return set(range(len(kernel.in_avals)))
+    op = kernel.op.rule.kernel.op
+    return traced.reads_of(output) if isinstance(op, Op) and op.zero_second else traced.varies_with(output)
 
 
 class Pullback(Operation):

@@ -162,6 +162,7 @@ class Builder:
         self.temporaries = 0
         self.convolutions = 0
         self.large = False  # whether a result has as many bytes as are reused
+        self.discrete: set[Reference] = set()  # the results that are integers or booleans
         # The first primitive without a rule. Tracing continues, because the shapes are needed, but there will be no plan.
         self.missing: str | None = None
 
@@ -261,6 +262,9 @@ class Builder:
         self.temporaries += len(out_avals)
         cost = seconds_of_call(nbytes) + getattr(function, "extra_cost", 0.0)
         outputs = [("t", first + i) for i in range(len(out_avals))]
+        self.discrete.update(
+            [output for output, aval in zip(outputs, out_avals, strict=True) if aval.dtype.kind in "biu"]
+        )
         if _nbytes(*out_avals) >= MIN_REUSED_BYTES:
             self.large = True
             if function.__class__ is np.ufunc and not several:
@@ -298,6 +302,14 @@ class Builder:
         """Returns the numbers of the inputs that these outputs depend on."""
         calls = self.needed(outputs, tied=True)
         references = {*outputs, *[reference for _, inputs, *_ in calls for reference in inputs]}
+        return {number for kind, number in references if kind == "i"}
+
+    def varies_with(self, output: Reference) -> set[int]:
+        """Returns the numbers of the inputs with which this output can vary smoothly: not through integers and booleans alone."""
+        references = {output}
+        for _, inputs, outputs, _ in reversed(self.calls):
+            if not references.isdisjoint(outputs) if isinstance(outputs, list) else outputs in references:
+                references.update([reference for reference in inputs if reference not in self.discrete])
         return {number for kind, number in references if kind == "i"}
 
     def plan(self, outputs: Sequence[Reference], inputs: Sequence[int] | None = None) -> Plan:

@@ -481,6 +481,10 @@ class Traced:
         """The numbers of the inputs on which one result depends."""
         return self._builder.reads([self._outputs[output]])
 
+    def varies_with(self, output: int) -> set[int]:
+        """The numbers of the inputs of which one result is a differentiable function."""
+        return self._builder.varies_with(self._outputs[output])
+
     def apart(self) -> list[list[int]]:
         """The numbers of the results, those in one list whose computations have a step in common."""
         groups: list[tuple[list[int], set[int]]] = []

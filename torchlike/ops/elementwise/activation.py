@@ -28,7 +28,13 @@ EDGES = Sample(
 
 def _activation(kernel: str, *more: Sample, **fields: object) -> dict[str, Any]:
     """Fields of the declarations that activations share: they take floats only and are in ``torch.nn.functional`` alone."""
-    common = {"promote": Promote.DEFAULT, "accepts": Category.FLOAT, "forms": Form.FUNCTIONAL, "refuse": kernel}
+    common = {
+        "promote": Promote.DEFAULT,
+        "accepts": Category.FLOAT,
+        "forms": Form.FUNCTIONAL,
+        "refuse": kernel,
+        "zero_second": True,
+    }
     return common | {"samples": [ONE, EDGES, *more]} | fields
 
 
@@ -55,6 +61,7 @@ def _rectified_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array
     forms=Form.UNARY & ~Form.OUT | Form.INPLACE_ARGUMENT | Form.INPLACE_FUNCTIONAL,  # torch.relu takes no out=
     saves=Saves.RESULT,
     refuse=_refuse_relu,
+    zero_second=True,
     samples=[ONE, EDGES, Sample(shapes=((0, 3),)), Sample(shapes=((),))],
 )
 def relu(input: Array) -> Array:

@@ -21,6 +21,7 @@ from ...random_streams.by_device import generator_on_host
     accepts=Category.FLOAT,
     forms=Form.NONE,
     backward="PreluKernelBackward0",
+    zero_second=True,
     samples=[Sample(shapes=((2, 3, 4), (3,)))],
     autocast=Autocast.LOWER,
 )
@@ -87,6 +88,7 @@ def glu(input: Array, dim: int = -1) -> Array:
     accepts=Category.FLOAT,
     forms=Form.NONE,
     backward="RreluWithNoiseBackward0",
+    zero_second=True,
     samples=[Sample(shapes=((3, 4), (3, 4)))],
 )
 def leaky(input: Array, slopes: Array) -> Array:

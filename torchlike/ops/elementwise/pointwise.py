@@ -226,6 +226,7 @@ def _validate_abs_(self: Tensor) -> None:
     accepts=Category.INTEGER | Category.FLOAT | Category.COMPLEX,
     forms=Form.UNARY,
     refuse="abs_cpu",
+    zero_second=True,
     validation=Validation(out=FOUND, inplace=_validate_abs_),
     samples=[ONE, EDGES],
 )
@@ -312,6 +313,7 @@ def signbit(input: Array) -> Array:
     accepts=Category.REAL,
     forms=Form.ELEMENTWISE,
     refuse="copysign_cpu",
+    zero_second=True,
     backward=lambda input, other: "CopysignBackward0" if is_tensor(other) else "CopysignBackward1",
     samples=[PAIR, NUMBER, EDGE_PAIRS],
 )

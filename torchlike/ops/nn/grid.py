@@ -159,6 +159,7 @@ def _check(input: Array, grid: Array, mode: int) -> None:
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     forms=Form.NONE,
+    zero_second=True,
     backward=lambda input, *others: f"GridSampler{len(input.shape) - 2}DBackward0",
     refuse="grid_sampler_2d_cpu_kernel_impl",
     samples=[

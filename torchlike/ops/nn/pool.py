@@ -127,6 +127,7 @@ def _output_size(length: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.NONE,
     backward=lambda input, *others: others[-1],
+    zero_second=True,
     refuse=lambda name, dtype: NotImplementedError(f"\"max_pool2d\" not implemented for '{dtype.scalar_name}'"),
     samples=[
         Sample(shapes=((2, 3, 6, 6),), args=((2, 2), (2, 2), (0, 0), (1, 1), False, "MaxPool2DWithIndicesBackward0")),
@@ -291,6 +292,7 @@ def adaptive_avg_pool(input: Array, output_size: Sequence[int], node_name: str) 
     accepts=Category.FLOAT,
     forms=Form.NONE,
     backward=lambda input, *others: others[-1],
+    zero_second=True,
     refuse=lambda name, dtype: NotImplementedError(
         f"\"adaptive_max_pool2d\" not implemented for '{dtype.scalar_name}'"
     ),
