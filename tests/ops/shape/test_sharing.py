@@ -123,6 +123,26 @@ def test_elements_without_dimensions_are_seen_as_others_of_their_size(dtype, oth
     assert x.view(other).shape == () and torch.equal(x.view(other).view(dtype), x)
 
 
+def test_bytes_seen_as_booleans_keep_their_bits():
+    x = torch.tensor([[1.5, 2.5], [3.0, 0.0]])
+    seen = x.view(torch.bool)
+    assert seen[1].tolist() == [False, False, True, True, False, False, False, False]
+    assert torch.equal(seen[1].view(torch.float32), x[1]) and torch.equal(seen.view(torch.float32), x)
+    assert seen.t()[2:5].t().view(torch.uint8).tolist() == [[192, 63, 0], [64, 64, 0]]
+    assert seen[0, 4:].view(torch.int32).tolist() == [1075838976]
+    seen[1].view(torch.uint8)[0] = 7  # the same memory
+    assert seen[1, 0] and x[1].view(torch.uint8).tolist() == [7, 0, 64, 64, 0, 0, 0, 0]
+    assert torch.tensor(3, dtype=torch.uint8).view(torch.bool).view(torch.int8).item() == 3
+
+
+def test_a_write_to_booleans_leaves_the_other_bytes():
+    bytes_ = torch.arange(4, dtype=torch.uint8)
+    bytes_.view(torch.bool)[3] = False
+    assert bytes_.tolist() == [0, 1, 2, 0]
+    bytes_.view(torch.bool)[0] = True
+    assert bytes_.tolist() == [1, 1, 2, 0]
+
+
 def test_every_second_element_is_seen_as_another_dtype():
     x = torch.arange(40.0, dtype=torch.float64).view(2, 20)[:, ::2]
     for other in (torch.int64, torch.complex64):

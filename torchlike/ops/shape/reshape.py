@@ -14,10 +14,10 @@ from jax import Array
 
 from ..._core import dtypes
 from ..._core.annotations import Dtype, IntOrInts, MemoryFormat
-from ..._core.fields import move_to_storage, rebase, steps_of, view_record
+from ..._core.fields import move_to_storage, rebase, steps_of, storage_of, view_record
 from ..._core.layouts import contiguous_format, memory_format as memory_format_, preserve_format
 from ..._core.strided import Strided, memory_order
-from ..._core.tensor import Tensor, alias, from_host, wrap_dim
+from ..._core.tensor import Tensor, alias, from_host, from_storage, wrap_dim
 from ..._core.views import ViewStep, laid_out
 from ...dispatch.apply import are_integers
 from ...dispatch.arguments import check_tensors
@@ -172,13 +172,21 @@ def _bits(x: Array, dtype: Any) -> Array:
     return bits
 
 
+def _written_bits(whole: Array, part: Array) -> Array:
+    """The memory after a write to a view of it as another dtype. A byte that was true and still is stays as it was."""
+    if part.dtype == np.bool_:
+        before = _bits(whole, np.dtype(np.uint8))
+        part = jnp.where((before != 0) == part, before, part.astype(np.uint8))
+    return _bits(part, whole.dtype)
+
+
 @op(
     name="_view_dtype",
     promote=Promote.NONE,
     accepts=Category.ALL,
     forms=Form.NONE,
     view=True,
-    scatter_into_base=lambda whole, part, dtype, sizes: _bits(part, whole.dtype),
+    scatter_into_base=lambda whole, part, dtype, sizes: _written_bits(whole, part),
     differentiable=False,
     saves=Saves.NOTHING,
     samples=[],
@@ -241,8 +249,22 @@ def _view_dtype(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
     old, new = tensor.dtype.itemsize, dtype.itemsize
     if old != new:
         _check_element_sizes(tensor, dtype)
-    tensor = alias(tensor)  # PyTorch's has no history either, and is no view of the base
+    tensor = alias(_bytes_of_booleans(tensor))  # PyTorch's has no history either, and is no view of the base
     return without_base(view_as_dtype(tensor, dtype, (old, new)))
+
+
+def _bytes_of_booleans(tensor: Tensor) -> Tensor:
+    """For booleans that a view shows of other elements: their bytes, which may be others than 0 and 1. Any other tensor as it is."""
+    if tensor.dtype is not dtypes.bool_:
+        return tensor
+    whole = from_storage(storage_of(tensor))
+    if whole.dtype is dtypes.bool_:
+        return tensor
+    elements: Any = view_as_dtype(
+        view_as_shape(whole.detach(), (whole.numel(),)), dtypes.uint8, (whole.dtype.itemsize, 1)
+    )
+    place = tensor._geometry
+    return elements.as_strided(place.shape, place.strides, place.offset)
 
 
 def _check_element_sizes(tensor: Tensor, dtype: dtypes.dtype) -> None:
