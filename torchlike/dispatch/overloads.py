@@ -153,6 +153,13 @@ OLDER = {
 }
 
 
+def _is_number(value: object) -> bool:
+    """Whether PyTorch takes it for a number: a tensor without dimensions is one, unless it requires a gradient."""
+    return isinstance(value, (int, float, complex)) or (
+        isinstance(value, Tensor) and not value.dim() and not value.requires_grad
+    )
+
+
 def as_called_now(
     name: str, args: tuple[object, ...], kwargs: Mapping[str, object], method: bool, shown: str | None = None
 ) -> tuple[tuple[object, ...], dict[str, object]] | None:
@@ -163,17 +170,21 @@ def as_called_now(
         shown: the name in the warning, if that is another one.
     """
     older = OLDER.get(name.removesuffix("_"))
-    if older is None or kwargs:
+    if older is None or not kwargs.keys() <= set(older.tensors):
         return None
+    args = (*args, *[kwargs[tensor] for tensor in older.tensors if tensor in kwargs])
     first = 0 if method or len(older.factors) == 1 else 1  # the place of the first tensor
     count = len(args) - 1 - len(older.tensors)
-    if not 1 <= count <= len(older.factors) or not isinstance(args[first], Tensor):
+    if not 1 <= count <= len(older.factors):
         return None
-    numbers, tensors = [*args[:first], *args[first + 1 : count + 1]], args[count + 1 :]
-    if not all(isinstance(number, (int, float, complex)) for number in numbers):
+    numbers, tensors = [*args[:first], *args[first + 1 : count + 1]], [args[first], *args[count + 1 :]]
+    if not all(map(_is_number, numbers)):
         return None
-    if not all(isinstance(tensor, Tensor) for tensor in tensors):
+    # Of these, sums take numbers for tensors.
+    one_of = (Tensor, int, float, complex) if older.tensors == ("other",) else Tensor
+    if not all(isinstance(tensor, one_of) for tensor in tensors) or not any(isinstance(arg, Tensor) for arg in args):
         return None
+    numbers = [number.item() if isinstance(number, Tensor) else number for number in numbers]
     factors = older.factors[:count]
     shown = shown or name
     warn_once(
@@ -181,4 +192,4 @@ def as_called_now(
         f"signatures instead:\n\t{older.text(shown, False, not method, factors)} (Triggered internally at "
         "torchlike/dispatch/overloads.py.)"
     )
-    return (args[first], *tensors), dict(zip(factors, numbers, strict=True))
+    return tuple(tensors), dict(zip(factors, numbers, strict=True))
