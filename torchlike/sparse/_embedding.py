@@ -13,7 +13,7 @@ from .._core.sparse import Pattern, sparse_form
 from .._core.tensor import Tensor, from_host
 from ..autograd.function import Function
 from ..ops.nn.embedding import looked_up
-from ..ops.nn.embedding_bag import MEAN, bag_of
+from ..ops.nn.embedding_bag import MEAN, bag_of, reaches_end
 from ._parts import assembled
 
 __all__: list[str] = []
@@ -69,6 +69,8 @@ class _EmbeddingBag(Function):
         ctx.save_for_backward(weight, per_sample_weights, indices, results[1], results[2])
         ctx.by_frequency, ctx.mode = by_frequency, mode
         ctx.padding_idx = -1 if padding_idx is None else padding_idx % weight.shape[0]
+        heeded = include_last and not reaches_end(mode, ctx.padding_idx, weight.element_size())
+        ctx.end = offsets[-1] if heeded else None  # pyright: ignore[reportOptionalSubscript]
         ctx.mark_non_differentiable(*results[1:])
         return results
 
@@ -78,15 +80,18 @@ class _EmbeddingBag(Function):
             raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
         weight, per_sample_weights, indices, bag, sizes = ctx.saved_tensors
         rows = grads[0].index_select(0, bag)
+        flat, end = indices.reshape(-1), len(rows)
+        if ctx.end is not None:  # indices after it are in no bag
+            end = int(ctx.end)
+            rows = rows * (ops.arange(len(rows), device=rows.device) < end).unsqueeze(1)
         if ctx.mode == MEAN:
             rows = rows / sizes.clamp_min(1).to(rows.dtype).index_select(0, bag).unsqueeze(1)
         of_weights = None
         if per_sample_weights is not None:
-            flat = indices.reshape(-1)
             of_weights = (rows * weight.index_select(0, flat)).sum(1)
             of_weights = (of_weights * (flat != ctx.padding_idx)).reshape(per_sample_weights.shape)
             rows = rows * per_sample_weights.reshape(-1, 1)
-        gradient = _gradient(indices, rows, tuple(weight.shape), ctx.padding_idx)
+        gradient = _gradient(flat[:end], rows[:end], tuple(weight.shape), ctx.padding_idx)
         return gradient, of_weights, None, None, None, None, None, None
 
 

@@ -38,3 +38,20 @@ def test_faster_sums_end_at_the_last_offset(dtype):
     ):
         bags = F.embedding_bag(torch.arange(4), table, torch.tensor(offsets), mode=mode, include_last_offset=True)
         assert bags[:, 0].tolist() == expected
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_indices_after_the_last_offset_have_no_gradient(mode, weighted):
+    if weighted and mode == "mean":
+        pytest.skip("PyTorch weights sums alone")
+    gradients = []
+    for sparse in (False, True):
+        table = torch.arange(10.0).view(5, 2).requires_grad_()
+        weights = torch.arange(1.0, 6) if weighted else None
+        F.embedding_bag(
+            torch.tensor([1, 2, 2, 4, 3]), table, torch.tensor([0, 2, 3]), mode=mode, sparse=sparse, include_last_offset=True,
+            per_sample_weights=weights,
+        ).sum().backward()  # fmt: skip
+        gradients.append(table.grad.to_dense().tolist())
+    assert gradients[0] == gradients[1] and gradients[1][3:] == [[0.0, 0.0]] * 2

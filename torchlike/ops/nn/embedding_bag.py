@@ -118,6 +118,14 @@ def _bags(indices: Array, offsets: Array | None, include_last: bool, padding_idx
     return _Bags(jnp.maximum(of, 0), counted, summed, count)
 
 
+def reaches_end(mode: int, padding_idx: int, itemsize: int) -> bool:
+    """Whether the last bag has all indices that are left, also where ``include_last_offset`` says that it ends before.
+
+    PyTorch's faster sums heed the last offset; its other sums and the sizes of the bags do not.
+    """
+    return mode == MAX or padding_idx != -1 or itemsize == 8
+
+
 @op(
     name="_embedding_bag",
     promote=Promote.NONE,
@@ -155,8 +163,7 @@ def looked_up(
     if include_last and offsets is not None and offsets.shape[0] == 1:  # there are no bags
         none = jnp.zeros((0,), np.int64)
         return jnp.zeros((0, weight.shape[1]), weight.dtype), none, none, none
-    # PyTorch's faster sums heed the last offset; its other sums and the sizes of the bags do not.
-    to_end = mode == MAX or padding_idx != -1 or weight.dtype.itemsize == 8
+    to_end = reaches_end(mode, padding_idx, weight.dtype.itemsize)
     bags = _bags(indices, offsets, include_last, padding_idx, to_end)
     rows = rows_at(weight, flat)
     if by_frequency:
