@@ -482,7 +482,7 @@ def _check(name: str, definition: Definition, args: Args, kwargs: Kwargs) -> Non
     values = definition.bind(args, kwargs)
     before = {n: v.detach().clone() for n, v in values.items() if isinstance(v, Tensor)}
     copies: Kwargs = {
-        n: v.detach().clone().requires_grad_(v.requires_grad) if n in before else v  # pyright: ignore[reportAttributeAccessIssue]
+        n: v.detach().clone()._require_grad(v.requires_grad) if n in before else v  # pyright: ignore[reportAttributeAccessIssue]
         for n, v in values.items()  # pyright: ignore[reportAttributeAccessIssue]
     }
     keywords = {a.name: copies[a.name] for a in definition.schema.arguments if a.kwarg_only}

@@ -280,6 +280,27 @@ def _retained(x):
     return x
 
 
+_SWITCHED = _INSIDE.format("requires_grad_() (or perhaps using torch.autograd.functional.* APIs)", "requires_grad_()")
+
+
+@pytest.mark.parametrize(
+    "transform", [grad, vmap, lambda f: lambda x: vjp(f, x), lambda f: lambda x: jvp(f, (x,), (x,))]
+)
+@pytest.mark.parametrize("on", [True, False])
+def test_recording_is_not_switched_within(transform, on):
+    for function in (lambda x: x.requires_grad_(on).sum(), lambda x: (torch.ones(2).requires_grad_(on) * x).sum()):
+        with pytest.raises(RuntimeError) as error:
+            transform(function)(torch.ones(2, 2))
+        assert str(error.value) == _SWITCHED
+
+    def other_ways(x):
+        made, set_ = torch.nn.Parameter(torch.ones(2)), torch.ones(2)
+        set_.requires_grad = True
+        return (x * made * set_ * torch.ones(2, requires_grad=True)).sum()
+
+    transform(other_ways)(torch.ones(2, 2))
+
+
 ERRORS = {
     "no scalar": (
         lambda: grad(name)(X),

@@ -165,7 +165,7 @@ def copied_wrapper(tensor: Tensor, memo: dict[int, Any]) -> Tensor | None:
         )
     memo[id(tensor)] = copy
     if tensor.requires_grad:
-        copy.requires_grad_()
+        copy._require_grad()
     if tensor._grad is not None:
         copy._grad = tensor._grad.__deepcopy__(memo)
     copy_attributes(tensor, copy, memo)

@@ -291,7 +291,7 @@ class Tensor(TensorMethods, Fields):
     def requires_grad(self, on: bool) -> None:
         if on and self.dtype.category < dtypes.FLOAT:
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-        self.requires_grad_(on)
+        self._require_grad(on)
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
@@ -301,9 +301,18 @@ class Tensor(TensorMethods, Fields):
         """Switches recording for this leaf; returns the tensor itself.
 
         Raises:
-            RuntimeError: the dtype is not floating point or complex, or the tensor is not a leaf and it is switched off.
+            RuntimeError: the dtype is not floating point or complex, or the tensor is not a leaf and it is switched off; or the call is
+                within a function that ``torch.func`` transforms.
             TypeError: what is given is no bool.
         """
+        if modes.derivatives or modes.vmaps:
+            refuse_in_transform(
+                "requires_grad_() (or perhaps using torch.autograd.functional.* APIs)", "requires_grad_()"
+            )
+        return self._require_grad(requires_grad)
+
+    def _require_grad(self, requires_grad: bool = True) -> Tensor:
+        """``requires_grad_``, also within a transform."""
         if requires_grad.__class__ is not bool:
             kind = type(requires_grad)
             name = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__

@@ -65,7 +65,7 @@ def call_public(route: Route, args: Args, kwargs: Kwargs) -> Any:
     function = operator(name, signature.overload)
     result = call_operator(function, tuple(positional), keywords, lambda: route.original(*args, **kwargs), signature)
     if kwargs.get("requires_grad"):
-        result.requires_grad_()
+        result._require_grad()
     return result
 
 

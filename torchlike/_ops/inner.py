@@ -37,7 +37,7 @@ def pulled(function: Callable[..., Any], args: Sequence[Any], cotangent: Any, po
         if i not in positions or not isinstance(arg, Tensor)
         else arg.view_as(arg)  # pyright: ignore[reportAttributeAccessIssue]
         if create and arg.requires_grad
-        else arg.detach().requires_grad_()
+        else arg.detach()._require_grad()
         for i, arg in enumerate(args)
     ]
     places = [i for i in positions if isinstance(args[i], Tensor)]

@@ -247,7 +247,7 @@ def gradients(
         )
     if materialize_grads:
         results = [
-            _zeros_like(t).requires_grad_(create_graph) if g is None else g
+            _zeros_like(t)._require_grad(create_graph) if g is None else g
             for g, t in zip(results, targets, strict=True)
         ]
     return tuple(_of_its_kind(gradient, target) for gradient, target in zip(results, targets, strict=True))

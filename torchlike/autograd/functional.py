@@ -328,7 +328,7 @@ def hessian(
 
     def gradient(*point: Tensor) -> Any:
         if forwards:
-            point = tuple(x.requires_grad_() for x in point)
+            point = tuple(x._require_grad() for x in point)
         call = _Call("hessian", func, point, True, strict, within=True)
         return _gradient(call, fills=True)
 

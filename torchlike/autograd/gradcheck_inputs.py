@@ -100,9 +100,7 @@ def densified(tensor: Tensor) -> Tensor:
         full = _stored(numbered)
         places = full.values.numpy().astype(int) - 1
         values = tensor.detach().to_dense().numpy(force=True).reshape(-1)[places]
-        return from_value(SparseValue.create(full.pattern, from_host(values), True)).requires_grad_(
-            tensor.requires_grad
-        )
+        return from_value(SparseValue.create(full.pattern, from_host(values), True))._require_grad(tensor.requires_grad)
 
 
 def check_inputs(arguments: Sequence[object]) -> None:

@@ -94,7 +94,7 @@ def _transposed(node: Node, rule: Any, tangents: list[Tensor | None]) -> Mapping
     create = modes.grad_enabled
     with recording(True):
         cotangents = {
-            number: _zeros(aval).requires_grad_()
+            number: _zeros(aval)._require_grad()
             for number, aval in enumerate(node.avals)
             if aval is not None and aval.dtype.kind in "fcV"
         }

@@ -179,7 +179,7 @@ class _Attributes:
             leaf = edge[0].variable
             if leaf is not None and leaf._value() is value:
                 return leaf
-            return from_value(value).requires_grad_()
+            return from_value(value)._require_grad()
         tensor = from_value(value)
         if edge is not None:
             tensor._set_history(*edge)

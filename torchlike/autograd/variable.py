@@ -45,4 +45,4 @@ class Variable(metaclass=_IsTensor):
     """
 
     def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: bool = False) -> Tensor:
-        return alias(data).requires_grad_(requires_grad)
+        return alias(data)._require_grad(requires_grad)

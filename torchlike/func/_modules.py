@@ -86,7 +86,7 @@ def _stacked(tables: list[dict[str, Tensor]]) -> dict[str, object]:
         if any(wants) and not all(wants):
             raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
         with no_grad():
-            stacks[name] = stack(tensors).requires_grad_(wants[0])
+            stacks[name] = stack(tensors)._require_grad(wants[0])
     return stacks
 
 

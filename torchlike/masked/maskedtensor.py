@@ -105,7 +105,7 @@ class MaskedTensor(Tensor):
                 UserWarning,
                 stacklevel=2,
             )
-        return _masked_tensor(data.detach(), mask).requires_grad_(requires_grad)  # pyright: ignore[reportReturnType]
+        return _masked_tensor(data.detach(), mask)._require_grad(requires_grad)  # pyright: ignore[reportReturnType]
 
     def __init__(self, data: object, mask: object, requires_grad: bool = False) -> None:
         pass  # ``__new__`` did all; Tensor's own takes other arguments

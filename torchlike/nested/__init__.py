@@ -54,7 +54,7 @@ def nested_tensor(
     result = _from_parts(parts, dtype, device, layout).detach().clone()
     if requires_grad and not (result.is_floating_point() or result.is_complex()):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return result.requires_grad_(requires_grad)
+    return result._require_grad(requires_grad)
 
 
 def as_nested_tensor(

@@ -116,8 +116,10 @@ class Nested(Tensor):
 
     def requires_grad_(self, requires_grad: bool = True) -> Nested:
         """Asks for a gradient, which is nested too."""
-        self._packed.requires_grad_(requires_grad)
+        self._packed._require_grad(requires_grad)
         return self
+
+    _require_grad = requires_grad_
 
     def backward(
         self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False

@@ -69,7 +69,7 @@ class StridedNestedTensor(Nested):
 
     def __repr__(self, *, tensor_contents: object = None) -> str:
         flag = self.requires_grad
-        parts = [repr(part.detach().requires_grad_(flag)) for part in self._parts()]
+        parts = [repr(part.detach()._require_grad(flag)) for part in self._parts()]
         inner = ",\n".join("\n".join(f"  {line}" for line in part.split("\n")) for part in parts)
         node, end = self.grad_fn, ""
         if node is not None:

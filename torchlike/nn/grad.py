@@ -28,7 +28,7 @@ def _gradient(
 ) -> Tensor:
     """The gradient with respect to input (0) or weight (1). A convolution is linear in it, so its value does not matter."""
     pair = [input.detach(), weight.detach()]
-    pair[position].requires_grad_()
+    pair[position]._require_grad()
     with enable_grad():
         output = function(*pair, None, stride, padding, dilation, groups)
         (grad,) = _grad(output, pair[position], grad_output)

@@ -81,7 +81,7 @@ _AS_THEY_ARE = (Tensor, Parameter)
 
 def _of_subclass(data: Any, requires_grad: bool) -> Any:
     """Makes a parameter that keeps the class of its data, a subclass of Tensor."""
-    result = data.detach().requires_grad_(requires_grad)
+    result = data.detach()._require_grad(requires_grad)
     if type(result) is not type(data):
         raise RuntimeError(
             f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an instance of the "

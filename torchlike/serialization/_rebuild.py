@@ -101,7 +101,7 @@ def _finish_tensor(
         tensor = alias(tensor.conj())
     if "neg" in marks:
         tensor = alias(tensor._neg_view())  # pyright: ignore[reportAttributeAccessIssue]
-    return tensor.requires_grad_() if requires_grad else tensor
+    return tensor._require_grad() if requires_grad else tensor
 
 
 def _rebuild_meta_tensor_no_storage(dtype: Dtype, size: Any, stride: Any, requires_grad: bool) -> Tensor:
@@ -114,7 +114,7 @@ def _rebuild_meta_tensor_no_storage(dtype: Dtype, size: Any, stride: Any, requir
         count = 1 + sum((n - 1) * s for n, s in zip(layout.shape, layout.strides, strict=True)) if layout.size else 0
         flat: Any = from_value(Value.full((count,), dtype.numpy, META))
         tensor = alias(flat.as_strided(layout.shape, layout.strides, 0))
-    return tensor.requires_grad_() if requires_grad else tensor
+    return tensor._require_grad() if requires_grad else tensor
 
 
 def _rebuild_sparse_tensor(layout: Layout, data: Any) -> Tensor:

@@ -64,7 +64,7 @@ def make_tensor(
         result = result.contiguous(memory_format=memory_format)
     if exclude_zero:
         result[result == 0] = 1 if dtype.category < 2 else dtypes.finfo(dtype).tiny
-    return result.requires_grad_(requires_grad) if requires_grad else result
+    return result._require_grad(requires_grad) if requires_grad else result
 
 
 def _random_tensor(shape: Size, dtype: Dtype, device: DeviceLike | None, low: object, high: object) -> Tensor:

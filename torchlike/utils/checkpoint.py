@@ -96,7 +96,7 @@ def detach_variable(inputs: tuple[object, ...]) -> tuple[Any, ...]:
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple(
-        argument.detach().requires_grad_(argument.requires_grad) if isinstance(argument, Tensor) else argument
+        argument.detach()._require_grad(argument.requires_grad) if isinstance(argument, Tensor) else argument
         for argument in inputs
     )
 
@@ -308,7 +308,7 @@ def _behind_barrier(arg: object, gradient: Tensor | None) -> Any:
         gradient = None
     with no_grad():
         fresh = recomputed(arg, gradient)
-    return fresh.requires_grad_(arg.requires_grad)
+    return fresh._require_grad(arg.requires_grad)
 
 
 class _Reentrant(Function):
@@ -342,7 +342,7 @@ class _Reentrant(Function):
                 continue
             tensor = next(tensors, None)
             args.append(
-                None if tensor is None else _behind_barrier(tensor.detach().requires_grad_(requires_grad), gradient)
+                None if tensor is None else _behind_barrier(tensor.detach()._require_grad(requires_grad), gradient)
             )
         with enable_grad(), rng.state_as(ctx.state), autocast_as(ctx.autocast):
             outs = ctx.function(*args)

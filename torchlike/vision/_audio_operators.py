@@ -97,7 +97,7 @@ def rnnt_loss_forward(
     From a time and a number of labels spoken a path goes on by a blank to the next time, or by the next label.
     """
     with enable_grad():
-        leaf = logits.detach().requires_grad_()
+        leaf = logits.detach()._require_grad()
         chances = leaf.log_softmax(-1) if fused else leaf
         losses = []
         for n in range(logits.shape[0]):

@@ -111,7 +111,7 @@ def deform_conv2d_backward(
     grad_output: Tensor, input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, *numbers: int
 ) -> tuple[Tensor, ...]:
     with enable_grad():
-        leaves = [x.detach().requires_grad_() for x in (input, weight, offset, mask, bias)]
+        leaves = [x.detach()._require_grad() for x in (input, weight, offset, mask, bias)]
         return _gradients(deform_conv2d(*leaves, *numbers), leaves, grad_output)  # pyright: ignore[reportArgumentType]
 
 

@@ -81,7 +81,7 @@ def tensor(data: object, requires_grad: bool = False, **options: Any) -> Tensor:
     with undispatched():
         plain = FUNCTIONS["tensor"](data, **options)
     lifted = op("lift_fresh")(plain)
-    return lifted.requires_grad_() if requires_grad else lifted
+    return lifted._require_grad() if requires_grad else lifted
 
 
 @expands("item", unchecked=True)

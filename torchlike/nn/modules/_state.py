@@ -320,7 +320,7 @@ def _load_tensor(module: object, name: str, own: Any, key: str, loaded: object, 
                     loaded if isinstance(loaded, Parameter) else Parameter(loaded, requires_grad=own.requires_grad)
                 )
                 # The module decides what is trained, not the file.
-                parameter.requires_grad_(own.requires_grad)
+                parameter._require_grad(own.requires_grad)
                 setattr(module, name, parameter)
             else:
                 setattr(module, name, loaded)

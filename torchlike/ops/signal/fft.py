@@ -346,7 +346,7 @@ def fft_fftfreq(
     low = creation.arange(0, (n + 1) // 2, dtype=kind, layout=layout, device=device)
     high = creation.arange(-(n // 2), 0, dtype=kind, layout=layout, device=device)
     frequencies = cat([low, high]) * (1.0 / (n * d))  # pyright: ignore[reportOperatorIssue]
-    return frequencies.requires_grad_(requires_grad)
+    return frequencies._require_grad(requires_grad)
 
 
 @composite(forms=Form.OUT)
@@ -367,7 +367,7 @@ def fft_rfftfreq(
     """
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     numbers = creation.arange(0, n // 2 + 1, dtype=kind, layout=layout, device=device)
-    return (numbers * (1.0 / (n * d))).requires_grad_(requires_grad)
+    return (numbers * (1.0 / (n * d)))._require_grad(requires_grad)
 
 
 def _roll_half(input: Tensor, dim: Any, sign: int) -> Tensor:

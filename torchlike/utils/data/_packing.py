@@ -33,7 +33,7 @@ class _Pickler(ForkingPickler):
 
 def _tensor(array: np.ndarray, requires_grad: bool) -> Tensor:
     tensor = from_host(array)
-    return tensor.requires_grad_() if requires_grad else tensor
+    return tensor._require_grad() if requires_grad else tensor
 
 
 def packed(data: object) -> tuple[bytes, list[memoryview]]:

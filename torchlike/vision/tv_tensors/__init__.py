@@ -51,14 +51,14 @@ class TVTensor(Tensor):
         return output
 
     def __deepcopy__(self, memo: dict[int, object]) -> TVTensor:
-        return self.detach().clone().requires_grad_(self.requires_grad)  # pyright: ignore[reportReturnType]
+        return self.detach().clone()._require_grad(self.requires_grad)  # pyright: ignore[reportReturnType]
 
 
 def _tensor(data: object, dtype: DType | None, device: Place, requires_grad: bool | None) -> Tensor:
     if requires_grad is None:
         requires_grad = data.requires_grad if isinstance(data, Tensor) else False
     tensor = data.as_subclass(Tensor) if isinstance(data, Tensor) else data
-    return ops.as_tensor(tensor, dtype=dtype, device=device).requires_grad_(requires_grad)
+    return ops.as_tensor(tensor, dtype=dtype, device=device)._require_grad(requires_grad)
 
 
 class Image(TVTensor):
