@@ -9,9 +9,25 @@ import numpy as np
 import pytest
 
 import torchlike as torch
+import torchlike.nn.functional as F
 from tests.ops.samples import Call
 from tests.ops.test_catalog import RECORDED, WORDS, is_random, make, numpy, outputs
 from torchlike.dispatch.bindings import FUNCTIONS
+
+# Kernels whose only 64-bit types are numbers that become floats at once.
+SHOWN = {
+    "relu": torch.relu,
+    "celu": lambda x: F.celu(x, 0.7),
+    "elu": F.elu,
+    "selu": F.selu,
+    "relu6": F.relu6,
+    "hardtanh": F.hardtanh,
+    "hardshrink": F.hardshrink,
+    "softplus": F.softplus,
+    "copysign": lambda x: torch.copysign(x, -1.0),
+    "diag_embed": torch.diag_embed,
+    "relu in a product": lambda x: torch.relu(torch.outer(x, x)).square(),
+}
 
 pytestmark = pytest.mark.uncompiled
 
@@ -86,3 +102,25 @@ def test_operators_and_gradients_work_in_a_trace_without_64_bit_types(name):
     if zlib.crc32(name.encode()) % COMPILED_ONE_IN == 0:
         for found, each in zip(lowered.compile()(*arrays), expected, strict=True):
             np.testing.assert_allclose(np.asarray(found), numpy(each), rtol=2e-3, atol=2e-4, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_kernel_whose_numbers_become_floats_shows_its_equations(name):
+    def program(array: jax.Array) -> jax.Array:
+        return torch.to_jax(SHOWN[name](torch.from_jax(array)).sum())
+
+    array = jnp.asarray([-4.0, -0.3, 0.0, 0.4, 7.0])
+    assert array.dtype == "float32"
+    assert "torchlike_kernel" not in str(jax.make_jaxpr(program)(array))
+    # JAX's own derivatives are those of the equations, with and without 64-bit types.
+    value, gradient = jax.jit(jax.value_and_grad(program))(array)
+    leaf = torch.tensor(np.asarray(array), requires_grad=True)
+    expected = SHOWN[name](leaf).sum()
+    expected.backward()
+    np.testing.assert_allclose(np.asarray(value), expected.item(), rtol=2e-5)
+    np.testing.assert_allclose(np.asarray(gradient), numpy(leaf.grad), rtol=2e-5, atol=1e-6)
+
+
+def test_a_kernel_that_counts_stands_as_one_equation_where_there_are_no_64_bit_types():
+    jaxpr = jax.make_jaxpr(lambda array: torch.to_jax(torch.from_jax(array).argmax()))(jnp.ones(3))
+    assert [each.primitive.name for each in jaxpr.eqns] == ["torchlike_kernel"]

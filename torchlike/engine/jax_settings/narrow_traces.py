@@ -4,6 +4,9 @@ A kernel is always traced with 64-bit types, since it is written for them: it co
 lowers the equations when the user's trace ends, and writes some of them as functions of its own (``argmax``, a scatter whose places are
 clipped). Without 64-bit types these give int32, and do not fit the equation. So a kernel with 64-bit types in it stands in such a trace as
 one equation, which turns them on where it is lowered. Where JAX differentiates the trace, the kernel's own equations take its place.
+
+Many kernels have no more of them than the 0 of ``jnp.where(x < 0, 0, x)``, which is an int64 that becomes a float32 at once. There the
+number is converted when the kernel is traced, and the equations stand in the trace themselves.
 """
 
 from __future__ import annotations
@@ -13,8 +16,9 @@ from functools import lru_cache
 from typing import Any
 
 import jax
+import numpy as np
 from jax.core import ShapedArray
-from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive
 from jax.interpreters import ad, batching, mlir
 
 from . import tracing
@@ -36,9 +40,49 @@ def for_traces(
     """
     # A function of its own: JAX keeps a weak reference, and an operation has none.
     inlined = jax.jit(lambda *arrays: fn(*arrays), inline=True)
-    if wide or not _has_64_bits(tracing(jax.make_jaxpr(inlined))(*specs).jaxpr):
+    if wide:
         return tracing(inlined)
+    closed = tracing(jax.make_jaxpr(inlined))(*specs)
+    if not _has_64_bits(closed.jaxpr):
+        return tracing(inlined)
+    converted = jax.jit(lambda *arrays: _evaluate(closed, arrays), inline=True)
+    shorter = tracing(jax.make_jaxpr(converted))(*specs)
+    if not _has_64_bits(shorter.jaxpr) and shorter.out_avals == closed.out_avals:
+        return tracing(converted)
     return tracing(lambda *arrays: kernel_p.bind(*arrays, fn=inlined))
+
+
+def _evaluate(closed: ClosedJaxpr, arrays: Sequence[object]) -> list[object]:
+    """What the equations give, those of inner functions too, with numbers converted that stand in them."""
+    jaxpr = closed.jaxpr
+    values = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*closed.consts, *arrays), strict=True))
+
+    def read(atom: Any) -> object:
+        aval = atom.aval
+        return np.asarray(atom.val, aval.dtype) if isinstance(atom, Literal) else values[atom]
+
+    for equation in jaxpr.eqns:
+        outs = _results(equation.primitive, equation.params, [read(each) for each in equation.invars])
+        values.update(zip(equation.outvars, outs, strict=True))
+    return [read(each) for each in jaxpr.outvars]
+
+
+def _results(primitive: Primitive, params: dict[str, Any], values: list[object]) -> Sequence[object]:
+    if primitive.name == "convert_element_type" and not params["weak_type"]:
+        (value,) = values
+        if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biu":
+            number = value.astype(params["new_dtype"])
+            if number == value:  # how others are rounded is XLA's business
+                return [number]
+    if primitive.name == "jit":
+        return _evaluate(params["jaxpr"], values)
+    if primitive.name == "custom_jvp_call":
+        inner = params["call_jaxpr"]
+        params = params | {"call_jaxpr": jax.make_jaxpr(lambda *arrays: _evaluate(inner, arrays))(*inner.in_avals)}
+    bound = primitive.get_bind_params(params)
+    functions, params = bound if isinstance(bound, tuple) else ((), bound)  # a pair in some versions of JAX
+    outs = primitive.bind(*functions, *values, **params)
+    return outs if primitive.multiple_results else [outs]
 
 
 def _has_64_bits(jaxpr: Jaxpr) -> bool:

@@ -307,7 +307,7 @@ def _check_zero_points(name: str, lowest: int, highest: int, dtype: Dtype) -> No
 
 
 @composite(forms=Form.FUNCTION)
-def quantize_per_tensor(*args: Any, **kwargs: Any) -> Any:
+def quantize_per_tensor(*args: object, **kwargs: object) -> Any:
     """A quantized tensor: each element becomes the integer ``round(x / scale) + zero_point``, clipped to the dtype's range.
 
     Args:
@@ -527,7 +527,7 @@ def _dequantized(input: Tensor) -> Tensor:
 
 
 @composite(forms=Form.FUNCTION | Form.METHOD, method=_dequantized)
-def dequantize(*args: Any, **kwargs: Any) -> Any:
+def dequantize(*args: object, **kwargs: object) -> Any:
     """The values of a quantized tensor as float32; a tensor that is not quantized becomes float32.
 
     Args:
