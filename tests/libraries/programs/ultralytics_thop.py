@@ -1,4 +1,4 @@
-"""thop: multiplications and parameters of models, also with an operator of one's own."""
+"""ultralytics-thop: multiplications and parameters of models, also with an operator of one's own, by its module thop."""
 
 import torch
 from thop import clever_format, profile
