@@ -263,7 +263,11 @@ class Builder:
         cost = seconds_of_call(nbytes) + getattr(function, "extra_cost", 0.0)
         outputs = [("t", first + i) for i in range(len(out_avals))]
         self.discrete.update(
-            [output for output, aval in zip(outputs, out_avals, strict=True) if aval.dtype.kind in "biu"]
+            [
+                output
+                for output, aval in zip(outputs, out_avals, strict=True)
+                if getattr(aval.dtype, "kind", "V") in "biu"
+            ]
         )
         if _nbytes(*out_avals) >= MIN_REUSED_BYTES:
             self.large = True
