@@ -117,6 +117,26 @@ def test_autocast_on_a_tpu_computes_products_in_bfloat16():
 
 
 @pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("name", ["gelu", "silu", "mish", "softplus", "logsigmoid"])
+def test_activations_in_bfloat16_keep_nothing_in_float32_for_the_backward_pass(name):
+    activate, layers = getattr(nn.functional, name), 4
+    with torch.compiled_for("tpu:v5e:2x2") as compiled:
+        weights = [torch.randn(64, 4096, dtype=torch.bfloat16).to("tpu").requires_grad_() for _ in range(layers)]
+        x = torch.randn(512, 64, dtype=torch.bfloat16).to("tpu")
+        for _ in range(3):
+            h = x
+            for weight in weights:
+                h = x + activate(h @ weight) @ weight.detach().T
+            h.float().square().sum().backward()
+            torch.stack([w.grad.float().sum() for w in weights if w.grad is not None]).sum().item()
+            for weight in weights:
+                weight.grad = None
+    hidden = 512 * 4096
+    # What enters each activation, and a few arrays of the layer that is being computed.
+    assert compiled.programs[-1].temporary_bytes < 2 * layers * hidden + 8 * hidden
+
+
+@pytest.mark.usefixtures("stand_in")
 def test_under_autocast_every_product_of_a_step_is_in_bfloat16_and_parameters_stay_float32(monkeypatch):
     lowered, compiled_with = [], executable.compiled_with
 

@@ -6,8 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
+
+from .derivatives import custom_jvp
+from .exact_math import traced_platform
 
 if TYPE_CHECKING:
     from jax import Array
@@ -28,6 +33,34 @@ def in_float32(compute: Callable[..., Array]) -> Callable[..., Array]:
         return result.astype(half) if result.dtype == np.float32 else result
 
     return wide
+
+
+def keeping_halves(compute: Callable[..., Array]) -> Callable[..., Array]:
+    """As ``in_float32``; and on an accelerator the derivative computes again, from the arrays in the half type, what it needs in float32.
+
+    XLA finds that forward and backward pass compute the same, and keeps it: an error function or a sigmoid takes long enough for that.
+    It has twice the size of the input. Behind a barrier it is not found.
+    """
+    widely = in_float32(compute)
+
+    @functools.wraps(compute)
+    def computed(*args: Any, **kwargs: Any) -> Array:
+        if traced_platform() == "cpu" or not any(map(is_half, args)):
+            return widely(*args, **kwargs)
+        places = [n for n, a in enumerate(args) if is_half(a)]
+
+        def of(*halves: Array) -> Array:
+            return widely(*[halves[places.index(n)] if n in places else a for n, a in enumerate(args)], **kwargs)
+
+        again = custom_jvp(of)
+
+        @again.defjvp
+        def derivative(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+            return again(*primals), jax.jvp(of, lax.optimization_barrier(primals), tangents)[1]
+
+        return again(*(args[n] for n in places))
+
+    return computed
 
 
 def at_least_float32(x: Array) -> Array:

@@ -15,7 +15,7 @@ from ...dispatch.out_dtypes import FOUND
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Saves, Validation, composite, op
 from ...numerics.derivatives import custom_jvp
 from ...numerics.exact_math import exact_quotient
-from ...numerics.half_precision import in_float32
+from ...numerics.half_precision import in_float32, keeping_halves
 from . import division, elementary, pointwise
 
 ONE = Sample(shapes=((3, 4),))
@@ -175,7 +175,7 @@ def celu(input: Array, alpha: Number = 1.0) -> Array:
         ],
     )
 )
-@in_float32
+@keeping_halves
 def gelu(input: Array, *, approximate: str = "none") -> Array:
     """``input`` times the normal distribution function of ``input``; with ``approximate="tanh"`` by a formula with tanh.
 
@@ -192,7 +192,7 @@ def gelu(input: Array, *, approximate: str = "none") -> Array:
 
 
 @op(**_activation("silu_cpu", accepts=Category.INEXACT, forms=Form.INPLACE_ARGUMENT))
-@in_float32
+@keeping_halves
 def silu(input: Array) -> Array:
     """``input * sigmoid(input)``.
 
@@ -207,7 +207,7 @@ def _softplus(x: Array) -> Array:
 
 
 @op(**_activation("mish_cpu", forms=Form.INPLACE_ARGUMENT))
-@in_float32
+@keeping_halves
 def mish(input: Array) -> Array:
     """``input * tanh(softplus(input))``.
 
@@ -218,7 +218,7 @@ def mish(input: Array) -> Array:
 
 
 @op(**_activation("softplus_cpu", Sample(shapes=((4,),), args=(2.0, 1.0))), autocast={"cuda": Autocast.FLOAT32})
-@in_float32
+@keeping_halves
 def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Array:
     """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is over the threshold.
 
@@ -314,7 +314,7 @@ def hardswish(input: Array) -> Array:
 
 
 @op(**_activation("log_sigmoid_cpu", backward="LogSigmoidBackward0"))
-@in_float32
+@keeping_halves
 def logsigmoid(input: Array) -> Array:
     """``log(sigmoid(input))``, exact far from 0 too.
 
