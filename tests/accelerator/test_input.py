@@ -59,6 +59,35 @@ def test_what_is_sent_ahead_begins_its_way_at_once(device, monkeypatch):
     assert len(sent) == 1
 
 
+@pytest.mark.parametrize("pinned", [False, True])
+def test_the_next_batch_of_a_loader_travels_while_the_step_runs(device, monkeypatch, pinned):
+    """A trace of a loop: when a batch is sent, the step before is on the device and has not ended."""
+    trace, losses = [], []
+
+    def put(array, placement, put=moving.put):
+        if losses:
+            computed = losses[-1]._value().array
+            trace.append(computed is not None and not computed.is_ready())
+        return put(array, placement)
+
+    monkeypatch.setattr(moving, "put", put)
+    first, middle, last = (nn.Linear(n, m).to(device) for n, m in ((64, 1024), (1024, 1024), (1024, 4)))
+    optimizer = torch.optim.SGD([p for layer in (first, middle, last) for p in layer.parameters()], lr=0.01)
+    data = torch.utils.data.TensorDataset(torch.randn(5 * 512, 64), torch.zeros(5 * 512, dtype=torch.int64))
+    for x, y in torch.utils.data.DataLoader(data, batch_size=512, pin_memory=pinned):
+        x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+        hidden = first(x)
+        for _ in range(8):  # of a GFLOP each, and two more for the derivatives
+            hidden = middle(hidden).relu()
+        loss = nn.functional.cross_entropy(last(hidden), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.detach())
+    assert len(trace) == 4 and all(trace[1:]), trace
+    assert np.isfinite([loss.item() for loss in losses]).all()
+
+
 def test_what_was_sent_ahead_does_not_see_later_writes(device):
     host = np.ones((512, 512), np.float32)
     x = torch.from_numpy(host)

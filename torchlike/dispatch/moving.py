@@ -19,6 +19,7 @@ from ..engine.aval import CPU, META, Aval, Meshed, Placement
 from ..engine.jax_settings import with_64_bits
 from ..engine.memory.transfer import put
 from ..engine.meshes import lay_out
+from ..engine.recorder import hand_over
 from ..engine.threads import state
 from ..engine.value import NO_DATA, Value, no_data
 from .apply import OffMesh, apply, internal_dispatcher
@@ -65,6 +66,7 @@ def moved_value(value: Value, placement: Placement, ahead: bool = False) -> Valu
     if isinstance(array, np.ndarray):
         travels = ahead and placement is not CPU and array.nbytes >= SENT_AHEAD and array.dtype.name not in INDICES
         if travels and not isinstance(placement, Meshed) and not state.by_numpy_alone:
+            hand_over()  # the device computes while the array travels
             return Value.over(there, put(array, there.placement))
         return Value.over(there, array)  # it has not left the host yet
     # A copy, because on the CPU the array that NumPy sees would share the memory of the source.

@@ -10,6 +10,7 @@ from .recorder import (
     compiling as compiling,
     flush as flush,
     forget as forget,
+    hand_over as hand_over,
     op_by_op as op_by_op,
     recorder as recorder,
     set_op_by_op as set_op_by_op,

@@ -676,6 +676,13 @@ def boundary() -> None:
     per_thread.recorder.end_step()
 
 
+def hand_over() -> None:
+    """Has an accelerator begin with the step that has ended, for who does something else now than to record the next one."""
+    ended = per_thread.recorder.ended
+    if ended is not None and ended.cursor.placement is not None and ended.cursor.placement.platform != "cpu":
+        ended.finish("a training step ended", hot=True)
+
+
 def set_op_by_op(on: bool) -> bool:
     """Switches this thread to running every op at once (True) or to recording (False); returns what was set before."""
     return recorder().set_op_by_op(on)

@@ -308,6 +308,7 @@ class _BaseDataLoaderIter:
 
     def __next__(self) -> Any:
         engine.boundary()  # ends the step here, so that it can run while the next batch is read
+        engine.hand_over()
         data = self._next_data()
         engine.boundary()  # run what the dataset has recorded, so that it is not part of the next step
         self._num_yielded += 1
