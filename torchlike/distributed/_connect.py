@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import dataclasses
 import os
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -50,7 +51,7 @@ def join(store: Store, rank: int, size: int) -> World:
         store.set("hub", f"{_own_host(store)} {hub} {service}")
     host, hub_port, service_port = store.get("hub").decode().split()
     control = Control(host, int(hub_port), rank)
-    world = World(rank, size, control, _see_devices(f"{host}:{service_port}", rank, size))
+    world = World(rank, size, control, _see_devices(f"{host}:{service_port}", rank, size, control.own_host()))
     _world.append(world)
     return world
 
@@ -63,7 +64,7 @@ def _own_host(store: Store) -> str:
     return str(host) if host and host != "localhost" else "127.0.0.1"
 
 
-def _see_devices(address: str, rank: int, size: int) -> list[Any]:
+def _see_devices(address: str, rank: int, size: int, own_host: str) -> list[Any]:
     # JAX makes its devices once, so they are dropped and made again with those of all processes. Values are moved to the host first.
     leave_devices()
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
@@ -75,6 +76,7 @@ def _see_devices(address: str, rank: int, size: int) -> list[Any]:
     client.connect()
     state.client, state.process_id, state.num_processes = client, rank, size
     state.coordinator_address = address
+    _exchange_by(own_host)
     devices: dict[int, Any] = {}
     for device in jax.devices("cpu"):
         # A process may have several devices (``jax_num_cpu_devices``). Collectives use the first of each.
@@ -90,3 +92,20 @@ def _see_devices(address: str, rank: int, size: int) -> list[Any]:
         xla_bridge._default_backend = None
 
     return [devices[i] for i in range(size)]
+
+
+def _exchange_by(host: str) -> None:
+    """Has the devices of other processes reach those of this one at an address of the network in which the processes meet.
+
+    By default gloo says where it is by the name of the machine, which often means 127.0.0.1 there, or an address of another network.
+    """
+
+    def client() -> Any:
+        exchanges: ModuleType = jaxlib._jax  # pyright: ignore[reportAttributeAccessIssue]
+        interface = os.environ.get("GLOO_SOCKET_IFNAME")  # PyTorch's variable
+        where = {"interface": interface} if interface else {"hostname": host}
+        collectives = exchanges.make_gloo_tcp_collectives(jax_distributed.global_state.client, **where)
+        return xla_bridge.make_cpu_client(collectives=collectives)
+
+    registered = xla_bridge._backend_factories["cpu"]
+    xla_bridge._backend_factories["cpu"] = dataclasses.replace(registered, factory=client)

@@ -16,12 +16,15 @@ from typing import TypeAlias
 
 from ..engine.collective import Answer, wait_for_exchanges
 from ..engine.recorder import finish_all
+from ._hub import notice_loss
 from .errors import DistBackendError
 
 Message: TypeAlias = dict[str, object]
 
 # How many seconds after the failure of another rank this process is ended if it has raised no error for it by then.
 GRACE_SECONDS = 4.0
+# How many seconds after a request's own timeout the hub has to answer, which then says who is missing.
+ANSWER_SECONDS = 5.0
 HUB = os.path.join(os.path.dirname(__file__), "_hub.py")
 
 
@@ -53,7 +56,7 @@ class Control:
     """The connections of this rank to the hub, for the life of the process."""
 
     def __init__(self, host: str, port: int, rank: int) -> None:
-        self.rank = rank
+        self.rank, self._host = rank, host
         self.failure: str | None = None  # the failure of another rank, as the hub described it
         self.raised = False  # whether this rank has raised an error for it
         self.changed = threading.Condition()
@@ -76,6 +79,7 @@ class Control:
         connection.settimeout(None)
         # Each message is a question that another process waits for, so the system must not hold it back to fill a packet.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        notice_loss(connection)
         self._send(connection, {"kind": "hello", "rank": self.rank, "tells": tells})
         return connection
 
@@ -105,10 +109,13 @@ class Control:
                 "program": program, "call": call, "line": line, "timeout": timeout,
             }  # fmt: skip
             try:
+                self._asks.settimeout(timeout + ANSWER_SECONDS)
                 self._send(self._asks, message)
                 reply = self._reply(self._count)
-            except OSError:
-                reply = {"answer": "error", "text": self.failure or "the connection to the other ranks was lost"}
+            except OSError as error:
+                # The system's own TimeoutError, for a lost connection, has a number.
+                late = f"timed out after {timeout:g} s: " * (isinstance(error, TimeoutError) and error.errno is None)
+                reply = {"answer": "error", "text": self.failure or late + self._lost_hub()}
         if reply["answer"] == "error":
             self.raised = True
             raise DistBackendError(f"[Rank {self.rank}] {call} failed: {reply['text']}")
@@ -132,18 +139,24 @@ class Control:
             self.raised = True
             raise DistBackendError(f"[Rank {self.rank}] {call} failed: {self.failure}")
 
+    def _lost_hub(self) -> str:
+        return f"the process that the ranks talk to, at {self._host}, does not answer: its machine or the network to it has failed"
+
     # ---- messages from the hub
 
     def _listen(self, welcome: threading.Event) -> None:
         buffer = b""
         while True:
+            lost = "the process that the ranks talk to has ended"
             try:
                 data = self._told.recv(1 << 16)
-            except OSError:
+            except ConnectionResetError:
                 data = b""
+            except OSError:
+                data, lost = b"", self._lost_hub()
             if not data:
                 if not self._ended:
-                    self._fail("the process that the ranks talk to has ended")
+                    self._fail(lost)
                 return
             *lines, buffer = (buffer + data).split(b"\n")
             for line in lines:

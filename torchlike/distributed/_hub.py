@@ -21,6 +21,23 @@ from typing import Any
 NUDGE_SECONDS = 1.0
 # Seconds after which a hub without connections ends.
 ALONE_SECONDS = 300.0
+# A connection whose other end says nothing for so long, not even that it is there, is lost: its machine or the network has failed.
+QUIET_SECONDS = 30
+
+
+def notice_loss(connection: socket.socket) -> None:
+    """Has the system ask the other end whether it is there, and end the connection if it is not.
+
+    A process that ends closes its connections. A machine that fails, or is cut off, closes nothing.
+    """
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    # After half of the time without a word, a question each sixth of it; and what was sent must be received within it.
+    for name, value in (
+        ("TCP_KEEPIDLE", QUIET_SECONDS // 2), ("TCP_KEEPINTVL", QUIET_SECONDS // 6), ("TCP_KEEPCNT", 3),
+        ("TCP_USER_TIMEOUT", 1000 * QUIET_SECONDS),
+    ):  # fmt: skip
+        if hasattr(socket, name):  # not on every system
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def free_port() -> int:
@@ -97,6 +114,7 @@ class Hub:
                 if key.fileobj is self.listener:
                     connection, _ = self.listener.accept()
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    notice_loss(connection)
                     self.peers[connection] = Peer(connection)
                     self.selector.register(connection, selectors.EVENT_READ)
                 else:
@@ -116,22 +134,27 @@ class Hub:
     def _receive(self, peer: Peer) -> None:
         try:
             data = peer.connection.recv(1 << 16)
-        except OSError:
+        except ConnectionResetError:
             data = b""
+        except OSError as error:
+            self._lose(
+                peer, f"does not answer: its machine, or the network to it, has failed ({error.strerror or error})"
+            )
+            return
         if not data:
-            self._lose(peer)
+            self._lose(peer, "has ended without a word: its process was killed")
             return
         *lines, peer.arrived = (peer.arrived + data).split(b"\n")
         for line in lines:
             message = json.loads(line)
             getattr(self, "_" + message["kind"])(peer, message)
 
-    def _lose(self, peer: Peer) -> None:
+    def _lose(self, peer: Peer, how: str) -> None:
         self.selector.unregister(peer.connection)
         self.peers.pop(peer.connection).connection.close()
         # Only one of the two connections counts, so that the end of a rank is reported once.
         if peer.tells and peer.rank not in self.gone:
-            self._fail(peer.rank, f"rank {peer.rank} has ended without a word: its process was killed")
+            self._fail(peer.rank, f"rank {peer.rank} {how}")
 
     def _hello(self, peer: Peer, message: dict[str, Any]) -> None:
         peer.rank, peer.tells = message["rank"], message["tells"]

@@ -16,6 +16,7 @@ from .._core.tensor import Tensor, from_value
 from ..engine.recorder import flush
 from ..engine.value import Value
 from ._groups import ProcessGroup, group_of, on_join
+from ._hub import notice_loss
 from ._stores import Store
 from ._tensors import check_tensor, write
 from ._works import Work
@@ -79,6 +80,7 @@ class Mailbox:
                     connection = self._out[rank] = socket.create_connection((host, int(port)), 60.0)
                     connection.settimeout(None)
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    notice_loss(connection)
                 connection.sendall(message)
         except OSError as error:
             self._control.check(call)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
+from ._hub import notice_loss
 from ._store_server import (
     MAGIC,
     NOT_READY,
@@ -357,7 +358,12 @@ class TCPStore(Store):
                 continue
             connection.settimeout(None)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            notice_loss(connection)
             return connection
+
+    def own_host(self) -> str:
+        """The address of this machine in the network in which the server is."""
+        return str(self._connection.getsockname()[0])
 
     def _wait_for_workers(self, count: int, is_master: bool) -> None:
         present = self.add("init/", 1)
@@ -386,9 +392,9 @@ class TCPStore(Store):
         while len(data) < count:
             try:
                 chunk = self._connection.recv(count - len(data))
-            except TimeoutError:
-                raise
             except OSError as error:
+                if isinstance(error, TimeoutError) and error.errno is None:
+                    raise  # the timeout of the request; the system's own, for a lost connection, has a number
                 raise DistNetworkError(f"failed to recv from the store: {error}") from None
             if not chunk:
                 raise DistNetworkError(

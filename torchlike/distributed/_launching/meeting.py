@@ -98,6 +98,7 @@ class Meeting:
         if store is None:
             store = TCPStore(host, port, timeout=timedelta(seconds=self.timeout), wait_for_workers=False)
         self._serves = serves and store._server is not None
+        self._own_host = store.own_host()
         self._store = PrefixStore(f"launchers/{self.run_id}", store)
 
     def _may_serve(self, host: str) -> bool:
@@ -167,7 +168,8 @@ class Meeting:
         elif meeting_host is None:
             host = "localhost" if options.standalone or options.master_addr == "127.0.0.1" else options.master_addr
         else:
-            host = meeting_host if _is_here(meeting_host) or not self.by_arrival else socket.getfqdn()
+            # Not the name of this machine, which the others may not know, or know by an address of another network.
+            host = meeting_host if _is_here(meeting_host) or not self.by_arrival else self._own_host
         return host, self._served.port
 
     # ---- how an attempt ends
