@@ -7,7 +7,11 @@ from typing import Any
 from weakref import ref as _weak_reference
 
 from ._core.fields import storage_of as _storage_of
-from ._core.modes import computes_tangents as _computes_tangents, set_forward_grad as _set_forward_grad
+from ._core.modes import (
+    computes_tangents as _computes_tangents,
+    set_forward_grad as _set_forward_grad,
+    tracers as _tracers,
+)
 from ._core.node import Node as Node
 from ._core.overridable import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
 from ._core.tensor import Tensor
@@ -54,8 +58,9 @@ _has_mps = _has_cuda = _has_xpu = False
 _nn = SimpleNamespace(_parse_to=_parse_to)
 
 
-def _get_tracing_state() -> None:
-    """The trace that is made: none, since ``torch.jit.trace`` makes none."""
+def _get_tracing_state() -> Any:
+    """The trace that ``torch.jit._get_trace_graph`` makes, or None. ``torch.jit.trace`` makes none."""
+    return _tracers[-1].state if _tracers else None
 
 
 def _log_api_usage_once(event: str) -> None:

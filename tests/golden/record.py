@@ -64,7 +64,7 @@ LAYOUTS: dict[str, Callable[[dict[str, Any]], str]] = {
             "scripts",
             "sequence_words",
         ),
-        *("flops", "quantization", "sparse", "static_quantization", "testing", "training"),
+        *("flops", "quantization", "sparse", "static_quantization", "testing", "traces", "training"),
     ),
     lambda words: json.dumps(words, indent=1),
 )

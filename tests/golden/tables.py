@@ -21,6 +21,7 @@ from tests.distributed import rows as processes
 from tests.distributions import lines as distribution_lines, rows as distributions
 from tests.errors import snippets
 from tests.fx import graphs
+from tests.jit import traced
 from tests.library import dispatching, operators
 from tests.nn import initialisers
 from tests.nn.modules import layers, sequences
@@ -143,6 +144,7 @@ TABLES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "sequence_words": lambda torch: {"said": {line: sequences.said(torch, line) for line in sequences.LINES}},
     "sparse": expressions.everything,
     "testing": lambda torch: {"said": {line: calls.said(torch, line) for line in calls.CALLS}},
+    "traces": lambda torch: {"nodes": {name: traced.nodes(torch, name) for name in traced.calls()}},
     "training": training.everything,
 }
 

@@ -167,6 +167,9 @@ class DispatchHooks:
 
 
 dispatch_state = DispatchState()
+
+# What makes a graph for torch.jit._get_trace_graph, in which a call of a custom function is one node.
+tracers: list[Any] = []
 hooks = DispatchHooks()
 # The subclasses of Tensor that define ``__torch_dispatch__`` and have had an object.
 DISPATCHED: set[type] = set()

@@ -21,7 +21,7 @@ from .._core.fields import (
     version_of,
     view_record,
 )
-from .._core.modes import dispatch_state, modes, same_tangent
+from .._core.modes import dispatch_state, modes, same_tangent, tracers
 from .._core.node import FREED, HAS_HOOKS, IS_NONE, SECOND_BACKWARD, Node, forward_trace, modified, next_number
 from .._core.tensor import Tensor, alias, from_value
 from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View
@@ -395,6 +395,8 @@ class Function(FunctionCtx):
     @classmethod
     def apply(cls, *args: object, **kwargs: object) -> Any:
         """Runs ``forward`` without recording, and records the call itself."""
+        if tracers and not cls.__module__.startswith(_PACKAGE):
+            return tracers[-1].function(cls, args, kwargs)
         in_context = cls.setup_context is not Function.setup_context
         if in_context:  # which has all arguments by position, defaults too
             bound_arguments = _signature(cls.forward).bind(*args, **kwargs)

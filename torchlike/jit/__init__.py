@@ -26,6 +26,7 @@ from ._archive import (
     load as load,
     save as save,
 )
+from ._trace_graph import _get_trace_graph as _get_trace_graph
 from ._traced import _Fixed as _Fixed, is_tracing as is_tracing, traced, traced_module, while_tracing
 
 __all__ = [

@@ -7,7 +7,14 @@ from fvcore.common.param_scheduler import (
     CosineParamScheduler,
     LinearParamScheduler,
 )
-from fvcore.nn import giou_loss, parameter_count, parameter_count_table, sigmoid_focal_loss, smooth_l1_loss
+from fvcore.nn import (
+    FlopCountAnalysis,
+    giou_loss,
+    parameter_count,
+    parameter_count_table,
+    sigmoid_focal_loss,
+    smooth_l1_loss,
+)
 
 torch.manual_seed(0)
 model = torch.nn.Sequential(
@@ -15,6 +22,8 @@ model = torch.nn.Sequential(
 )
 print(dict(parameter_count(model)))
 print(parameter_count_table(model).count("|"))
+flops = FlopCountAnalysis(model, torch.ones(2, 3, 8, 8))
+print(flops.total(), sorted(flops.by_operator().items()), sorted(flops.by_module().items()))
 x, y = torch.randn(6, 5, requires_grad=True), (torch.rand(6, 5) > 0.5).float()
 loss = sigmoid_focal_loss(x, y, alpha=0.25, reduction="mean") + smooth_l1_loss(x, y, beta=0.5, reduction="mean")
 loss.backward()
