@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -333,6 +334,10 @@ def laid_out(
         return None
     storage = LaidOutStorage(value, into)
     view = LaidOutView((back,), value, storage.content_version, None, DEFAULT, storage.version)
-    shape = value.aval.shape
-    view.layout = back.layout(Strided([shape[d] for d in order]))
+    view.layout = _layout_of(value.aval.shape, order, back)
     return storage, view
+
+
+@functools.lru_cache(1024)
+def _layout_of(shape: tuple[int, ...], order: tuple[int, ...], back: ViewStep) -> Strided:
+    return back.layout(Strided([shape[d] for d in order]))

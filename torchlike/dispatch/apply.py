@@ -54,6 +54,7 @@ class Dispatcher(Operation):
         "fitting_places",
         "computes",
         "checked",
+        "by_element",
         "index_places",
         "_unchecked",
         "backward_name",
@@ -82,6 +83,8 @@ class Dispatcher(Operation):
         self.index_places = [i for i, role in enumerate(op.roles) if role == INDICES]
         # Whether it checks indices; a check that not every call needs is left to the program.
         self.checked = op.check is not None and op.check.needed is None and bool(self.index_places)
+        promote = op.dtype_rule.promote
+        self.by_element = not op.view and (callable(promote) or promote.elementwise)
         self.traces = Traces()
         self.typings: dict[object, Typing] = {}
         self._unchecked: Dispatcher | None = None
@@ -133,6 +136,9 @@ class Dispatcher(Operation):
 
 
 DISPATCHERS: list[Dispatcher] = []
+# Gives the result of an operation element by element the memory order of its operands, of which some are views: set by ``ops``, whose
+# views that takes.
+in_order_of: list[Callable[[Tensor, Sequence[Tensor]], object]] = []
 
 
 def internal_dispatcher(
@@ -179,14 +185,18 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
     values: list[Value] = []
     tensors: list[Tensor] = []
     static: list[Any] = []
-    mask = 0
+    mask, viewed = 0, False
     result: Fields
     for arg in args:
         if isinstance(arg, Tensor):
             tensor: Fields = arg
             storage: Contents = tensor._storage
             whole = tensor._view is None and type(storage) is Storage and storage.host is None
-            values.append(storage.value if whole else arg._value())
+            if whole:
+                values.append(storage.value)
+            else:
+                values.append(arg._value())
+                viewed = True
             if tensor._requires_grad:
                 mask |= 1 << len(tensors)
             tensors.append(arg)
@@ -246,6 +256,8 @@ def apply(dispatcher: Dispatcher, args: tuple[object, ...]) -> Any:
             result._requires_grad = True
         elif slow and modes.inference:
             result._inference = True
+        if viewed and dispatcher.by_element:
+            in_order_of[0](result, tensors)  # pyright: ignore[reportArgumentType]
         return result
     return kernel.wrap_outputs(_results(kernel, tensors, values, outs, rule))
 

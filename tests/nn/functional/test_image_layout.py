@@ -75,3 +75,54 @@ def test_affine_grid_warns_of_one_point_in_a_direction(size):
     with pytest.warns(UserWarning, match="See the documentation of affine_grid for details"):
         F.affine_grid(theta, size, align_corners=True)
     assert F.affine_grid(theta, size, align_corners=False).shape == (*size[:1], *size[2:], 2)
+
+
+PLAIN, LAST = (2, 3, 4, 5), torch.channels_last
+BY_ELEMENT = {  # and whether the channels of the result are last, as PyTorch has it
+    "a number": (lambda x, y: (x * 2 + 1).round().clip(0, 255), True),
+    "a function": (lambda x, y: F.relu(x).sigmoid().exp(), True),
+    "both": (lambda x, y: x + x, True),
+    "a plain image after it": (lambda x, y: x + y, True),
+    "a plain image before it": (lambda x, y: y + x, False),
+    "one for each channel": (lambda x, y: x * torch.arange(3.0).view(3, 1, 1), True),
+    "a comparison": (lambda x, y: x > 3, True),
+    "a sum": (lambda x, y: x.sum(1, keepdim=True), True),
+    "a window": (lambda x, y: x[:, :, 1:] * 2, True),
+    "images, then transposed": (lambda x, y: x.transpose(2, 3) + 1, False),
+}
+
+
+@pytest.mark.parametrize("name", BY_ELEMENT)
+def test_channels_stay_last_element_by_element(name):
+    function, stays = BY_ELEMENT[name]
+    plain = torch.arange(120.0).view(PLAIN)
+    x = plain.contiguous(memory_format=LAST)
+    found, wanted = function(x, plain), function(plain, plain)
+    assert torch.equal(found, wanted) and found.is_contiguous(memory_format=LAST) is stays
+    if found.dtype is torch.float32 and stays:
+        for each in (found, wanted):  # written to as any other
+            each[0].mul_(3)
+            each.add_(1)
+        assert torch.equal(found, wanted) and torch.equal(
+            found.view(-1) if found.is_contiguous() else found.reshape(-1), wanted.reshape(-1)
+        )
+
+
+def test_a_net_of_images_with_channels_last_trains_as_any_other():
+    losses = []
+    for layout in (torch.contiguous_format, LAST):
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Conv2d(4, 2, 1)
+        ).to(memory_format=layout)  # pyright: ignore[reportCallIssue]
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        images = torch.rand(2, 3, 6, 6).contiguous(memory_format=layout)
+        found = []
+        for _ in range(8):
+            optimizer.zero_grad()
+            loss = (net(images * 2 - 1) + images[:, :2].tanh()).square().mean()
+            loss.backward()
+            optimizer.step()
+            found.append(loss.item())
+        losses.append(found)
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)

@@ -19,7 +19,7 @@ from ..._core.layouts import contiguous_format, memory_format as memory_format_,
 from ..._core.strided import Strided, memory_order
 from ..._core.tensor import Tensor, alias, from_host, from_storage, wrap_dim
 from ..._core.views import ViewStep, laid_out
-from ...dispatch.apply import are_integers
+from ...dispatch.apply import are_integers, in_order_of
 from ...dispatch.arguments import check_tensors
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.warned import warn_once
@@ -765,6 +765,35 @@ def lay_out_channels(result: Tensor, like: Tensor) -> Tensor:
     if view_record(like) is not None and _has_channels_last(like._geometry):
         lay_out(result, like)
     return result
+
+
+def _in_order_of(result: Tensor, operands: Sequence[Tensor]) -> None:
+    """Puts the channels of a result last in memory where PyTorch does, because those of its operands are."""
+    shape = result._aval.shape
+    if len(shape) not in (4, 5):
+        return
+    geometries = [operand._geometry for operand in operands]
+    order = _order_for(shape, tuple([(geometry.shape, geometry.strides) for geometry in geometries]))
+    if order is not None:
+        found = laid_out(result._value(), order, *_steps_for(order))
+        if found is not None:
+            move_to_storage(result, *found)
+
+
+@functools.lru_cache(1024)
+def _order_for(shape: Dims, operands: tuple[tuple[Dims, Dims], ...]) -> tuple[int, ...] | None:
+    """The memory order of what is computed from operands of these shapes and strides; None if it has no channels last."""
+    if not any(own == shape and _has_channels_last(Strided(own, strides)) for own, strides in operands):
+        return None
+    spread = [
+        [0] * (len(shape) - len(own)) + [s if n == m else 0 for s, n, m in zip(strides, own, shape[len(shape) - len(own) :], strict=True)]
+        for own, strides in operands
+    ]  # fmt: skip
+    order = memory_order(shape, spread)
+    return order if order[-1] == 1 else None
+
+
+in_order_of.append(_in_order_of)
 
 
 def _has_channels_last(geometry: Any) -> bool:
