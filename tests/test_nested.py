@@ -200,3 +200,9 @@ def test_what_is_refused(call, error, message):
     names: dict[str, str] = {}
     found = re.sub(r"\bj\d+\b", lambda match: names.setdefault(match[0], f"j{len(names) + 1}"), str(raised.value))
     assert found == message
+
+
+def test_the_private_names_of_the_parts_of_a_jagged_tensor():
+    x = both(torch.jagged)
+    assert x._values is x.values() and x._offsets is x.offsets() and x._lengths is None
+    assert (x._ragged_idx, x.transpose(1, 2)._ragged_idx, x._min_seqlen, x._max_seqlen) == (1, 2, 2, 4)

@@ -117,5 +117,11 @@ def test_what_is_not_written_here_says_so():
 def test_what_libraries_take_from_c():
     assert torch._C._get_tracing_state() is None
     assert torch._C._log_api_usage_once("x") is None
+    assert (
+        torch._C._nn.gelu(torch.zeros(1)).item() == 0
+        and torch._C._nn.linear(torch.ones(1, 2), torch.ones(1, 2)).item() == 2
+    )
+    with pytest.raises(AttributeError):
+        torch._C._nn.no_such_function
     assert torch._C._nn._parse_to("cpu", torch.float32) == (torch.device("cpu"), torch.float32, False, None)
     assert torch._C._nn._parse_to(torch.float16, non_blocking=True) == (None, torch.float16, True, None)

@@ -13,7 +13,10 @@ from ._core.modes import (
     tracers as _tracers,
 )
 from ._core.node import Node as Node
-from ._core.overridable import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
+from ._core.overridable import (
+    disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl,
+    overridable_namespaces as _namespaces,
+)
 from ._core.tensor import Tensor
 from ._core.torch_function import (
     ALL_OFF as _ALL_OFF,
@@ -55,7 +58,20 @@ def _parse_to(*args: object, **kwargs: object) -> tuple[Any, Any, bool, Any]:
 has_lapack = has_mkl = has_openmp = has_spectral = True
 _has_mps = _has_cuda = _has_xpu = False
 
-_nn = SimpleNamespace(_parse_to=_parse_to)
+
+class _Layers:
+    """``torch._C._nn``: the functions of layers by the names of PyTorch's operators, which libraries call directly."""
+
+    _parse_to = staticmethod(_parse_to)
+
+    def __getattr__(self, name: str) -> Any:
+        found = _namespaces()["torch.nn.functional"].get(name)  # pyright: ignore[reportAttributeAccessIssue]
+        if found is None:
+            raise AttributeError(f"torch._C._nn has no function {name!r}, or torchlike lacks it", name=name, obj=self)
+        return found
+
+
+_nn = _Layers()
 
 
 def _get_tracing_state() -> Any:

@@ -44,6 +44,8 @@ def has_torch_function(relevant_args: Iterable[object]) -> bool:
 
     Source: https://docs.pytorch.org/docs/stable/torch.overrides.html#torch.overrides.has_torch_function
     """
+    if not hasattr(relevant_args, "__iter__"):
+        raise TypeError("expected a sequence")
     settings = _protocol.settings
     if settings.off == _protocol.ALL_OFF:
         return False

@@ -301,6 +301,48 @@ def test_recording_is_not_switched_within(transform, on):
     transform(other_ways)(torch.ones(2, 2))
 
 
+def _printed(transform, x):
+    texts = []
+
+    def function(t):
+        texts.append(repr(t))
+        return t.sum()
+
+    transform(function)(x)
+    return texts[-1]
+
+
+PRINTED = {
+    "grad": (grad, "GradTrackingTensor(lvl=1, value=\n    tensor([[1., 2.],\n            [3., 4.]])\n)"),
+    "vmap": (vmap, "BatchedTensor(lvl=1, bdim=0, value=\n    tensor([[1., 2.],\n            [3., 4.]])\n)"),
+    "grad within vmap": (
+        lambda f: vmap(grad(f)),
+        "GradTrackingTensor(lvl=2, value=\n    BatchedTensor(lvl=1, bdim=0, value=\n        tensor([[1., 2.],\n                [3., 4.]])"
+        "\n    )\n)",
+    ),
+    "a tensor from outside": (lambda f: grad(lambda x: f(torch.ones(1)) * x.sum()), "tensor([1.])"),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_what_a_function_prints_while_it_is_transformed(name):
+    transform, text = PRINTED[name]
+    assert _printed(transform, torch.tensor([[1.0, 2.0], [3.0, 4.0]])) == text
+
+
+@pytest.mark.parametrize("transform", [grad, lambda f: lambda x: vjp(f, x), jacrev, hessian])
+def test_hooks_for_saved_tensors_are_refused_with_derivatives_backwards(transform):
+    def within(x):
+        with torch.autograd.graph.save_on_cpu():
+            return x.sin().sum()
+
+    with pytest.raises(RuntimeError, match="don't yet support saved tensor hooks"):
+        transform(within)(torch.ones(3))
+    with torch.autograd.graph.save_on_cpu(), pytest.raises(RuntimeError, match="don't yet support saved tensor hooks"):
+        transform(lambda x: x.sin().sum())(torch.ones(3))
+    assert jvp(within, (torch.ones(3),), (torch.ones(3),))[1].item() == pytest.approx(1.6209069)
+
+
 ERRORS = {
     "no scalar": (
         lambda: grad(name)(X),

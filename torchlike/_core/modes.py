@@ -70,6 +70,20 @@ class Modes(threading.local):
 modes = Modes()
 
 
+NO_LEAF = (
+    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require "
+    "differentiation use var_no_grad = var.detach()."
+)
+SWITCHING = "requires_grad_() (or perhaps using torch.autograd.functional.* APIs)"
+
+
+def no_bool(given: object) -> TypeError:
+    """The error of ``requires_grad_`` for what is no bool."""
+    kind = type(given)
+    name = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+    return TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {name}")
+
+
 def refuse_in_transform(method: str, call: str) -> None:
     """Raises PyTorch's error if a function is being transformed by ``torch.func`` in this thread."""
     if modes.derivatives or modes.vmaps:
@@ -78,6 +92,13 @@ def refuse_in_transform(method: str, call: str) -> None:
             "unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
             f"{call} outside of a function being transformed instead."
         )
+
+
+def refuse_saved_tensor_hooks() -> None:
+    """Raises PyTorch's error where hooks for saved tensors and a derivative of ``torch.func`` backwards would meet."""
+    raise RuntimeError(
+        "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
+    )
 
 
 def set_forward_grad(on: bool) -> None:

@@ -14,7 +14,7 @@ from . import devices, dtypes
 from .attributes import FIELDS, Fields, Instance, UsersAttributes, new
 from .layouts import sparse_coo, sparse_csr
 from .meta import on_meta, refuse_item
-from .modes import carries, modes, refuse_in_transform, refuse_other_memory, tangent_shown
+from .modes import NO_LEAF, SWITCHING, carries, modes, no_bool, refuse_in_transform, refuse_other_memory, tangent_shown
 from .node import AccumulateGrad, Node, RemovableHandle
 from .overridable import meet
 from .printing import format_tensor, format_without_data
@@ -301,30 +301,22 @@ class Tensor(TensorMethods, Fields):
         """Switches recording for this leaf; returns the tensor itself.
 
         Raises:
-            RuntimeError: the dtype is not floating point or complex, or the tensor is not a leaf and it is switched off; or the call is
+            RuntimeError: the dtype is not floating point or complex, the tensor is not a leaf and it is switched off, or the call is
                 within a function that ``torch.func`` transforms.
             TypeError: what is given is no bool.
         """
-        if modes.derivatives or modes.vmaps:
-            refuse_in_transform(
-                "requires_grad_() (or perhaps using torch.autograd.functional.* APIs)", "requires_grad_()"
-            )
+        refuse_in_transform(SWITCHING, "requires_grad_()")
         return self._require_grad(requires_grad)
 
     def _require_grad(self, requires_grad: bool = True) -> Tensor:
         """``requires_grad_``, also within a transform."""
         if requires_grad.__class__ is not bool:
-            kind = type(requires_grad)
-            name = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
-            raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {name}")
+            raise no_bool(requires_grad)
         if requires_grad and self.dtype.category < dtypes.FLOAT:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self.grad_fn is not None:
             if not requires_grad:
-                raise RuntimeError(
-                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                    "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-                )
+                raise RuntimeError(NO_LEAF)
         elif requires_grad and self._inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         else:
@@ -728,7 +720,7 @@ class Tensor(TensorMethods, Fields):
     # ---- showing and copying it
 
     def __repr__(self, *, tensor_contents: object = None) -> str:
-        return self._shown()
+        return FORMS["in a transform"](self) if modes.derivatives or modes.vmaps else self._shown()
 
     def _shown(self, plain: bool | None = None) -> str:
         """The text of the tensor. ``plain``: whether it begins as that of a tensor, and not of a subclass."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import ops
-from .._core.modes import refuse_in_transform
+from .._core.modes import SWITCHING, refuse_in_transform
 from .._core.tensor import Tensor
 from .._core.vmapped import Vmapped, within
 from .crossings import enter, leave
@@ -65,9 +65,7 @@ class _Call:
         within: bool = False,
     ) -> None:
         if not within:
-            refuse_in_transform(
-                "requires_grad_() (or perhaps using torch.autograd.functional.* APIs)", "requires_grad_()"
-            )
+            refuse_in_transform(SWITCHING, "requires_grad_()")
         self.name, self.create_graph, self.strict = name, create_graph, strict
         self.is_tuple, tensors = _tuple(inputs, "inputs", name)
         self.inputs = tuple(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._core.fields import count_write
-from .._core.modes import modes
+from .._core.modes import modes, refuse_saved_tensor_hooks
 from .._core.node import Node as Node, RemovableHandle as RemovableHandle
 from .._core.tensor import Tensor, from_value
 from .edges import GradientEdge as GradientEdge
@@ -40,6 +40,8 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         if _Disabled.message is not None:
             raise RuntimeError(_Disabled.message)
+        if not all(derivative.forwards for derivative in modes.derivatives):
+            refuse_saved_tensor_hooks()
         modes.saved_tensors_hooks = (*modes.saved_tensors_hooks, (self.pack_hook, self.unpack_hook))
         modes.update()
 

@@ -11,6 +11,7 @@ from .._core.tensor import Tensor
 from .._core.vmapped import Vmapped, levels_of, within
 from ..autograd.crossings import enter, leave
 from ..utils._pytree import TreeSpec, tree_flatten, treespec_pprint
+from . import _printing as _printing
 from ._levels import Derivative
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import ops
 from .._core.fields import node_of, output_number_of, requires_grad_flag, storage_of
-from .._core.modes import modes, same_tangent
+from .._core.modes import modes, refuse_saved_tensor_hooks, same_tangent
 from .._core.node import AccumulateGrad, ForwardLeaf, LevelLeaf, Node
 from .._core.tensor import Tensor, alias
 from ..autograd.crossings import same_for_all
@@ -108,6 +108,8 @@ class Derivative:
         return leaf
 
     def __enter__(self) -> Derivative:
+        if modes.saved_tensors_hooks and not self.forwards:
+            refuse_saved_tensor_hooks()
         self._before = modes.grad_enabled, modes.forward_only
         modes.derivatives = (*modes.derivatives, self)
         modes.forward_levels += self.forwards

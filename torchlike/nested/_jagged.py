@@ -140,6 +140,24 @@ class NestedTensor(Nested):
     def lengths(self) -> None:
         """None: each part ends where the next one begins."""
 
+    # The names that PyTorch's own class has for these, which libraries read.
+
+    @property
+    def _values(self) -> Tensor:
+        return self._packed
+
+    @property
+    def _offsets(self) -> Tensor:
+        return self._arrangement.offsets
+
+    @property
+    def _lengths(self) -> None:
+        return None
+
+    @property
+    def _ragged_idx(self) -> int:
+        return self._arrangement.at
+
     @property
     def _max_seqlen(self) -> int:
         return max(self._arrangement.lengths, default=0)

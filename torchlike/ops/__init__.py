@@ -14,6 +14,7 @@ FAMILIES = {
         "copies",
         "inspecting",
         "joining",
+        "legacy_storages",
         "reshape",
         "sharing",
         "slicing",

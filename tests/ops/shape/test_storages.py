@@ -158,3 +158,11 @@ def test_the_names_of_typed_storages_are_known_by_dtype():
     names = torch.storage._dtype_to_storage_type_map()
     assert names[torch.float32] == "FloatStorage" and names[torch.bool] == "BoolStorage"
     assert all(torch.storage._storage_type_to_dtype_map()[name] is dtype for dtype, name in names.items())
+
+
+@pytest.mark.parametrize("name", ["float64", "bfloat16", "complex64", "uint8", "bool"])
+def test_a_tensor_names_the_old_class_of_its_storage(name):
+    dtype = getattr(torch, name)
+    kind = torch.zeros(2, dtype=dtype).storage_type()
+    assert kind is getattr(torch, torch.storage._dtype_to_storage_type_map()[dtype])
+    assert kind(2).dtype is dtype and isinstance(torch.zeros(2, dtype=dtype).storage(), kind)
