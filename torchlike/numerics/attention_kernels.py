@@ -5,6 +5,8 @@ Each function returns None for what its kernel does not compute; ``attention_blo
 
 from __future__ import annotations
 
+import inspect
+from functools import cache
 from typing import Any
 
 import jax
@@ -102,9 +104,16 @@ def _takes(query: Array, key: Array, value: Array, masks: tuple[Array, ...]) -> 
     return all(mask.dtype in (bool, query.dtype) for mask in masks)
 
 
+@cache
+def _parameters_of_forward() -> frozenset[str]:
+    return frozenset(inspect.signature(cudnn._dot_product_attention_fwd_impl).parameters)
+
+
 def _settings(at: _Operands) -> dict[str, Any]:
     kind = cudnn.MaskType
-    return {
+    # JAX 0.12 lets a function change the scores, and asks which.
+    changed = {"score_mod": None} if "score_mod" in _parameters_of_forward() else {}
+    return changed | {
         "scale": float(at.of.scale),
         "seed": 42,
         "dropout_rate": 0.0,
