@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
+from benchmarks import sharded
 from torchlike import nn
 from torchlike.accelerator import described
 from torchlike.engine import executable
@@ -222,6 +223,26 @@ def test_a_parameter_of_which_each_chip_keeps_a_piece_is_whole_only_within_a_ste
     piece = 4 * sum(p.numel() for p in model.parameters()) / 8
     assert program.peak_bytes < 6 * piece  # parameter, two moments, gradient, and what it computes with
     assert program.collectives["all-gather"] and program.collectives["reduce-scatter"]
+
+
+# The exchanges that a layout needs, and those that it may have besides: XLA gathers by all-reduces where that takes less time.
+EXCHANGES = {
+    "DP": ({"all-reduce"}, set()),
+    "FSDP": ({"all-reduce"}, {"all-gather", "reduce-scatter"}),
+    "FSDP x TP": ({"all-reduce", "all-gather"}, {"reduce-scatter"}),
+}
+
+
+@needs_libtpu
+@pytest.mark.costly
+@pytest.mark.parametrize("layout", EXCHANGES)
+def test_64_chips_keep_what_the_layout_says_and_exchange_nothing_else(layout, monkeypatch):
+    for name, value in {"TOKENS": 128, "BLOCKS": 1}.items():
+        monkeypatch.setattr(sharded, name, value)
+    found = sharded.figures(layout)
+    needed, allowed = EXCHANGES[layout]
+    assert needed <= found["collectives"].keys() <= needed | allowed
+    assert found["by_hand"] <= found["arguments"] < found["by_hand"] + 2**14
 
 
 def loss_of_words(chunks=None, rows=2048, words=32768, features=128):

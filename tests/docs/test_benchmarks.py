@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import described, topologies
+from benchmarks import described, sharded, topologies
 
 pytestmark = pytest.mark.recorded
 DOCS = Path(__file__).parents[2] / "docs"
@@ -34,10 +34,20 @@ def test_the_table_of_steps_on_a_described_tpu_is_the_one_of_the_data():
         assert ours["programs"] == 1 and ours["host"] == ours["batch"] and ours["donated"] >= ours["state"]
 
 
-def test_without_the_compiler_for_tpus_the_command_says_so(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["described"])
+def test_the_table_of_layouts_on_described_tpus_is_the_one_of_the_data():
+    text = sharded.PAGE.read_text(encoding="utf-8")
+    kept = json.loads(sharded.DATA.read_text(encoding="utf-8"))
+    assert all(mark in text for mark in sharded.MARKS) and text == sharded.page(text, kept)
+    assert kept["rows"].keys() == sharded.LAYOUTS.keys()
+    for row in kept["rows"].values():
+        assert row["by_hand"] <= row["arguments"] < 1.01 * row["by_hand"]
+
+
+@pytest.mark.parametrize("command", [described, sharded])
+def test_without_the_compiler_for_tpus_the_command_says_so(monkeypatch, capsys, command):
+    monkeypatch.setattr("sys.argv", ["command"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    described.main()
+    command.main()
     assert "pip install libtpu" in capsys.readouterr().out
 
 
