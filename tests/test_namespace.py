@@ -130,6 +130,25 @@ def test_files_have_pytorchs_names(module, name):
     assert getattr(importlib.import_module(f"torchlike.{module}"), name) is getattr(space, name)
 
 
+def test_the_precision_of_gpus_has_pytorchs_names():
+    cudnn, products = torch.backends.cudnn, torch.backends.cuda.matmul
+    assert (cudnn.allow_tf32, cudnn.conv.fp32_precision, products.allow_tf32) == (True, "tf32", False)
+    with cudnn.flags(allow_tf32=False):
+        assert (cudnn.allow_tf32, cudnn.conv.fp32_precision, cudnn.rnn.fp32_precision) == (False, "none", "none")
+    assert cudnn.allow_tf32
+    cudnn.conv.fp32_precision = "ieee"
+    try:
+        with pytest.raises(RuntimeError, match="allow_tf32"):
+            cudnn.allow_tf32  # noqa: B018  # one of the two kinds may round
+    finally:
+        cudnn.allow_tf32 = True
+    with pytest.raises(RuntimeError, match="Unknown precision: x"):
+        cudnn.conv.fp32_precision = "x"
+    for given, said, precision in ((True, "tf32", "high"), (False, "ieee", "highest")):
+        products.allow_tf32 = given
+        assert (products.fp32_precision, torch.get_float32_matmul_precision()) == (said, precision)
+
+
 def test_the_switches_of_mkldnn_are_stored():
     mkldnn = torch.backends.mkldnn
     assert mkldnn.set_flags() == (True, False, None, "none")

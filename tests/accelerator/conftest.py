@@ -52,5 +52,6 @@ def real() -> bool:
 def device(real: bool) -> Iterator[str]:
     """The type of the device."""
     found = torch.accelerator.current_accelerator()
-    with contextlib.nullcontext() if real else gpus():
+    # Convolutions may round their factors there, as PyTorch's do, which would hide faults.
+    with contextlib.nullcontext() if real else gpus(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
         yield found.type if found is not None else "cuda"

@@ -202,6 +202,28 @@ def test_a_sequence_that_grows_leaves_the_model_on_its_end_a_known_path(mode, wi
     np.testing.assert_allclose(grown, rows.tolist(), rtol=2e-4, atol=1e-5)
 
 
+def test_layers_that_repeat_beside_new_ones_are_one_path():
+    # As in a residual net: each stage has another width, begins with a layer of its own, and counts and repeats the others.
+    count, widths = torch.zeros((), dtype=torch.int64), [unique(3)[1] for _ in range(6)]
+    weights = {width: torch.ones(width) for width in widths}
+
+    def step():
+        total = torch.zeros(())
+        for width in widths:
+            x = torch.ones(3, width).tanh()
+            for _ in range(3):
+                counted = count + 1
+                for _ in range(5):
+                    x = (x * weights[width]).sigmoid()
+                total = total + x.sum() * counted
+        return total
+
+    torch.explain(reset=True)
+    for _ in range(3):
+        step().item()
+    assert torch.explain().segments == 3
+
+
 def test_nan_does_not_fill_the_tree():
     x = torch.ones(unique())
     own = recorder()

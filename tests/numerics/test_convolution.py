@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+import torchlike as torch
 from tests.numerics.geometries import F32, FORMS, close, geometry, operands
 from torchlike.engine.interpreter import trace
 from torchlike.engine.onednn import library
@@ -93,3 +94,39 @@ def test_a_way_is_chosen_by_form_and_kept_from_other_platforms(without):
         assert close(way(*operands(of), of), by_xla(*operands(of), of), of)
     exported = jax.export.export(jax.jit(lambda a, b: convolve(a, b, deep)), platforms=["tpu"])(*operands(deep))
     assert exported.mlir_module().count("stablehlo.convolution") == 1 and operands(deep)[0].dtype == F32
+
+
+SQUARE = geometry((2, 3, 8, 8), (4, 3, 3, 3), padding=1)
+
+
+def lowered(platform: str, result: str, rounded: bool) -> str:
+    """The convolution of bfloat16 and of float32, as JAX hands them to XLA for a platform."""
+    of = SQUARE._replace(result=result)
+    first, second = operands(of)
+    halves = [array.astype(jax.numpy.bfloat16) for array in (first, second)]
+
+    def both(*arrays: Any) -> Any:
+        return convolve(*arrays[:2], of, rounded), convolve(*arrays[2:], of)
+
+    traced = jax.jit(both).trace(*halves, first, second)
+    return traced.lower(lowering_platforms=(platform,)).as_text()
+
+
+@pytest.mark.parametrize("rounded", [True, False])
+@pytest.mark.parametrize("result", "yxw")
+@pytest.mark.parametrize(("platform", "sums"), [("cuda", "bf16"), ("tpu", "f32")])
+def test_units_for_products_get_half_types_as_they_are(platform, sums, result, rounded):
+    half, single = [line for line in lowered(platform, result, rounded).splitlines() if "stablehlo.convolution" in line]
+    types = half.rpartition(":")[2]
+    assert types.count("xbf16>") == (3 if sums == "bf16" else 2) and types.rstrip().endswith(f"x{sums}>")
+    assert single.rpartition(":")[2].count("xf32>") == 3
+
+
+def test_convolutions_on_gpus_round_to_tf32_unless_they_are_told_otherwise():
+    def exactly(platform: str) -> bool:
+        return "precision HIGHEST" in lowered(platform, "y", True)
+
+    assert not exactly("cuda") and exactly("tpu")
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        assert exactly("cuda")
+    assert not exactly("cuda")

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 
 from .._core.devices import devices_of
+from ..numerics.matmul_precision import setting
 
 __all__ = [
     "allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp",
@@ -21,12 +22,42 @@ def is_built() -> bool:
     return bool(devices_of("cuda"))
 
 
-class matmul:
-    """Precision of products on GPUs: kept for scripts that set it; products are full float32."""
+class Products:
+    """Matrix products on GPUs, ``torch.backends.cuda.matmul``. ``allow_tf32`` says by another name what
+    `torch.set_float32_matmul_precision` says.
+    """
 
-    allow_tf32 = False
     allow_fp16_reduced_precision_reduction = True
     allow_bf16_reduced_precision_reduction = True
+
+    @property
+    def allow_tf32(self) -> bool:
+        """Whether factors in float32 may be rounded to TF32.
+
+        >>> torch.backends.cuda.matmul.allow_tf32
+        False
+        """
+        return setting[0] != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, value: bool) -> None:
+        from ..ops.settings.defaults import set_float32_matmul_precision  # which is not needed to import the settings
+
+        set_float32_matmul_precision("high" if value else "highest")
+
+    @property
+    def fp32_precision(self) -> str:
+        """The same as PyTorch's newer name: "tf32" or "ieee"."""
+        return "tf32" if self.allow_tf32 else "ieee"
+
+    @fp32_precision.setter
+    def fp32_precision(self, value: str) -> None:
+        if value not in ("ieee", "tf32", "none"):
+            raise RuntimeError(f"Unknown precision: {value}")
+        self.allow_tf32 = value == "tf32"
+
+
+matmul = Products()
 
 
 class Kernels:

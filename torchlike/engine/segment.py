@@ -144,10 +144,15 @@ class Segment:
         del self.leaf_arrays[node.leaves :]
 
     def end_run(self) -> None:
-        """Notes where a long run of known ops began: see ``Recorder._ends_before``."""
+        """Notes where a long run of known ops began: see ``Recorder._ends_before``.
+
+        Layers repeat within a model, beside others that are new. So what comes again in one segment says nothing of a loop.
+        """
         if self.known_run is not None:
             kernel, before = self.known_run
-            kernel.runs_begun += self.cursor.depth - before >= MIN_KNOWN_OPS
+            if kernel.run_in != self.number and self.cursor.depth - before >= MIN_KNOWN_OPS:
+                kernel.runs_begun += 1
+                kernel.run_in = self.number
             self.known_run = None
 
     def unreferenced_bytes(self) -> int:

@@ -18,7 +18,7 @@ from jax.interpreters import ad, batching, mlir
 
 from ..engine import onednn
 from ..engine.geometry import Geometry
-from .convolution_ways import by_xla, for_processors
+from .convolution_ways import by_cudnn, by_tpu, by_xla, for_processors
 from .half_precision import is_half
 
 convolution_p = Primitive("torchlike_convolution")
@@ -144,3 +144,5 @@ def _lower_for_processors(ctx: Any, *operands: Any, geometry: Geometry, wide: bo
 convolution_p.def_impl(jax.jit(convolve, static_argnames=("geometry", "rounded")))
 mlir.register_lowering(convolution_p, _lower(by_xla))
 mlir.register_lowering(convolution_p, _lower_for_processors, platform="cpu")
+mlir.register_lowering(convolution_p, _lower(by_cudnn), platform="cuda")
+mlir.register_lowering(convolution_p, _lower(by_tpu), platform="tpu")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from ..engine.geometry import Geometry
-from .half_precision import in_float32, widened
-from .matmul_precision import precision
+from .half_precision import in_float32, is_half, widened
+from .matmul_precision import precision, precision_of_convolutions
 
 # The ways that write out one term for each place of the kernel are used up to this number of places.
 MAX_PLACES = 49
@@ -22,8 +25,22 @@ def by_xla(first: Array, second: Array, geometry: Geometry, wide: bool = False) 
 
     ``wide``: the result stays in float32, in which half types are computed.
     """
-    way = _WAYS[geometry.result]
-    return way(widened(first), widened(second), geometry) if wide else in_float32(way)(first, second, geometry)
+    way = functools.partial(_WAYS[geometry.result], geometry=geometry, exactly=precision())
+    return way(widened(first), widened(second)) if wide else in_float32(way)(first, second)
+
+
+def by_cudnn(first: Array, second: Array, geometry: Geometry, wide: bool = False) -> Array:
+    """As ``by_xla``, for NVIDIA's GPUs. cuDNN sums half types in float32 and rounds the sums: to keep them XLA would widen the images."""
+    out = _WAYS[geometry.result](first, second, geometry, precision_of_convolutions())
+    return widened(out) if wide else out
+
+
+def by_tpu(first: Array, second: Array, geometry: Geometry, wide: bool = False) -> Array:
+    """As ``by_xla``, for TPUs, whose unit for products takes half types as they are and gives sums in float32."""
+    if not is_half(first):
+        return by_xla(first, second, geometry, wide)
+    out = _WAYS[geometry.result](first, second, geometry, None, np.dtype(np.float32))
+    return out if wide else out.astype(first.dtype)
 
 
 def for_processors(first: Array, second: Array, geometry: Geometry, wide: bool = False) -> Array:
@@ -40,14 +57,17 @@ def for_processors(first: Array, second: Array, geometry: Geometry, wide: bool =
     return way(first, second, geometry)
 
 
-def _forward(x: Array, w: Array, geometry: Geometry) -> Array:
+# Each takes the precision of the products, and the dtype of their sums where it is not that of the arrays.
+
+
+def _forward(x: Array, w: Array, geometry: Geometry, exactly: Any, sums: np.dtype | None = None) -> Array:
     return lax.conv_general_dilated(
         x, w, geometry.stride, _pads(geometry), None, geometry.dilation, _layout(x),
-        feature_group_count=geometry.groups, precision=precision(),
+        feature_group_count=geometry.groups, precision=exactly, preferred_element_type=sums,
     )  # fmt: skip
 
 
-def _image_gradient(w: Array, y: Array, geometry: Geometry) -> Array:
+def _image_gradient(w: Array, y: Array, geometry: Geometry, exactly: Any, sums: np.dtype | None = None) -> Array:
     """The gradient of x: a convolution of ``y``, with zeros between its elements for the stride, with the kernels reversed."""
     outputs, inputs, *kernel = w.shape
     groups, ones = geometry.groups, (1,) * len(kernel)
@@ -60,16 +80,16 @@ def _image_gradient(w: Array, y: Array, geometry: Geometry) -> Array:
         pads.append((d * (k - 1) - p, n - (m - 1) * s - 1 + p))
     return lax.conv_general_dilated(
         y, swapped, ones, pads, geometry.stride, geometry.dilation, _layout(y),
-        feature_group_count=groups, precision=precision(),
+        feature_group_count=groups, precision=exactly, preferred_element_type=sums,
     )  # fmt: skip
 
 
-def _kernel_gradient(x: Array, y: Array, geometry: Geometry) -> Array:
+def _kernel_gradient(x: Array, y: Array, geometry: Geometry, exactly: Any, sums: np.dtype | None = None) -> Array:
     """The gradient of w: a convolution of ``x`` with ``y`` as the kernel, stride and dilation exchanged, summed over images."""
     spec = (1, 0, *range(2, x.ndim))
     return lax.conv_general_dilated(
         x, y, geometry.dilation, _pads(geometry), None, geometry.stride, lax.ConvDimensionNumbers(spec, spec, spec),
-        batch_group_count=geometry.groups, precision=precision(),
+        batch_group_count=geometry.groups, precision=exactly, preferred_element_type=sums,
     )  # fmt: skip
 
 
@@ -125,7 +145,7 @@ def by_slices(first: Array, second: Array, geometry: Geometry) -> Array:
         total = None
         for place in range(w.shape[2]):
             images = jnp.moveaxis(_met(wide, geometry, (place,)), 2, 1).reshape(flat.x)
-            part = _forward(images, w[:, :, place], flat)
+            part = _forward(images, w[:, :, place], flat, precision())
             total = part if total is None else total + part
         assert total is not None
         return jnp.moveaxis(total.reshape(n, depth, o, *flat.y[2:]), 1, 2)

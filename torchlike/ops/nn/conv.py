@@ -120,7 +120,7 @@ def convolution(
         out = jnp.zeros(shape, dtype)
     elif processor and onednn.record_of(onednn.Convolution(geometry, dtype, dtype)) is not None:
         out = convolve(input, weight, geometry, rounded)
-    elif groups == 1 and pointwise and traced_platform() != PORTABLE:
+    elif groups == 1 and pointwise and platform == "cpu" and traced_platform() != PORTABLE:
         out = _as_column_product(input, weight, stride, padding, dilation, rounded)
     elif groups == 1 and processor and _worth_a_column(input, weight, stride, padding, dilation):
         # The gradient of the input is a sum of one piece for each place in the kernel: in float32, not rounded after each.
