@@ -139,7 +139,7 @@ def test_the_precision_of_gpus_has_pytorchs_names():
     cudnn.conv.fp32_precision = "ieee"
     try:
         with pytest.raises(RuntimeError, match="allow_tf32"):
-            cudnn.allow_tf32  # noqa: B018  # one of the two kinds may round
+            cudnn.allow_tf32  # one of the two kinds may round, and the other not
     finally:
         cudnn.allow_tf32 = True
     with pytest.raises(RuntimeError, match="Unknown precision: x"):
