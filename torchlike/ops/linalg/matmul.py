@@ -19,7 +19,8 @@ from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Validation, alias, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.recorder import DynamicNumber
-from ...numerics.half_precision import in_float32, plus_bias
+from ...numerics.exact_math import traced_platform
+from ...numerics.half_precision import in_float32, is_half, plus_bias
 from ...numerics.matmul_precision import precision
 from ...numerics.product import multiply
 from ..elementwise.pointwise import mul
@@ -69,7 +70,12 @@ def _half_product_derivative(
 
 def rows_by_matrix(rows: Array, matrix: Array, bias: Array | None = None, dim: int = 1) -> Array:
     """``rows`` times a matrix, summed over dimension ``dim`` of it, plus a bias; half types are rounded once, after the addition."""
-    return plus_bias(contract(rows, matrix, ((1,), (dim,)), rounded=False), bias, rows.dtype)
+    dims = ((1,), (dim,))
+    if bias is not None and is_half(rows) and bias.dtype == rows.dtype and traced_platform() == "gpu":
+        # The library for products adds the bias to its sums before it rounds them, if it is told in this form. Sums in float32 would be
+        # written out, and read again by another kernel.
+        return contract(rows, matrix, dims) + bias
+    return plus_bias(contract(rows, matrix, dims, rounded=False), bias, rows.dtype)
 
 
 def product(a: Array, b: Array, rounded: bool = True) -> Array:
