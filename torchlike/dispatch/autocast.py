@@ -51,14 +51,22 @@ def _is_cast(tensor: Tensor, device: str) -> bool:
     return dtype.category == dtypes.FLOAT and dtype is not dtypes.float64 and tensor.device.type == device
 
 
+# What casts a tensor, without the work of reading the arguments of ``to``.
+_METHODS = {dtypes.bfloat16: "bfloat16", dtypes.float16: "half", dtypes.float32: "float"}
+
+
 def converted(value: object, device: str, dtype: Dtype) -> Any:
     """A nested value in which the tensors that autocast casts have another dtype."""
+    if value is None or value.__class__ is int:
+        return value
     if isinstance(value, Tensor):
         converts = value.dtype is not dtype and _is_cast(value, device)
-        return value.to(dtype) if converts else value  # pyright: ignore[reportAttributeAccessIssue]
+        return getattr(value, _METHODS[dtype])() if converts else value
     if isinstance(value, dict):
         return {name: converted(element, device, dtype) for name, element in value.items()}
     if isinstance(value, (list, tuple)):
+        if {int}.issuperset(map(type, value)):  # sizes, strides, ...
+            return value
         new = [converted(element, device, dtype) for element in value]
         if all(a is b for a, b in zip(new, value, strict=True)):
             return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -192,6 +193,8 @@ def _check_dtypes(input: Array, weight: Array, bias: Array | None) -> None:
 
 def _per_dimension(name: str, argument: str, value: Any, count: int) -> tuple[int, ...]:
     """One number for each spatial dimension."""
+    if value.__class__ is tuple and len(value) == count and {int}.issuperset(map(type, value)):  # as modules have it
+        return value
     if is_integer(value):
         return (int(value),) * count
     if not isinstance(value, (tuple, list)) or not all(is_integer(v) for v in value):
@@ -216,10 +219,16 @@ def _check_tensors(name: str, input: Tensor, weight: Tensor, bias: Tensor | None
 
 
 def _check_shapes(
-    name: str, count: int, input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool
+    name: str,
+    count: int,
+    input: tuple[int, ...],
+    weight: tuple[int, ...],
+    bias: tuple[int, ...] | None,
+    groups: int,
+    transposed: bool,
 ) -> bool:
     """Raises PyTorch's errors for shapes that do not fit. Returns whether the input is a batch."""
-    shape, kernel = list(input.shape), list(weight.shape)
+    shape, kernel = list(input), list(weight)
     if len(shape) not in (count + 1, count + 2):
         raise RuntimeError(
             f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {name}, but got input of size: {shape}"
@@ -245,11 +254,11 @@ def _check_shapes(
             f"{head}, weight of size {kernel}, expected input{full} to have {channels} channels, but got {full[1]} channels instead"
         )
     outputs = kernel[1] * groups if transposed else kernel[0]
-    if bias is not None and tuple(bias.shape) != (outputs,):
+    if bias is not None and tuple(bias) != (outputs,):
         head = "Given transposed=1, weight" if transposed else "Given weight"
         raise RuntimeError(
             f"{head} of size {kernel}, expected bias to be 1-dimensional with {outputs} elements, but got bias of size "
-            f"{list(bias.shape)} instead"
+            f"{list(bias)} instead"
         )
     return batched
 
@@ -284,7 +293,7 @@ def _both_ends(
             warnings.warn(
                 "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be created",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         return tuple((t // 2, t - t // 2) for t in totals)
     pads = _per_dimension(name, "padding", padding, count)
@@ -304,23 +313,51 @@ def _conv(
     groups: int,
 ) -> Tensor:
     _check_tensors(name, input, weight, bias)
-    batched = _check_shapes(name, count, input, weight, bias, groups, transposed=False)
-    stride, dilation = _per_dimension(name, "stride", stride, count), _per_dimension(name, "dilation", dilation, count)
-    kernel = tuple(weight.shape[2:])
+    shapes = input.shape, weight.shape, None if bias is None else bias.shape
+    if not isinstance(padding, str):  # which may warn, each time
+        stride = _per_dimension(name, "stride", stride, count)
+        padding = _per_dimension(name, "padding", padding, count)
+        dilation = _per_dimension(name, "dilation", dilation, count)
+        # Sizes that are no numbers yet are those of an export.
+        numbers = {int}.issuperset(map(type, (groups, *input.shape, *weight.shape)))
+        batched, pads = (_known_plan if numbers else _plan)(name, count, shapes, stride, padding, dilation, groups)
+    else:
+        stride = _per_dimension(name, "stride", stride, count)
+        dilation = _per_dimension(name, "dilation", dilation, count)
+        batched, pads = _plan(name, count, shapes, stride, padding, dilation, groups)
+    x = input if batched else input.unsqueeze(0)
+    platform = x._aval.placement.platform
+    out = convolution(x, weight, bias, stride, pads, dilation, groups, platform, "ConvolutionBackward0")
+    return out if batched else out.squeeze(0)
+
+
+def _plan(
+    name: str,
+    count: int,
+    shapes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...] | None],
+    stride: tuple[int, ...],
+    padding: IntOrInts,
+    dilation: tuple[int, ...],
+    groups: int,
+) -> tuple[bool, tuple[tuple[int, int], ...]]:
+    """Whether an input of such a shape is a batch, and its padding at both ends. Raises PyTorch's errors for what does not fit."""
+    input, weight, _ = shapes
+    batched = _check_shapes(name, count, *shapes, groups, transposed=False)
+    kernel = tuple(weight[2:])
     _check_steps(stride, (), dilation)
     pads = _both_ends(padding, name, count, kernel, stride, dilation)
-    x = input if batched else input.unsqueeze(0)
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
-    padded = [n + sum(p) for n, p in zip(x.shape[2:], pads, strict=True)]
+    padded = [n + sum(p) for n, p in zip(input[-count:], pads, strict=True)]
     if any(n < r for n, r in zip(padded, reach, strict=True)):
         sizes = [" x ".join(map(str, lengths)) for lengths in (padded, reach)]
         raise RuntimeError(
             f"Calculated padded input size per channel: ({sizes[0]}). Kernel size: ({sizes[1]}). Kernel size can't be greater than actual "
             "input size"
         )
-    platform = x._aval.placement.platform
-    out = convolution(x, weight, bias, stride, pads, dilation, groups, platform, "ConvolutionBackward0")
-    return out if batched else out.squeeze(0)
+    return batched, pads
+
+
+_known_plan = functools.lru_cache(maxsize=4096)(_plan)
 
 
 def _conv_transpose(
@@ -336,7 +373,8 @@ def _conv_transpose(
     dilation: IntOrInts,
 ) -> Tensor:
     _check_tensors(name, input, weight, bias)
-    batched = _check_shapes(name, count, input, weight, bias, groups, transposed=True)
+    shapes = input.shape, weight.shape, None if bias is None else bias.shape
+    batched = _check_shapes(name, count, *shapes, groups, transposed=True)
     stride, dilation = _per_dimension(name, "stride", stride, count), _per_dimension(name, "dilation", dilation, count)
     padding, extra = (
         _per_dimension(name, "padding", padding, count),
