@@ -24,6 +24,9 @@ import pytest
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 
+TURNS = 3
+
+
 def pytest_addoption(parser):
     parser.addoption(
         "--every-mode",
@@ -35,6 +38,12 @@ def pytest_addoption(parser):
         action="store_true",
         help="run each test in one mode, nothing compiled if that shows something, and one in thirty of these compiled as well; of tests"
         " that are costly a quarter of the cases",
+    )
+    parser.addoption(
+        "--turn",
+        type=int,
+        choices=range(TURNS),
+        help=f"with --every-mode: of the tests that run with nothing compiled, run one in {TURNS} in the other modes too; each turn has others",
     )
     parser.addoption(
         "--thorough",
@@ -101,11 +110,21 @@ def pytest_collection_modifyitems(config, items):
         _leave_out(config, items, {item for item in items if zlib.crc32(item.nodeid.encode()) % 10})
     if config.getoption("each_once"):
         _leave_out(config, items, _repeating(items))
+    if config.getoption("every_mode") and config.getoption("turn") is not None:
+        _leave_out(config, items, {item for item in items if _has_another_turn(item)})
 
 
 def _leave_out(config, items, others):
     config.hook.pytest_deselected(items=[item for item in items if item in others])
     items[:] = [item for item in items if item not in others]
+
+
+def _has_another_turn(item):
+    """Whether --turn leaves a test out: it also runs with nothing compiled, and is compiled at another turn."""
+    mode = item.callspec.params["engine_mode"]
+    if mode == "interpreted" or "interpreted" not in modes_of(item):
+        return False
+    return zlib.crc32(item.nodeid.replace(mode, "").encode()) % TURNS != item.config.getoption("turn")
 
 
 def _repeating(items):

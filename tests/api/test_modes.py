@@ -15,9 +15,9 @@ COSTLY = "tests/engine/test_scatters.py::test_values_are_the_same_and_sums_are_s
 pytestmark = pytest.mark.recorded
 
 
-def collected(option: str) -> dict[str, dict[str, set[str]]]:
+def collected(*options: str) -> dict[str, dict[str, set[str]]]:
     """The modes of each case of each test of some files."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", option]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *options]
     files = ["autograd/test_inplace.py", "nn/test_flax.py", "api/test_modes.py", "engine/test_scatters.py"]
     paths = [f"tests/{file}" for file in files]
     done = subprocess.run([*command, *paths], cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
@@ -43,3 +43,15 @@ def test_each_once_leaves_no_test_out_and_compiles_some():
     assert once[f"tests/api/test_modes.py::{test_each_once_leaves_no_test_out_and_compiles_some.__name__}"] == {
         "": {"traced"}
     }
+
+
+def test_turns_leave_no_test_out_and_show_all_modes_together():
+    every = collected("--every-mode")
+    turns = [collected("--every-mode", "--turn", str(turn)) for turn in range(3)]
+    for test, cases in every.items():
+        for case, modes in cases.items():
+            assert set().union(*(turn[test][case] for turn in turns)) == modes
+            always = modes & {"interpreted"} or modes
+            assert all(always <= turn[test][case] for turn in turns)
+            for mode in modes - always:
+                assert sum(mode in turn[test][case] for turn in turns) == 1
