@@ -224,6 +224,26 @@ def test_layers_that_repeat_beside_new_ones_are_one_path():
     assert torch.explain().segments == 3
 
 
+def test_models_that_share_an_operation_are_one_path_each():
+    # As the count of batches in each model with batch normalization: what follows it differs.
+    count = torch.zeros((), dtype=torch.int64)
+
+    def step(width: int) -> torch.Tensor:
+        x, counted = torch.ones(3, width), count
+        for first in (torch.exp, torch.sin):
+            x = first(x)
+            counted = count + 1
+            for _ in range(10):
+                x = x.tanh() * 0.5
+        return x.sum() * counted
+
+    for width in [unique(3)[1] for _ in range(6)]:
+        step(width).item()
+        torch.explain(reset=True)
+        step(width).item()
+        assert torch.explain().segments == 1
+
+
 def test_nan_does_not_fill_the_tree():
     x = torch.ones(unique())
     own = recorder()

@@ -118,7 +118,7 @@ class Kernel:
     ``(bad, value)`` of an index check, and ``make_error(value)`` builds the exception to raise if ``bad`` is not 0.
     ``convolutions``: how many it contains. ``spent``: seconds that its runs by NumPy have cost, see ``tiers.py``.
     ``runs_begun``: in how many segments a run of known ops has begun with it, in a path that was new up to there, see
-    ``Recorder._ends_before``; ``run_in``: the last of them.
+    ``Recorder._ends_before``; ``run_in``: the last of them; ``run_goes_on``: with which kernel a run goes on after a few ops.
     ``recorded``: what the recorder has found out of calls with it, see ``recorder.Call``. ``static``: the static arguments of these.
     ``checked_at_once``: whether what is recorded runs up to it at once, so that the call itself raises for a failed check.
     ``replaces`` is for an op that updates tensors: output i takes the place of input ``replaces[i]`` in its tensor.
@@ -144,6 +144,7 @@ class Kernel:
         "spent",
         "runs_begun",
         "run_in",
+        "run_goes_on",
         "recorded",
         "static",
         "group",
@@ -219,6 +220,7 @@ class Kernel:
     def _finish(self, outs: Sequence[Any], placement: Placement | Sequence[Placement]) -> None:
         self.spent = 0.0
         self.runs_begun = self.run_in = 0
+        self.run_goes_on: Kernel | None = None
         self.recorded: Any = None
         self.static: tuple[Any, ...] | None = None
         if self.make_error is not None:

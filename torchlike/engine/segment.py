@@ -146,14 +146,21 @@ class Segment:
     def end_run(self) -> None:
         """Notes where a long run of known ops began: see ``Recorder._ends_before``.
 
-        Layers repeat within a model, beside others that are new. So what comes again in one segment says nothing of a loop.
+        Layers repeat within a model, beside others that are new, and other models have such layers too. So a run counts once in a segment,
+        and only as long as it goes on in the same way each time.
         """
         if self.known_run is not None:
             kernel, before = self.known_run
-            if kernel.run_in != self.number and self.cursor.depth - before >= MIN_KNOWN_OPS:
-                kernel.runs_begun += 1
-                kernel.run_in = self.number
             self.known_run = None
+            node = self.cursor
+            if kernel.run_in == self.number or node.depth - before < MIN_KNOWN_OPS:
+                return
+            while node.depth > before + MIN_KNOWN_OPS and node.parent is not None:
+                node = node.parent
+            if node.kernel is not kernel.run_goes_on:
+                kernel.runs_begun, kernel.run_goes_on = 0, node.kernel
+            kernel.runs_begun += 1
+            kernel.run_in = self.number
 
     def unreferenced_bytes(self) -> int:
         """The bytes of inputs that only the segment still holds."""
