@@ -43,7 +43,7 @@ def pytest_addoption(parser):
         "--turn",
         type=int,
         choices=range(TURNS),
-        help=f"with --every-mode: of the tests that run with nothing compiled, run one in {TURNS} in the other modes too, at each turn others",
+        help=f"with --every-mode: of tests that run with nothing compiled, run one in {TURNS} in the other modes too, at each turn others",
     )
     parser.addoption(
         "--thorough",
