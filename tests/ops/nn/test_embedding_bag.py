@@ -55,3 +55,18 @@ def test_indices_after_the_last_offset_have_no_gradient(mode, weighted):
         ).sum().backward()  # fmt: skip
         gradients.append(table.grad.to_dense().tolist())
     assert gradients[0] == gradients[1] and gradients[1][3:] == [[0.0, 0.0]] * 2
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("indices", [[1, 2, 3], []])
+def test_no_offsets_are_no_bags(indices, mode, sparse):
+    weight = torch.ones(4, 3).requires_grad_()
+    none = torch.tensor([], dtype=torch.int64)
+    out = F.embedding_bag(
+        torch.tensor(indices, dtype=torch.int64), weight, none, mode=mode, sparse=sparse and mode != "max"
+    )
+    assert out.shape == (0, 3)
+    out.sum().backward()
+    grad = weight.grad
+    assert grad is not None and not grad.to_dense().any()

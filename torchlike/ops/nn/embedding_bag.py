@@ -160,7 +160,7 @@ def looked_up(
             f"type torch.{kinds[0]}Tensor does not equal torch.{kinds[1]}Tensor (while checking arguments for embedding_bag)"
         )
     flat = indices.reshape(-1)
-    if include_last and offsets is not None and offsets.shape[0] == 1:  # there are no bags
+    if offsets is not None and offsets.shape[0] == int(include_last):  # there are no bags
         none = jnp.zeros((0,), np.int64)
         return jnp.zeros((0, weight.shape[1]), weight.dtype), none, none, none
     to_end = reaches_end(mode, padding_idx, weight.dtype.itemsize)
