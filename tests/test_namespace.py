@@ -131,7 +131,8 @@ def test_files_have_pytorchs_names(module, name):
 
 
 def test_the_precision_of_gpus_has_pytorchs_names():
-    cudnn, products = torch.backends.cudnn, torch.backends.cuda.matmul
+    cudnn: Any = torch.backends.cudnn
+    products = torch.backends.cuda.matmul
     assert (cudnn.allow_tf32, cudnn.conv.fp32_precision, products.allow_tf32) == (True, "tf32", False)
     with cudnn.flags(allow_tf32=False):
         assert (cudnn.allow_tf32, cudnn.conv.fp32_precision, cudnn.rnn.fp32_precision) == (False, "none", "none")

@@ -105,10 +105,10 @@ def lowered(platform: str, result: str, rounded: bool) -> str:
     first, second = operands(of)
     halves = [array.astype(jax.numpy.bfloat16) for array in (first, second)]
 
-    def both(*arrays: Any) -> Any:
-        return convolve(*arrays[:2], of, rounded), convolve(*arrays[2:], of)
+    def both(a: Any, b: Any, c: Any, d: Any) -> Any:
+        return convolve(a, b, of, rounded), convolve(c, d, of)
 
-    traced = jax.jit(both).trace(*halves, first, second)
+    traced = jax.jit(both).trace(halves[0], halves[1], first, second)
     return traced.lower(lowering_platforms=(platform,)).as_text()
 
 

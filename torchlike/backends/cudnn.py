@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..numerics.matmul_precision import of_cudnn
 
@@ -14,6 +14,8 @@ enabled = True
 benchmark = False
 deterministic = False
 fp32_precision = "none"
+if TYPE_CHECKING:
+    allow_tf32: bool  # a property of the module, see below
 
 
 class Kind:
