@@ -43,7 +43,8 @@ def pytest_addoption(parser):
         "--turn",
         type=int,
         choices=range(TURNS),
-        help=f"with --every-mode: of tests that run with nothing compiled, run one in {TURNS} in the other modes too, at each turn others",
+        help=f"with --every-mode: of tests that run with nothing compiled, run one in {TURNS} in the other modes too, and as many cases of"
+        " costly tests, at each turn others",
     )
     parser.addoption(
         "--thorough",
@@ -111,7 +112,7 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("each_once"):
         _leave_out(config, items, _repeating(items))
     if config.getoption("every_mode") and config.getoption("turn") is not None:
-        _leave_out(config, items, {item for item in items if _has_another_turn(item)})
+        _leave_out(config, items, _at_other_turns(items, config.getoption("turn")))
 
 
 def _leave_out(config, items, others):
@@ -119,12 +120,21 @@ def _leave_out(config, items, others):
     items[:] = [item for item in items if item not in others]
 
 
-def _has_another_turn(item):
-    """Whether --turn leaves a test out: it also runs with nothing compiled, and is compiled at another turn."""
-    mode = item.callspec.params["engine_mode"]
-    if mode == "interpreted" or "interpreted" not in modes_of(item):
-        return False
-    return zlib.crc32(item.nodeid.replace(mode, "").encode()) % TURNS != item.config.getoption("turn")
+def _at_other_turns(items, turn):
+    """What --turn leaves out: but for one turn's, tests in other modes that run with nothing compiled, and cases of costly tests."""
+    others, costly = set(), defaultdict(list)
+    for item in items:
+        mode = item.callspec.params["engine_mode"]
+        if mode != "interpreted" and "interpreted" in modes_of(item):
+            if zlib.crc32(item.nodeid.replace(mode, "").encode()) % TURNS != turn:
+                others.add(item)
+        elif item.get_closest_marker("costly"):
+            costly[item.nodeid.partition("[")[0]].append(item)
+    for cases in costly.values():
+        if len(cases) >= TURNS:
+            cases.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+            others.update(item for number, item in enumerate(cases) if number % TURNS != turn)
+    return others
 
 
 def _repeating(items):
