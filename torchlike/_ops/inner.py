@@ -213,6 +213,13 @@ def _of_unary(name: str) -> Callable[..., Tensor]:
     return backward
 
 
+def _elu(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
+    """``F.elu`` has no scales."""
+    if scale == input_scale == 1:
+        return _nn("elu")(self, alpha)
+    return _F["_scaled_elu"](self, alpha, scale, input_scale)
+
+
 def _of_pool(name: str) -> Callable[..., Tensor]:
     def backward(grad: Tensor, input: Tensor, *rest: Any) -> Tensor:
         function = INNER[name]
@@ -298,7 +305,8 @@ INNER: dict[str, Callable[..., Any]] = {
     "huber_loss_backward": _of_loss("huber_loss"), "binary_cross_entropy_backward": _of_loss("binary_cross_entropy"),
     "gelu_backward": _of_unary("gelu"), "silu_backward": _of_unary("silu"),
     "leaky_relu_backward": lambda grad, x, slope, of_result: _of_unary("leaky_relu")(grad, x, slope),
-    "elu_backward": lambda grad, alpha, scale, input_scale, of_result, x: _of_unary("elu")(grad, x, alpha),
+    "elu": _elu, "elu_": lambda self, alpha=1, scale=1, input_scale=1: _nn("elu_")(self, alpha, scale, input_scale),
+    "elu_backward": lambda grad, alpha, scale, input_scale, of_result, x: pulled(_elu, (x, alpha, scale, input_scale), grad, [0])[0],
     "softplus_backward": _of_unary("softplus"), "hardswish_backward": _of_unary("hardswish"),
     "hardsigmoid_backward": _of_unary("hardsigmoid"), "hardtanh_backward": _of_unary("hardtanh"), "mish_backward": _of_unary("mish"),
     "max_pool2d_with_indices_backward": lambda grad, x, k, s, p, d, ceil, indices: _of_pool("max_pool2d_with_indices")(

@@ -26,7 +26,6 @@ from ._archive import (
     load as load,
     save as save,
 )
-from ._trace_graph import _get_trace_graph as _get_trace_graph
 from ._traced import _Fixed as _Fixed, is_tracing as is_tracing, traced, traced_module, while_tracing
 
 __all__ = [
@@ -62,6 +61,14 @@ __all__ = [
     "unused",
     "wait",
 ]
+
+
+def _get_trace_graph(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """The graph of a call and what it returns: see ``_trace_graph.py``."""
+    from . import _trace_graph  # it overrides functions: from its import on each call asks whether one is overridden
+
+    return _trace_graph._get_trace_graph(f, *args, **kwargs)
+
 
 _T = TypeVar("_T")
 _ModuleT = TypeVar("_ModuleT", bound=Module)

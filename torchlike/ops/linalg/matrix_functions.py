@@ -344,11 +344,11 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     tensor([[12.],
             [12.]])
     """
+    check_tensors("chain_matmul", matrices)
     warn_once(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
         "accepts a list of two or more tensors rather than multiple parameters."
     )
-    check_tensors("chain_matmul", matrices)
     if len(matrices) < 1:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for matrix in matrices:
