@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import io
+import linecache
 import os
 import pkgutil
 import runpy
@@ -120,6 +121,8 @@ def _run_module(name: str, *arguments: str) -> None:
 
 
 def _run_text(text: str, *arguments: str) -> None:
+    if sys.version_info >= (3, 13):  # from then on tracebacks show the lines of such a program
+        linecache.cache["<string>"] = (len(text), None, [f"{line}\n" for line in text.splitlines()], "<string>")
     _execute(text, "<string>", _begin(["-c", *arguments], ""))
 
 
