@@ -216,7 +216,7 @@ def test_memory_that_runs_out_in_a_large_batch():
 
 
 @pytest.mark.parametrize("wrong", ["index", "target"])
-@pytest.mark.parametrize("before", [0, 1, 6])
+@pytest.mark.parametrize("before", [0, *[1, 2] * 4, 6])
 def test_a_step_with_a_wrong_index_changes_nothing(wrong, before):
     """Writes before the wrong index stay and later ones have not happened, no matter when the error is raised."""
     torch.manual_seed(0)
@@ -247,6 +247,7 @@ def test_a_step_with_a_wrong_index_changes_nothing(wrong, before):
     ):
         losses.append(step(torch.tensor(50), fine[1]) if wrong == "index" else step(fine[0], torch.tensor(9)))
         losses += [step(*fine) for _ in range(3)]
+        count.item()  # where the processor is busy, the host sees the verdict no sooner: those steps have changed nothing either
     if before:  # otherwise there is no state yet to compare
         now = numbers()
         if wrong == "target":  # batch norm counts its batch before the loss is computed

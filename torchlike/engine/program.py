@@ -165,7 +165,8 @@ class Program:
                 table[position] = array
             verdicts = []
             failed_before = []  # for each check: whether it, or one before it, has failed
-            bad = arrays[-1][:, 0].any() if checking_steps else None
+            failed_earlier: Any = arrays[-1][:, 0].any() if checking_steps else None
+            bad = failed_earlier
             for number in numbers:
                 step = path.steps[number]
                 outs = functions[step.kernel](*[table[i] for i in step.inputs])
@@ -183,9 +184,10 @@ class Program:
                 if old is None or path.avals[old] is not path.avals[position]:
                     return table[position]
                 producer = path.step_of[position]
-                # Only checks before the write count: what came before the wrong index has happened, as in PyTorch.
+                # Of this run's checks only those before the write count: what came before the wrong index has happened, as in
+                # PyTorch. Where a check of an earlier run has failed, nothing of this run has.
                 before = [flag for number, flag in failed_before if number < producer]
-                return jnp.where(before[-1], unless_failed(old), table[position]) if before else table[position]
+                return jnp.where(before[-1] if before else failed_earlier, unless_failed(old), table[position])
 
             outs = [unless_failed(i) for i in self.live]
             if verdicts:
