@@ -13,12 +13,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib.util
-import json
-import os
-import re
 import time
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -30,12 +25,11 @@ from jax.sharding import SingleDeviceSharding
 
 import torchlike as torch
 
+from ._kept import Kept, compiler
 from .models import GPT, LARGE, Case
 from .models._case import How
 from .models.transformer import case as transformer
 
-DOCS = Path(__file__).parents[1] / "docs"
-DATA, PAGE = DOCS / "benchmarks/described.json", DOCS / "accelerators.md"
 TOPOLOGY, LR, DROPOUT, STEPS = "v5e:2x2", 3e-4, 0.1, 3
 CASES = {**LARGE, "gpt2": transformer(dataclasses.replace(GPT, dropout=DROPOUT), steps=STEPS)}
 WORDS = {
@@ -46,7 +40,6 @@ WORDS = {
     "lstm512": "LSTM of 512 units, 128 x 128 steps (1)",
     "unet": "U-Net, 4 pictures of 256",
 }
-MARKS = "<!-- written by benchmarks/described.py -->\n", "<!-- until here -->\n"
 
 
 def by_torchlike(case: Case) -> dict[str, Any]:
@@ -157,10 +150,7 @@ def table(kept: dict[str, Any]) -> str:
     return "\n".join([*lines, "", *said, ""])
 
 
-def page(text: str, kept: dict[str, Any]) -> str:
-    """The page with the table of these figures."""
-    begin, end = MARKS
-    return re.sub(f"(?s)(?<={re.escape(begin)}).*(?={re.escape(end)})", lambda _: table(kept), text)
+KEPT = Kept("described", "accelerators.md", table)
 
 
 def main() -> None:
@@ -170,14 +160,10 @@ def main() -> None:
     parser.add_argument("--engine", choices=ENGINES)
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
-    if importlib.util.find_spec("libtpu") is None:
-        print("libtpu is not installed, so nothing is compiled for a TPU: pip install libtpu")
+    libtpu = compiler()
+    if libtpu is None:
         return
-    os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # libtpu would ask a machine of Google's for its chips
-    os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")
-    import libtpu  # pyright: ignore[reportMissingImports]
-
-    kept: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {"rows": {}}
+    kept = KEPT.read()
     kept |= {"jaxlib": jaxlib.version.__version__, "libtpu": libtpu.__version__}
     for name in CASES if args.only is None else (args.only,):
         row = kept["rows"].setdefault(name, {})
@@ -189,8 +175,7 @@ def main() -> None:
             print(name, engine, row[engine], f"{time.perf_counter() - begun:.0f} s", flush=True)
             if args.write:
                 kept["rows"] = {each: kept["rows"][each] for each in CASES if each in kept["rows"]}
-                DATA.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-                PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), kept), encoding="utf-8")
+                KEPT.write(kept)
 
 
 if __name__ == "__main__":

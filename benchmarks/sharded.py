@@ -11,19 +11,14 @@ Without libtpu this says so and ends.
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import json
-import re
 import time
-from pathlib import Path
 from typing import Any
 
 import torchlike as torch
 from torchlike import nn
 
-DOCS = Path(__file__).parents[1] / "docs"
-DATA, PAGE = DOCS / "benchmarks/sharded.json", DOCS / "many-devices.md"
-MARKS = "<!-- written by benchmarks/sharded.py -->\n", "<!-- until here -->\n"
+from ._kept import Kept, compiler
+
 TOPOLOGY, CHIPS, STEPS = "v5p:4x4x4", 64, 3
 WIDTH, HEADS, TOKENS, BLOCKS, BATCH = 1024, 16, 512, 2, 64
 # The layout, and among how many chips the weights of products are divided, and those of norms.
@@ -130,10 +125,7 @@ def table(kept: dict[str, Any]) -> str:
     return "\n".join([*lines, ""])
 
 
-def page(text: str, kept: dict[str, Any]) -> str:
-    """The page with the table of these figures."""
-    begin, end = MARKS
-    return re.sub(f"(?s)(?<={re.escape(begin)}).*(?={re.escape(end)})", lambda _: table(kept), text)
+KEPT = Kept("sharded", "many-devices.md", table)
 
 
 def main() -> None:
@@ -142,20 +134,17 @@ def main() -> None:
     parser.add_argument("--only", choices=LAYOUTS)
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
-    if importlib.util.find_spec("libtpu") is None:
-        print("libtpu is not installed, so nothing is compiled for a TPU: pip install libtpu")
+    libtpu = compiler()
+    if libtpu is None:
         return
-    import libtpu  # pyright: ignore[reportMissingImports]
-
-    kept: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {"rows": {}}
+    kept = KEPT.read()
     kept["libtpu"] = libtpu.__version__
     for layout in LAYOUTS if args.only is None else (args.only,):
         begun = time.perf_counter()
         kept["rows"][layout] = figures(layout)
         print(layout, kept["rows"][layout], f"{time.perf_counter() - begun:.0f} s", flush=True)
         if args.write:
-            DATA.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-            PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), kept), encoding="utf-8")
+            KEPT.write(kept)
 
 
 if __name__ == "__main__":

@@ -26,18 +26,16 @@ def test_the_page_is_the_one_of_the_data():
 
 
 def test_the_table_of_steps_on_a_described_tpu_is_the_one_of_the_data():
-    text = described.PAGE.read_text(encoding="utf-8")
-    kept = json.loads(described.DATA.read_text(encoding="utf-8"))
-    assert all(mark in text for mark in described.MARKS) and text == described.page(text, kept)
+    text, kept = described.KEPT.page.read_text(encoding="utf-8"), described.KEPT.read()
+    assert text == described.KEPT.on_page(text, kept)
     for row in kept["rows"].values():
         ours = row["torchlike"]
         assert ours["programs"] == 1 and ours["host"] == ours["batch"] and ours["donated"] >= ours["state"]
 
 
 def test_the_table_of_layouts_on_described_tpus_is_the_one_of_the_data():
-    text = sharded.PAGE.read_text(encoding="utf-8")
-    kept = json.loads(sharded.DATA.read_text(encoding="utf-8"))
-    assert all(mark in text for mark in sharded.MARKS) and text == sharded.page(text, kept)
+    text, kept = sharded.KEPT.page.read_text(encoding="utf-8"), sharded.KEPT.read()
+    assert text == sharded.KEPT.on_page(text, kept)
     assert kept["rows"].keys() == sharded.LAYOUTS.keys()
     for row in kept["rows"].values():
         assert row["by_hand"] <= row["arguments"] < 1.01 * row["by_hand"]
