@@ -88,10 +88,11 @@ def leaky_relu(input: Array, negative_slope: Number = 0.01) -> Array:
     return jnp.where(input > 0, input, jnp.asarray(negative_slope, input.dtype) * input)
 
 
-def _elu(x: Array, alpha: object, scale: float = 1.0) -> Array:
+def _elu(x: Array, alpha: object, scale: object = 1.0, input_scale: object = None) -> Array:
     # The exponential sees no positive number: an overflow there would make the derivative NaN. ``<=``, so that NaN passes.
-    alpha, below = jnp.asarray(alpha, x.dtype), x <= 0
-    return jnp.where(below, scale * alpha * jnp.expm1(jnp.where(below, x, 0)), scale * x)
+    below, scale = x <= 0, jnp.asarray(scale, x.dtype)
+    inner = x if input_scale is None else jnp.asarray(input_scale, x.dtype) * x
+    return jnp.where(below, scale * jnp.asarray(alpha, x.dtype) * jnp.expm1(jnp.where(below, inner, 0)), scale * x)
 
 
 @op(**_activation("elu_cpu", Sample(shapes=((4,),), args=(0.5,)), forms=Form.INPLACE_ARGUMENT))
@@ -120,10 +121,7 @@ def elu(input: Array, alpha: Number = 1.0) -> Array:
 @in_float32
 def scaled_elu(input: Array, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> Array:
     """``scale`` times ``input`` where it is positive, else times ``alpha * (exp(input_scale * input) - 1)``."""
-    below = input <= 0
-    factor = jnp.asarray(alpha, input.dtype) * jnp.asarray(scale, input.dtype)
-    inner = jnp.where(below, input * jnp.asarray(input_scale, input.dtype), 0)
-    return jnp.where(below, factor * jnp.expm1(inner), jnp.asarray(scale, input.dtype) * input)
+    return _elu(input, alpha, scale, input_scale)
 
 
 @op(

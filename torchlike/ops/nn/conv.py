@@ -314,17 +314,14 @@ def _conv(
 ) -> Tensor:
     _check_tensors(name, input, weight, bias)
     shapes = input.shape, weight.shape, None if bias is None else bias.shape
+    stride, dilation = _per_dimension(name, "stride", stride, count), _per_dimension(name, "dilation", dilation, count)
+    plan = _plan
     if not isinstance(padding, str):  # which may warn, each time
-        stride = _per_dimension(name, "stride", stride, count)
         padding = _per_dimension(name, "padding", padding, count)
-        dilation = _per_dimension(name, "dilation", dilation, count)
-        # Sizes that are no numbers yet are those of an export.
-        numbers = {int}.issuperset(map(type, (groups, *input.shape, *weight.shape)))
-        batched, pads = (_known_plan if numbers else _plan)(name, count, shapes, stride, padding, dilation, groups)
-    else:
-        stride = _per_dimension(name, "stride", stride, count)
-        dilation = _per_dimension(name, "dilation", dilation, count)
-        batched, pads = _plan(name, count, shapes, stride, padding, dilation, groups)
+        # Sizes that are no numbers yet are those of an export. Without them the plan follows from what it is given alone.
+        if {int}.issuperset(map(type, (groups, *input.shape, *weight.shape))):
+            plan = _known_plan
+    batched, pads = plan(name, count, shapes, stride, padding, dilation, groups)
     x = input if batched else input.unsqueeze(0)
     platform = x._aval.placement.platform
     out = convolution(x, weight, bias, stride, pads, dilation, groups, platform, "ConvolutionBackward0")
