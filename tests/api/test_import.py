@@ -127,6 +127,14 @@ def test_import_leaves_frozen_what_the_program_has_frozen():
     assert 0.9 * before < after <= before  # some of the frozen objects have been freed since
 
 
+@pytest.mark.parametrize(
+    ("set_before", "after"), [("", "(700, 10, 100)"), ("gc.set_threshold(600, 9, 8); ", "(600, 9, 8)")]
+)
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python goes through old objects in another way")
+def test_old_objects_are_collected_seldom_unless_the_program_says_otherwise(set_before, after):
+    assert run(f"import gc; {set_before}import torchlike; print(gc.get_threshold())") == f"{after}\n"
+
+
 def test_import_that_fails_leaves_the_garbage_collector_on():
     program = """
 import gc, sys

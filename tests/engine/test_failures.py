@@ -12,7 +12,7 @@ import pytest
 import torchlike as torch
 from tests.engine.interrupts import interrupts
 from tests.fuzz.interrupts import Interrupts
-from torchlike.engine import executable, program, recorder
+from torchlike.engine import checks, compiling, executable, program, recorder
 from torchlike.engine.kernel import Kernel
 
 nn = torch.nn
@@ -213,6 +213,46 @@ def test_memory_that_runs_out_in_a_large_batch():
     assert resource.RLIMIT_AS
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=120)
     assert done.stdout.split("\n")[:3] == ["DefaultCPUAllocator", "True", "True"], done.stdout + done.stderr[-2000:]
+
+
+def test_steps_that_run_before_a_wrong_index_is_noticed_change_nothing(monkeypatch):
+    """The host looks at a verdict some steps later where the processor is busy. Those steps count nothing either, in their first line."""
+    looks, noticed = checks.find_failed, []
+
+    def as_if_busy(program=None, wait=True):
+        """The verdict of the program that runs next is not there yet."""
+        own = checks._pending.verdicts.pop(program, None)
+        try:
+            return looks(None, wait)
+        finally:
+            if own is not None:
+                checks._pending.verdicts[program] = own
+                noticed.append(program)
+
+    def counted(wrong):
+        torch.manual_seed(0)
+        table, count, rows = nn.Embedding(10, 4), torch.zeros(()), torch.arange(4)
+        optimizer = torch.optim.SGD(table.parameters(), lr=0.1)
+        for number in range(13):
+            factor = torch.tensor(50 if wrong and number == 9 else 1)
+            count.add_(1)
+            table(rows * factor).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            if number == 8 and wrong:
+                monkeypatch.setattr(checks, "find_failed", as_if_busy)
+            if number == 8 and not wrong:
+                break
+        monkeypatch.undo()
+        if wrong:
+            with pytest.raises(IndexError, match="index out of range in self"):
+                count.item()
+        return count.item(), table.weight.tolist()
+
+    with compiling("now"):
+        total, weight = counted(False)
+        assert counted(True) == (total + 1, weight)
+    assert len(noticed) >= 2, "some steps ran before the host had looked"
 
 
 @pytest.mark.parametrize("wrong", ["index", "target"])
