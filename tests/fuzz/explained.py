@@ -69,8 +69,14 @@ EXPLAINED = {
         ),
     ),
     "what PyTorch cannot trace": Explained(
-        "torch.jit.trace refuses a custom function that it traces otherwise the second time, and fails within at some writes in place.",
-        lambda text, difference: "torch.jit.trace(w" in item_that_raised(text, difference[1]),
+        "torch.jit.trace refuses what it traces otherwise the second time (docs/migration.md), and fails within at some writes in place.",
+        lambda text, difference: (
+            "torch.jit.trace(w" in item_that_raised(text, difference[1])
+            or (
+                "torch.jit.trace(" in item_that_raised(text, difference[1])
+                and difference[1][1:2] == ["TracingCheckError"]
+            )
+        ),
     ),
     "overflow": Explained(
         "Numbers have grown without bound, and rounding with them. Whether inf or nan comes of an overflow on the way depends on the order "
