@@ -87,7 +87,9 @@ class Interrupts:
 
 def _in_collector(frame):
     """Whether Python runs a callback of the garbage collector, which torchlike calls now and then: it drops exceptions raised there."""
-    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    # A callback is a function, or an object that can be called, as torchlike's is.
+    functions = [callback if hasattr(callback, "__code__") else type(callback).__call__ for callback in gc.callbacks]
+    callbacks = {getattr(function, "__code__", None) for function in functions}
     while frame is not None and frame.f_code not in callbacks:
         frame = frame.f_back
     return frame is not None
