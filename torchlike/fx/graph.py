@@ -348,7 +348,7 @@ class Graph:
 
     __repr__ = __str__
 
-    def __deepcopy__(self, memo: Any = None) -> Graph:
+    def __deepcopy__(self, memo: dict[int, object] | None = None) -> Graph:
         memo = {} if memo is None else memo
         copied = Graph(tracer_cls=self._tracer_cls)
         values: dict[Node, Node] = {}

@@ -272,7 +272,7 @@ class GraphModule(Module):
         result.meta = getattr(self, "meta", {})
         return result
 
-    def __deepcopy__(self, memo: Any) -> GraphModule:
+    def __deepcopy__(self, memo: dict[int, object]) -> GraphModule:
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
         attributes = {name: value for name, value in self.__dict__.items() if name != "_graph"}

@@ -195,7 +195,7 @@ class Proxy:
     def __setstate__(self, d: Kwargs) -> None:
         self.__dict__ = d
 
-    def __deepcopy__(self, memo: Any) -> Proxy:
+    def __deepcopy__(self, memo: dict[int, object]) -> Proxy:
         import copy
 
         return Proxy(copy.deepcopy(self.node, memo), copy.deepcopy(self.tracer, memo))

@@ -57,7 +57,7 @@ class AbstractTensor(Instance):
         kind = "Parameter" if self.cls_to_become is Parameter else "Tensor"
         return f"<{kind} of shape {tuple(self.declared.shape)} and dtype {self.declared.dtype}, without values>"
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> object:
         copy = memo.get(id(self))
         if copy is None:
             flag = requires_grad_flag(self)  # pyright: ignore[reportArgumentType]  # a Tensor, by its subclasses

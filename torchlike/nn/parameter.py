@@ -204,7 +204,7 @@ class UninitializedTensorMixin(Instance):
     def __repr__(self, *, tensor_contents: object = None) -> str:
         return f"<{type(self).__name__}>"
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> object:
         copy = memo.get(id(self))
         if copy is None:
             copy = memo[id(self)] = self.to()

@@ -50,9 +50,9 @@ def _options(options: StateDictOptions | None, submodules: object = None) -> Sta
     return options
 
 
-def _inner(model: Any) -> Any:
+def _inner(model: object) -> Any:
     """Returns the model inside of DistributedDataParallel."""
-    return model.module if type(model).__name__ == "DistributedDataParallel" else model
+    return getattr(model, "module", model) if type(model).__name__ == "DistributedDataParallel" else model
 
 
 def _given_out(value: object, options: StateDictOptions) -> Any:
@@ -68,8 +68,8 @@ def _given_out(value: object, options: StateDictOptions) -> Any:
 
 
 def get_model_state_dict(
-    model: object, *, submodules: set[Any] | None = None, options: StateDictOptions | None = None
-) -> dict[str, Any]:
+    model: object, *, submodules: set[object] | None = None, options: StateDictOptions | None = None
+) -> dict[str, object]:
     """The state dictionary of a model, by the names that it has without wrappers.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict.get_model_state_dict
@@ -119,8 +119,8 @@ def _open_state(optimizer: Any) -> None:
 
 
 def get_optimizer_state_dict(
-    model: object, optimizers: object, *, submodules: set[Any] | None = None, options: StateDictOptions | None = None
-) -> dict[str, Any]:
+    model: object, optimizers: object, *, submodules: set[object] | None = None, options: StateDictOptions | None = None
+) -> dict[str, object]:
     """The state dictionary of optimizers, by the names of the model's parameters. An optimizer without state gets one first.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html
@@ -175,7 +175,7 @@ def _like(parameter: Any) -> Callable[[Any], Any]:
 
 
 def get_state_dict(
-    model: object, optimizers: object, *, submodules: set[Any] | None = None, options: StateDictOptions | None = None
+    model: object, optimizers: object, *, submodules: set[object] | None = None, options: StateDictOptions | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The state dictionaries of a model and of its optimizers.
 

@@ -164,16 +164,22 @@ class QuantizedTensor(Tensor):
 
     __str__ = __repr__
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> object:
         return memo.setdefault(id(self), self.clone())
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> object:
         route = route_of(func)
         name = route.name if route is not None else getattr(func, "__name__", "")
         if name == "__get__":
             name = func.__self__.fget.__name__
-        own: Any = next(
+        own = next(
             tensor
             for argument in (*args, *(kwargs or {}).values())
             for tensor in (argument if isinstance(argument, (list, tuple)) else (argument,))
@@ -183,11 +189,13 @@ class QuantizedTensor(Tensor):
             return _answer(own, name, func, args, kwargs or {})
 
 
-def _answer(own: Any, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+def _answer(
+    own: QuantizedTensor, name: str, func: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]
+) -> object:
     if name in _ASKING or name in _PROPERTIES:
         return func(*args, **kwargs)
     if name in _COMPARING:
-        if name == "equal" and not _same_form(*args[:2]):
+        if name == "equal" and not _same_form(*args[:2]):  # pyright: ignore[reportArgumentType]
             return False
         return func(*(argument.dequantize() if isinstance(argument, Tensor) else argument for argument in args))
     one_scale = own._axis is None
@@ -203,7 +211,9 @@ def _answer(own: Any, name: str, func: Any, args: Any, kwargs: Any) -> Any:
     return _refuse(name)
 
 
-def _computed(own: QuantizedTensor, name: str, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def _computed(
+    own: QuantizedTensor, name: str, func: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]
+) -> QuantizedTensor:
     """A function of one scale's tensors, by way of floats; in place where the function is."""
     scale, zero_point, dtype = own._scale, own._zero_point, own.dtype
     in_place = kwargs.get("inplace") is True or name.endswith("_")
@@ -228,13 +238,15 @@ def _written(own: QuantizedTensor, result: QuantizedTensor) -> QuantizedTensor:
     return own
 
 
-def _values(argument: Any) -> Any:
+def _values(argument: object) -> object:
     if isinstance(argument, QuantizedTensor):
         return dequantize(argument)
     return [*map(_values, argument)] if isinstance(argument, (list, tuple)) else argument
 
 
-def _over_each(integers: Tensor | Sequence[Tensor], like: QuantizedTensor) -> Any:
+def _over_each(
+    integers: Tensor | Sequence[Tensor], like: QuantizedTensor
+) -> QuantizedTensor | tuple[QuantizedTensor, ...]:
     if isinstance(integers, Tensor):
         return _over(integers, like)
     return tuple(_over(part, like) for part in integers)
