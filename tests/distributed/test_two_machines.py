@@ -165,7 +165,7 @@ def test_a_machine_that_is_cut_off_is_named(machines: list[str], tmp_path: Path,
     ended = finished(launchers, 90)
     assert time.monotonic() - begun < 75
     assert [code for code, _, _ in ended] == [1, 1], ended
-    # Each machine names the other: its rank, its launcher, or the process that the ranks talk to. Which one has rank 0, who joins first decides.
+    # Each machine names the other: its rank, its launcher, or the process that the ranks talk to. Who joins first has rank 0.
     for (_, _, err), other, address in zip(ended, reversed(ranks), reversed(ADDRESSES), strict=True):
         at = re.escape(address)
         named = (
