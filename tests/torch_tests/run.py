@@ -1,7 +1,8 @@
 """Runs PyTorch's own tests by torchlike, and says how many of those that pass by PyTorch pass.
 
     python -m tests.torch_tests.run [FILE ...]     the files of files.txt, or those named: by PyTorch first, then what passed by torchlike
-    python -m tests.torch_tests.run --report       writes docs/conformance.json and the page from the results that are there, and tenth.txt
+    python -m tests.torch_tests.run --report       writes docs/conformance.json and the page from the results that are there, and tenth.txt;
+                                                   files without results keep what is written of them
     python -m tests.torch_tests.run --tenth        only the tests of tenth.txt, by torchlike: they must pass
 
 Results are lines of JSON in build/torch-tests. A failure belongs to the first of causes.txt whose pattern fits.
@@ -151,7 +152,8 @@ def passing(rows: dict[str, dict[str, Any]]) -> list[str]:
 
 def summary(folder: Path = RESULTS) -> dict[str, Any]:
     """What `docs/conformance.json` says of the results: a row for each file, and the tests that do not pass, by reason."""
-    known, table, left = causes(), [], {}
+    known, table = causes(), []
+    left: dict[tuple[str, str], list[str]] = {}
     for file in files():
         by_torch, ours = passing(rows_at(file, "torch", folder)), rows_at(file, "torchlike", folder)
         run_here = {name: ours[name] for name in by_torch if name in ours}
@@ -165,11 +167,16 @@ def summary(folder: Path = RESULTS) -> dict[str, Any]:
             table.append(
                 {"file": file, "run": len(run_here), "passed": len(run_here) - len(missed), "uncounted": uncounted}
             )
-    remaining = [
+    source_of = "PyTorch 2.6, Debian's source package"
+    return {"source": source_of, "files": table, "groups": GROUPS, "remaining": _by_reason(left)}
+
+
+def _by_reason(left: dict[tuple[str, str], list[str]]) -> list[dict[str, Any]]:
+    """A row for each reason, the most frequent first."""
+    return [
         {"group": g, "reason": r, "tests": sorted(names)}
         for (g, r), names in sorted(left.items(), key=lambda p: (-len(p[1]), p[0]))
     ]
-    return {"source": "PyTorch 2.6, Debian's source package", "files": table, "groups": GROUPS, "remaining": remaining}
 
 
 def share(data: dict[str, Any]) -> tuple[int, int]:
@@ -178,19 +185,44 @@ def share(data: dict[str, Any]) -> tuple[int, int]:
     return sum(row["passed"] for row in rows), sum(row["run"] - row["uncounted"] for row in rows)
 
 
+def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The new summary, with what the old one says of files that the new one does not have.
+
+    Raises:
+        ValueError: a file has results, and another of the same name has none: the tests' names do not tell them apart.
+    """
+    of_new = {row["file"]: row for row in new["files"]}
+    rows = {row["file"]: row for row in old["files"]} | of_new
+    names = {Path(file).name for file in of_new}
+    if alike := sorted(file for file in rows if file not in of_new and Path(file).name in names):
+        raise ValueError(f"run {', '.join(alike)} as well: a file of the same name was run")
+    left: dict[tuple[str, str], list[str]] = {}
+    for again, summary_of in ((names, old), (set(), new)):
+        for each in summary_of["remaining"]:
+            if tests := [test for test in each["tests"] if test.partition("::")[0] not in again]:
+                left.setdefault((each["group"], each["reason"]), []).extend(tests)
+    return new | {"files": [rows[file] for file in files() if file in rows], "remaining": _by_reason(left)}
+
+
 def report() -> None:
     """Writes the results into `docs`, and the names of a tenth of what passed into `tenth.txt`."""
     data = ROOT / "docs" / "conformance.json"
     page = runpy.run_path(str(ROOT / "docs" / "_conformance.py"))
     found = page["load"]()
-    found["torch_tests"] = summary()
+    new = summary()
+    found["torch_tests"] = merged(found["torch_tests"], new)
     page["save"](found)
-    tenth = []
+    kept, tenth = TENTH.read_text("utf-8").splitlines(), []
+    with_results = {row["file"] for row in new["files"]}
     for file in files():
+        if file not in with_results:
+            tenth += [line for line in kept if line.startswith(f"{file} ")]
+            continue
         both = set(passing(rows_at(file, "torch"))) & set(passing(rows_at(file, "torchlike")))
         tenth += sorted(f"{file} {name}" for name in both if page["tenth"](name))
     TENTH.write_text("\n".join(tenth) + "\n", encoding="utf-8")
-    print("wrote", data, "and", TENTH)
+    passed, counted = share(found["torch_tests"])
+    print("wrote", data, "and", TENTH, f"- {passed} of {counted}: {100 * passed / counted:.2f} %")
 
 
 def run_tenth() -> int:

@@ -51,3 +51,18 @@ def test_results_are_read_by_name_and_the_last_counts(tmp_path):
     rows = run.rows_at("nn/test_x.py", "torch", tmp_path)
     assert run.passing(rows) == ["a"]
     assert run.rows_at("nn/test_x.py", "torchlike", tmp_path) == {}
+
+
+def test_files_that_were_not_run_keep_what_is_written_of_them():
+    def of(*rows):  # file, how many pass, and the names of those that do not
+        files = [
+            {"file": file, "run": passed + len(left), "passed": passed, "uncounted": 0} for file, passed, left in rows
+        ]
+        remaining = [{"group": "F", "reason": "r", "tests": [name for *_, left in rows for name in left]}]
+        return {"files": files, "remaining": remaining}
+
+    old = of(("test_fx.py", 1, ["test_fx.py::a"]), ("test_nn.py", 2, ["test_nn.py::b", "test_nn.py::c"]))
+    new = of(("test_nn.py", 3, ["test_nn.py::c"]))
+    assert run.merged(old, new) == of(("test_fx.py", 1, ["test_fx.py::a"]), ("test_nn.py", 3, ["test_nn.py::c"]))
+    with pytest.raises(ValueError, match=r"run optim/test_optim\.py as well"):
+        run.merged(of(("optim/test_optim.py", 1, [])), of(("test_optim.py", 1, [])))
