@@ -24,6 +24,7 @@ from ._core.torch_function import (
     DisableTorchFunction as DisableTorchFunction,
     DisableTorchFunctionSubclass as DisableTorchFunctionSubclass,
     EnableTorchFunction as _EnableTorchFunction,
+    ask_modes as _ask_modes,
     disabled_torch_function_impl as _disabled_torch_function_impl,
     pop_mode as _pop_torch_function_stack,
     push_mode as _push_on_torch_function_stack,
@@ -46,12 +47,16 @@ __all__ = [
 
 def _parse_to(*args: object, **kwargs: object) -> tuple[Any, Any, bool, Any]:
     """The arguments of ``Module.to``: device, dtype, non_blocking and memory_format."""
+    return _ask_modes(_parse_to, _parsed, args, kwargs)
+
+
+def _parsed(*args: object, **kwargs: object) -> tuple[Any, Any, bool, Any]:
     arguments = _arguments_of_to(args, kwargs)
     device = arguments.get("device")
     if device is not None:
-        from ._core.devices import device as device_
+        from ._core.devices import as_device
 
-        device = device_(device)
+        device = as_device(device)
     return device, arguments.get("dtype"), bool(arguments.get("non_blocking", False)), arguments.get("memory_format")
 
 

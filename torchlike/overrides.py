@@ -81,9 +81,8 @@ def handle_torch_function(
     """
     overloading = _get_overloaded_args(relevant_args)
     name = f"{_module_of(public_api)}.{getattr(public_api, '__name__', public_api)}"
-    return _protocol.ask(
-        public_api, overloading, tuple(map(type, overloading)), args, kwargs, _protocol.refuse_plainly(name)
-    )
+    kinds = tuple(map(type, overloading))
+    return _protocol.ask(public_api, overloading, kinds, args, kwargs, _protocol.refuse_plainly(name), python=True)
 
 
 def _module_of(function: object) -> str:

@@ -7,14 +7,18 @@ import threading
 from typing import Any
 
 from ..engine.aval import META, Placement, jax_devices
+from .torch_function import PLAIN, ask_modes
 
-__all__ = ["device"]
+__all__ = ["as_device", "device"]
 
 # PyTorch's device types and the JAX platforms behind them.
 PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu", "mps": "METAL"}
 _TYPES = {platform: type for type, platform in PLATFORMS.items()} | {"cuda": "cuda", "rocm": "cuda", "mps": "mps"}
 _TYPES["portable"] = "cpu"  # what is traced for a file: see ``engine/aval.py``
-_KNOWN = "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone"
+_KNOWN = (
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta",
+    "hpu", "mtia", "privateuseone",
+)  # fmt: skip
 
 
 class device:
@@ -33,35 +37,10 @@ class device:
     index: int | None
     _interned: dict[tuple[str, int | None], device] = {}
 
-    def __new__(cls, type: str | int | device = "cpu", index: int | None = None) -> device:
-        if isinstance(type, device):
-            if index is not None:
-                raise RuntimeError("torch.device(): a device and an index were both given")
-            return type
-        if isinstance(type, int) and not isinstance(type, bool):
-            if type < 0:
-                raise RuntimeError("Device index must not be negative")
-            type, index = "cuda", type
-        if not isinstance(type, str):
-            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
-        name, colon, number = type.partition(":")
-        if colon:
-            if index is not None:
-                raise RuntimeError(
-                    f"type (string) must not include an index because index was passed explicitly: {type}"
-                )
-            if not number.isdecimal() or (len(number) > 1 and number[0] == "0"):
-                raise RuntimeError(f"Invalid device string: '{type}'")
-            index = int(number)
-        if name not in PLATFORMS and name != "meta":
-            if name in _KNOWN.split(", "):
-                raise RuntimeError(f"torchlike runs on {', '.join(PLATFORMS)}: device type {name!r} is not supported")
-            raise RuntimeError(f"Expected one of {_KNOWN} device type at start of device string: {name}")
-        self = cls._interned.get((name, index))
-        if self is None:
-            self = cls._interned[name, index] = object.__new__(cls)
-            self.type, self.index = name, index
-        return self
+    def __new__(cls, *args: Any, **kwargs: Any) -> device:
+        if not PLAIN:  # a mode is active somewhere
+            return ask_modes(device, as_device, args, kwargs)
+        return as_device(*args, **kwargs)
 
     def __repr__(self) -> str:
         return (
@@ -82,6 +61,39 @@ class device:
         _default.stack.pop()
 
 
+def as_device(type: str | int | device | None = None, index: int | None = None, *, device: Any = None) -> device:
+    """What ``device(...)`` returns where no mode answers."""
+    if type is None:
+        type = "cpu" if device is None else device
+    if isinstance(type, _Device):
+        if index is not None:
+            raise RuntimeError("torch.device(): a device and an index were both given")
+        return type
+    if isinstance(type, int) and not isinstance(type, bool):
+        if type < 0:
+            raise RuntimeError("Device index must not be negative")
+        type, index = "cuda", type
+    if not isinstance(type, str):
+        raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+    name, colon, number = type.partition(":")
+    if colon:
+        if index is not None:
+            raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+        if not number.isdecimal() or (len(number) > 1 and number[0] == "0"):
+            raise RuntimeError(f"Invalid device string: '{type}'")
+        index = int(number)
+    if name not in PLATFORMS and name not in _KNOWN:  # programs name devices that they do not have, to compare with
+        raise RuntimeError(f"Expected one of {', '.join(_KNOWN)} device type at start of device string: {name}")
+    self = _Device._interned.get((name, index))
+    if self is None:
+        self = _Device._interned[name, index] = object.__new__(_Device)
+        self.type, self.index = name, index
+    return self
+
+
+_Device = device
+
+
 class _DefaultDevice(threading.local):
     def __init__(self) -> None:
         self.stack: list[device] = []
@@ -99,30 +111,33 @@ def set_default_device(device_: device | str | int | None) -> None:
 
     >>> torch.set_default_device("cpu")
     """
-    _default.stack[:] = [] if device_ is None else [device(device_)]
+    _default.stack[:] = [] if device_ is None else [as_device(device_)]
 
 
 def devices_of(type: str) -> list[Any]:
     """The JAX devices of a PyTorch device type; empty where there are none."""
-    with contextlib.suppress(RuntimeError):
-        return jax_devices(PLATFORMS[type])
+    if type in PLATFORMS:
+        with contextlib.suppress(RuntimeError):
+            return jax_devices(PLATFORMS[type])
     return []
 
 
 def accelerator() -> device | None:
     """The type of this machine's accelerator, or None where there is only the CPU."""
-    return next((device(type) for type in PLATFORMS if type != "cpu" and devices_of(type)), None)
+    return next((as_device(type) for type in PLATFORMS if type != "cpu" and devices_of(type)), None)
 
 
 def placement(where: device | str | int | None) -> Placement:
     """The engine's placement for what the user named; RuntimeError where this machine has no such device."""
     if where is None:
         where = default_device()
-    where = device(where)
+    where = as_device(where)
     if where.type == "cpu":
         return _CPU_PLACEMENT
     if where.type == "meta":
         return META
+    if where.type not in PLATFORMS:
+        raise RuntimeError(f"torchlike runs on {', '.join(PLATFORMS)}: device type {where.type!r} is not supported")
     available = devices_of(where.type)
     if not available:
         have = sorted({_TYPES.get(d.platform) or d.platform for d in jax_devices()} | {"cpu"})
@@ -141,8 +156,8 @@ def placement(where: device | str | int | None) -> Placement:
 
 def of_placement(where: Placement) -> device:
     type = _TYPES.get(where.platform, where.platform)
-    return device(type) if type in ("cpu", "meta") and where.index == 0 else device(type, where.index)
+    return as_device(type) if type in ("cpu", "meta") and where.index == 0 else as_device(type, where.index)
 
 
-_CPU = device("cpu")
+_CPU = as_device("cpu")
 _CPU_PLACEMENT = Placement("cpu", 0)

@@ -253,7 +253,8 @@ class Route:
             # PyTorch's Python counts Tensor itself among the types that override.
             several = [] if off else overloaded_arguments((*args, *kwargs.values()), _WITHOUT_TENSOR)
             kinds = tuple(map(type, several))
-            return ask(self.public, several if overloading else overloading, kinds, *arguments, self.unanswered)
+            implementations = several if overloading else overloading
+            return ask(self.public, implementations, kinds, *arguments, self.unanswered, python=True)
         kinds = (type(args[0]),) if self.part else tuple(map(type, overloading))
         return ask(self.public, overloading, kinds, args, kwargs or None, self.unanswered)
 

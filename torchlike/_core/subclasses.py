@@ -12,7 +12,7 @@ from ..engine.value import Value
 from . import dtypes
 from .annotations import DeviceLike
 from .attributes import Instance, UsersAttributes, copy_fields, new
-from .devices import device as as_device
+from .devices import as_device
 from .meta import on_meta
 from .modes import dispatch_state, same_tangent
 from .overridable import defines_dispatch, meet

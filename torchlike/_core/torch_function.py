@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import NotImplementedType
 from typing import Any
 
+from ..engine.program_line import level_of_program
 from ..engine.threads import held_by_forks
 from .signatures import Args, Function, Kwargs
 
@@ -19,6 +20,7 @@ __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "ask",
+    "ask_modes",
     "disabled_torch_function_impl",
     "overloaded_arguments",
     "overrides",
@@ -100,7 +102,7 @@ def disabled_torch_function_impl(
 
 
 class _Off:
-    """A context, and a guard that is given back when it is dropped, as PyTorch's are."""
+    """A context within which overriding is off to some degree."""
 
     _level = ON
 
@@ -124,12 +126,21 @@ class DisableTorchFunction(_Off):
     _level = ALL_OFF
 
 
-class EnableTorchFunction(_Off):
-    """Within it overriding is on again."""
+class EnableTorchFunction:
+    """From when it is made overriding is on again, until it is left as a context, or dropped."""
+
+    def __init__(self) -> None:
+        self._before: int | None = settings.off
+        settings.off = ON
 
     def __enter__(self) -> None:
-        self._before = settings.off
-        settings.off = ON
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        if self._before is not None:
+            settings.off, self._before = self._before, None
+
+    __del__ = __exit__
 
 
 def overrides(kind: type) -> bool:
@@ -168,16 +179,41 @@ def overloaded_arguments(args: Iterable[object], skip: set[type] | frozenset[typ
     return overloading
 
 
-def _method_of(arg: Any) -> Any:
+def _method_of(arg: Any, python: bool) -> Any:
     method = arg.__torch_function__
     if getattr(method, "__self__", None) is arg and not isinstance(arg, type):
+        quote = "" if python else "`"  # PyTorch says it in two places, and forgets a mark in one
         warnings.warn(
-            "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as "
+            f"Defining your `__torch_function__{quote} as a plain method is deprecated and will be an error in future, please define it as "
             "a classmethod.",
-            UserWarning,
-            stacklevel=4,
+            DeprecationWarning if python else UserWarning,
+            stacklevel=level_of_program(),
         )
     return method
+
+
+def _answer_of(mode: object, arguments: tuple[object, ...]) -> object:
+    """What a mode answers. It is not asked about the functions that it calls itself."""
+    method = mode.__torch_function__  # pyright: ignore[reportAttributeAccessIssue]
+    if getattr(method, "__self__", None) is not mode:
+        raise RuntimeError(
+            "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method"
+        )
+    stack = settings.stack
+    settings.stack = stack[:-1]
+    try:
+        return method(*arguments)
+    finally:
+        settings.stack = stack
+
+
+def ask_modes(func: object, usual: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
+    """Asks the innermost mode about a function of whose arguments none can override it, and computes as usual where there is none."""
+    stack = settings.stack
+    if not stack or settings.off == ALL_OFF:
+        return usual(*args, **kwargs)
+    name = getattr(func, "__name__", "function")
+    return ask(func, (), (), args, kwargs or None, refuse_dispatch(f"torch.{name}"))
 
 
 def ask(
@@ -187,6 +223,7 @@ def ask(
     args: Args,
     kwargs: Kwargs | None,
     unanswered: Callable[..., object],
+    python: bool = False,
 ) -> Any:
     """Asks the innermost mode, and then each overriding argument in turn, until one answers.
 
@@ -194,20 +231,17 @@ def ask(
         func: the public function that was called.
         kwargs: None: they are left out, as where PyTorch's function is written in C++ and was given none.
         unanswered: what happens where all return NotImplemented.
+        python: whether PyTorch's function is written in Python.
     """
     arguments = (func, kinds, args) if kwargs is None else (func, kinds, args, kwargs)
     stack, mode = settings.stack, None
     if stack and settings.off != ALL_OFF:
         mode = stack[-1]
-        settings.stack = stack[:-1]  # a mode is not asked about the functions that it calls itself
-        try:
-            result = mode.__torch_function__(*arguments)
-        finally:
-            settings.stack = stack
+        result = _answer_of(mode, arguments)
         if result is not NotImplemented:
             return result
     for arg in implementations:
-        result = _method_of(arg)(*arguments)
+        result = _method_of(arg, python)(*arguments)
         if result is not NotImplemented:
             return result
     return unanswered(implementations, mode)

@@ -95,7 +95,7 @@ def get_device_module(device: DeviceLike | None = None) -> ModuleType:
         best = current_accelerator()
         kind = "cpu" if best is None else best.type
     else:
-        kind = devices.device(device).type
+        kind = devices.as_device(device).type
     try:
         return import_module(f"torchlike.{kind}")
     except ImportError:

@@ -99,7 +99,7 @@ def _as_given(kind: str, value: Any) -> Any:
     if base.endswith("]"):
         count = base.rpartition("[")[2].rstrip("]")
         return list(value) if isinstance(value, (list, tuple)) else [value] * int(count or 1)
-    return devices.device(value) if base == "Device" and not isinstance(value, devices.device) else value
+    return devices.as_device(value) if base == "Device" and not isinstance(value, devices.device) else value
 
 
 def _bind(schema: FunctionSchema, args: Args, kwargs: Kwargs, numbers: bool) -> dict[str, Any] | None:

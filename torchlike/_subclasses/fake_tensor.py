@@ -93,7 +93,7 @@ class FakeTensor(Tensor):
     ) -> FakeTensor:
         meet(cls)
         self: Any = alias(elem, cls)
-        self._outer_device = devices.device(device) if not isinstance(device, devices.device) else device
+        self._outer_device = devices.as_device(device) if not isinstance(device, devices.device) else device
         set_requires_grad(self, requires_grad_flag(elem))
         self.fake_mode, self.constant = fake_mode, constant
         return self
@@ -220,7 +220,7 @@ class FakeTensorMode(TorchDispatchMode):
         self._check(func, tensors)
         device = self._device_of(func, kwargs, tensors)
         if "device" in kwargs:
-            kwargs["device"] = devices.device("meta")
+            kwargs["device"] = devices.as_device("meta")
         fakes: dict[int, Tensor] = {}
 
         def take_out(value: Any) -> Any:
@@ -259,7 +259,7 @@ class FakeTensorMode(TorchDispatchMode):
         """The device of the results: the one asked for, or that of the tensors; a number on the CPU goes with any."""
         target = kwargs.get("device")
         if target is not None:
-            return target if isinstance(target, devices.device) else devices.device(target)  # pyright: ignore[reportArgumentType]
+            return target if isinstance(target, devices.device) else devices.as_device(target)  # pyright: ignore[reportArgumentType]
         common: devices.device | None = None
         is_number = False
         for tensor in tensors:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .._core import dtypes
 from .._core.annotations import Dtype
-from .._core.devices import device as device_, devices_of
+from .._core.devices import as_device as device_, devices_of
 from .._core.modes import modes
 from ..dispatch.autocast import LISTS, converted
 

@@ -197,8 +197,13 @@ def grad(
     }
     overloading = [] if settings.off else overloaded_arguments((outputs, inputs))
     if overloading or (settings.stack and settings.off != ALL_OFF):
-        kinds = tuple(map(type, overloading))
-        return ask(grad, overloading, kinds, (outputs, inputs), options, refuse_plainly("torch.autograd.grad"))
+        kinds, unanswered = tuple(map(type, overloading)), refuse_plainly("torch.autograd.grad")
+        several = tuple(
+            (each,) if isinstance(each, GradientEdge) or hasattr(each, "__torch_function__") else tuple(each)
+            for each in (outputs, inputs)
+        )
+        options["allow_unused"] = materialize_grads if allow_unused is None else allow_unused
+        return ask(grad, overloading, kinds, several, options, unanswered, python=True)
     return gradients(outputs, inputs, **options)
 
 

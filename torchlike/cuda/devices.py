@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from .._core.annotations import DeviceLike
-from .._core.devices import default_device, device as device_, devices_of, set_default_device
+from .._core.devices import as_device as device_, default_device, devices_of, set_default_device
 from ..engine import flush
 from ..engine.aval import wait_for
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._core.annotations import DeviceLike
-from .._core.devices import device as device_, placement
+from .._core.devices import as_device as device_, placement
 from .._core.tensor import Tensor
 from ..random_streams import by_device
 from .devices import current_device, device_count, jax_device

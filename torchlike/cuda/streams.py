@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._core.annotations import DeviceLike
-from .._core.devices import device as device_
+from .._core.devices import as_device as device_
 from ..accelerator._streams import Event as _Event, Stream as _Stream, StreamContext as _StreamContext
 from .devices import current_device, jax_device
 

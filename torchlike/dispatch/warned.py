@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from pathlib import Path
+
+from ..engine.program_line import level_of_program
 
 __all__ = ["Determinism", "alert", "once", "warn", "warn_once"]
 
@@ -18,7 +18,6 @@ class _Once:
 
 
 once = _Once()
-_PACKAGE = str(Path(__file__).parents[1])
 
 
 def warn_once(message: str) -> None:
@@ -30,18 +29,7 @@ def warn_once(message: str) -> None:
 
 def warn(message: str) -> None:
     """Warns at the line of the program that led here."""
-    warnings.warn(message, UserWarning, stacklevel=_level())
-
-
-def _level() -> int:
-    """How many calls up from ``warn`` the program's own line is.
-
-    It varies: what may be overridden is called by one function more, and compiled functions (``_extensions``) have no frames.
-    """
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    return level
+    warnings.warn(message, UserWarning, stacklevel=level_of_program())
 
 
 class Determinism:

@@ -87,7 +87,7 @@ def load(
         _check_not_empty(file, safe)
 
         def placed(data: np.ndarray, mention: tuple[Any, ...]) -> Stored:
-            return Stored(restore(Memory(data, devices.device("cpu")), mention[3]), storage_dtype(mention[1]))
+            return Stored(restore(Memory(data, devices.as_device("cpu")), mention[3]), storage_dtype(mention[1]))
 
         return read_legacy(file, unpickle, placed, safe)
 
@@ -125,7 +125,7 @@ def load_memory(b: bytes) -> Any:
     restore = restorer(None)
 
     def placed(data: np.ndarray, mention: tuple[Any, ...]) -> Stored:
-        return Stored(restore(Memory(data, devices.device("cpu")), mention[3]), storage_dtype(mention[1]))
+        return Stored(restore(Memory(data, devices.as_device("cpu")), mention[3]), storage_dtype(mention[1]))
 
     file, options = io.BytesIO(b), {"encoding": "utf-8"}
     return (
@@ -239,7 +239,7 @@ def _objects(reader: Reader, unpickle: Unpickle, restore: Restore) -> Any:
         if key not in memories:
             byte_count = count * (1 if dtype is None else dtype.itemsize)
             data = np.zeros(byte_count, np.uint8) if skipping.on else reader.array(f"data/{key}")
-            memory = Memory(data, devices.device("cpu"), swapped=order.decode() != sys.byteorder)
+            memory = Memory(data, devices.as_device("cpu"), swapped=order.decode() != sys.byteorder)
             if data.size != byte_count:
                 raise damaged(f"reading file data/{key}", f"a storage of {byte_count} bytes has {data.size}")
             memories[key] = restore(memory, location)

@@ -37,7 +37,7 @@ def _restored(memory: Memory, location: str) -> Memory:
         raise RuntimeError(
             f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})"
         )
-    where = devices.device(str(location))
+    where = devices.as_device(str(location))
     if kind not in ("cpu", "meta"):
         count = len(devices.devices_of(kind))
         question = "torch.cuda.is_available()" if kind == "cuda" else f"torch.backends.{kind}.is_available()"

@@ -40,13 +40,13 @@ class Memory:
     __len__ = size = nbytes
 
     def to(self, *, device: DeviceLike) -> Memory:
-        return Memory(self.data, devices.device(device), swapped=self.swapped)
+        return Memory(self.data, devices.as_device(device), swapped=self.swapped)
 
     def cpu(self) -> Memory:
         return self.to(device="cpu")
 
     def cuda(self, device: DeviceLike | None = None) -> Memory:
-        return self.to(device=devices.device("cuda") if device is None else devices.device(device))
+        return self.to(device=devices.as_device("cuda") if device is None else devices.as_device(device))
 
     def tensor(
         self,

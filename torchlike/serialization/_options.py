@@ -178,7 +178,7 @@ def default_restore_location(storage: Storage, location: str) -> Storage:
         raise RuntimeError(
             f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})"
         )
-    if storage.device == devices.device(str(location)):
+    if storage.device == devices.as_device(str(location)):
         return storage
     untyped = storage.untyped().to(device=location)
     return untyped if isinstance(storage, UntypedStorage) else TypedStorage(wrap_storage=untyped, dtype=storage.dtype)

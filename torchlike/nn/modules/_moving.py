@@ -86,19 +86,19 @@ class Movable:
 
     def cuda(self, device: DeviceLike | None = None) -> Self:
         """Moves parameters and buffers to a GPU, the first if no number is given."""
-        return self.to("cuda" if device is None else devices.device(device))
+        return self.to("cuda" if device is None else devices.as_device(device))
 
     def xpu(self, device: DeviceLike | None = None) -> Self:
         """Raises an error: torchlike has no device of type "xpu"."""
-        return self.to(devices.device("xpu"))
+        return self.to(devices.as_device("xpu"))
 
     def ipu(self, device: DeviceLike | None = None) -> Self:
         """Raises an error: torchlike has no device of type "ipu"."""
-        return self.to(devices.device("ipu"))
+        return self.to(devices.as_device("ipu"))
 
     def mtia(self, device: DeviceLike | None = None) -> Self:
         """Raises an error: torchlike has no device of type "mtia"."""
-        return self.to(devices.device("mtia"))
+        return self.to(devices.as_device("mtia"))
 
     def type(self, dst_type: object) -> Self:
         """Casts all parameters and buffers to a dtype."""
@@ -123,7 +123,7 @@ class Movable:
 
     def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
         """Moves parameters and buffers to a device without their values."""
-        where = devices.device(device)
+        where = devices.as_device(device)
         return self._apply(lambda t: t.new_empty(t.shape, device=where), recurse)
 
     def share_memory(self) -> Self:
@@ -163,7 +163,7 @@ def _where_to(args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[device 
             " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
             " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
         )
-    return (None if device is None else devices.device(device)), dtype
+    return (None if device is None else devices.as_device(device)), dtype
 
 
 def _named_type(name: str) -> dtypes.dtype:

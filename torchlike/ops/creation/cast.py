@@ -269,7 +269,7 @@ def cuda(
 ) -> Tensor:
     """The tensor on a GPU: the one given by number or name, else the first."""
     where = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
-    if devices.device(where).type != "cuda":
+    if devices.as_device(where).type != "cuda":
         raise RuntimeError("Invalid device, must be cuda device")
     return convert(self, None, where, False, memory_format, non_blocking)
 

@@ -37,11 +37,11 @@ class Generator(rng.Generator):
     """
 
     def __new__(cls, device: DeviceLike = "cpu") -> Generator:
-        kind = DeviceGenerator if cls is Generator and devices.device(device).type != "cpu" else cls
+        kind = DeviceGenerator if cls is Generator and devices.as_device(device).type != "cpu" else cls
         return object.__new__(kind)
 
     def __init__(self, device: DeviceLike = "cpu") -> None:
-        super().__init__(devices.device(device))
+        super().__init__(devices.as_device(device))
 
     def get_state(self) -> Tensor:
         """The state as a uint8 tensor."""
@@ -60,7 +60,7 @@ class DeviceGenerator(Generator, rng.CounterGenerator):
     """The generator of an accelerator."""
 
     def __init__(self, device: DeviceLike) -> None:
-        where = devices.device(device)
+        where = devices.as_device(device)
         place = devices.placement(where)  # raises if there is no such device
         if place is META:
             raise RuntimeError("META device type not an accelerator.")
@@ -78,7 +78,7 @@ def _elements(state: object) -> np.ndarray:
 # Upgrade in place: a lower layer made the process's generator, and others may hold it. Its new class has methods that return tensors.
 default_generator: Any = rng.default_generator
 default_generator.__class__ = Generator
-default_generator.device = devices.device("cpu")
+default_generator.device = devices.as_device("cpu")
 
 by_device.Kind.of_accelerators = DeviceGenerator
 
@@ -179,5 +179,5 @@ def fork_rng(
 def _placement(where: device | str | int, kind: str | None) -> Placement:
     if isinstance(where, int):
         found = devices.accelerator()
-        return devices.placement(devices.device(kind or (found.type if found is not None else "cuda"), where))
+        return devices.placement(devices.as_device(kind or (found.type if found is not None else "cuda"), where))
     return devices.placement(where)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core import devices, dtypes
-from ..._core.tensor import Tensor, alias, from_value
+from ..._core.subclasses import as_class
+from ..._core.tensor import Tensor, from_value
 from ...dispatch.options import is_integer, size_of
 from ...dispatch.register import Form, composite
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
+from ..shape.sharing import viewed_as
 from ..shape.storages import TypedStorage, UntypedStorage, in_elements_of
 from .filled import filled
 from .from_data import array_of
@@ -28,7 +30,7 @@ def legacy_constructor(cls: type[Tensor], *args: object, **kwargs: Any) -> Tenso
             "torch.as_tensor(...) instead."
         )
     result = _construct(dtypes.get_default_dtype(), True, args, **kwargs)
-    return result if cls is Tensor else alias(result, cls)
+    return result if cls is Tensor else as_class(cls, result)
 
 
 def _construct(
@@ -43,9 +45,9 @@ def _construct(
     if size is not None and not args:
         args = (size_of("new", (size,), is_variadic=False),)
         return filled(args[0], 0, dtype, devices.placement(where))
-    if device is not None and devices.device(device).type != where:
+    if device is not None and devices.as_device(device).type != where:
         raise RuntimeError(
-            f"legacy constructor expects device type: {where} but device type: {devices.device(device).type} was passed"
+            f"legacy constructor expects device type: {where} but device type: {devices.as_device(device).type} was passed"
         )
     placement = devices.placement(where)
     if not args:
@@ -54,7 +56,7 @@ def _construct(
     if len(args) == 1 and isinstance(first, Tensor) and not (first.dim() == 0 and is_integer(first)):
         if not any_dtype and first.dtype is not dtype:
             raise TypeError(f"expected a tensor of dtype {dtype} (got {first.dtype}): use Tensor.to(dtype) to convert")
-        return alias(first)
+        return viewed_as(Tensor, first)
     if (len(args) == 1 and (type(first).__name__ == "Size" or is_integer(first))) or len(args) > 1:
         if not is_integer(first) and len(args) > 1:
             types = ", ".join(type_name(a) for a in args)

@@ -14,7 +14,7 @@ from ..._core.annotations import DeviceLike
 from ..._core.fields import is_whole_storage, leaf_alias, root_of, storage_of
 from ..._core.subclasses import as_class
 from ..._core.tensor import Tensor, from_storage
-from ..._core.torch_function import DisableTorchFunctionSubclass
+from ..._core.torch_function import DisableTorchFunction
 from ...dispatch.register import Form, composite
 from ...engine.aval import Placement
 from .storages import UntypedStorage
@@ -111,8 +111,13 @@ def as_subclass(self: Tensor, cls: object) -> Tensor:
     >>> torch.ones(2).as_subclass(Labels) + 1
     Labels([2., 2.])
     """
-    with DisableTorchFunctionSubclass():
-        return as_class(cls, self[...])  # pyright: ignore[reportIndexIssue]  # an alias to autograd
+    return viewed_as(cls, self)
+
+
+def viewed_as(cls: object, tensor: Tensor) -> Tensor:
+    """As ``as_subclass``, without a check of whether ``cls`` is one; neither subclasses nor modes are asked."""
+    with DisableTorchFunction():
+        return as_class(cls, tensor[...])  # pyright: ignore[reportIndexIssue]  # an alias to autograd
 
 
 @composite(forms=Form.METHOD)
