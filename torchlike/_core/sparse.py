@@ -19,6 +19,7 @@ from .layouts import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, spa
 
 __all__ = [
     "FORMS", "LAYOUT_NAMES", "Pattern", "SparseAval", "SparseOperand", "SparseValue", "apply_form", "call", "has_blocks", "is_sparse",
+    "is_stacked",
     "sparse_form", "unsupported",
 ]  # fmt: skip
 
@@ -44,7 +45,7 @@ class Pattern(NamedTuple):
     Args:
         layout: one of the sparse layouts.
         indices: for COO one tensor of shape (sparse dimensions, elements); for CSR where each row begins, and the columns; for CSC where
-            each column begins, and the rows; for BSR and BSC the same of blocks.
+            each column begins, and the rows; for BSR and BSC the same of blocks. Stacks of matrices have a dimension for each of theirs before.
         shape: that of the whole tensor.
         block: rows and columns of a block.
     """
@@ -66,8 +67,23 @@ class Pattern(NamedTuple):
 
     @property
     def count(self) -> int:
-        """How many elements are stored."""
+        """How many elements are stored; of a stack, in each matrix."""
         return self.indices[-1]._aval.shape[-1]
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The shape of a stack of compressed matrices."""
+        return () if self.layout is sparse_coo else self.indices[0]._aval.shape[:-1]
+
+    @property
+    def dense_shape(self) -> tuple[int, ...]:
+        """The shape of each element."""
+        return self.shape[len(self.batch) + self.sparse_dim :]
+
+    @property
+    def stacked(self) -> bool:
+        """Whether this is more than one compressed matrix: a stack of them, or a matrix whose elements have dimensions."""
+        return self.layout is not sparse_coo and len(self.shape) > 2
 
 
 class SparseAval:
@@ -134,19 +150,25 @@ def is_sparse(tensor: object) -> bool:
 # By the name of an operation: what it does where one of its tensors is sparse. It gets all arguments by position.
 FORMS: dict[str, Callable[..., Any]] = {}
 _OF_BLOCKS: set[str] = set()  # those of them that know what to do with values that are blocks
+_OF_STACKS: set[str] = set()  # and with stacks of compressed matrices, and elements that have dimensions
 
 
-def sparse_form(*names: str, blocks: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def sparse_form(
+    *names: str, blocks: bool = False, stacks: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares the decorated function what these operations do where one of their tensors is sparse.
 
     Args:
         blocks: whether it takes matrices of blocks too. Where it does not, the operation is refused for them.
+        stacks: the same for stacks of compressed matrices, and for compressed matrices whose elements have dimensions.
     """
 
     def declare(function: Callable[..., object]) -> Callable[..., Any]:
         FORMS.update(dict.fromkeys(names, function))
         if blocks:
             _OF_BLOCKS.update(names)
+        if stacks:
+            _OF_STACKS.update(names)
         return function
 
     return declare
@@ -169,7 +191,11 @@ def call(name: str, args: tuple[object, ...], signal: SparseOperand) -> Any:
 def apply_form(name: str, *args: object) -> Any:
     """As ``call``, for functions that ask first whether a tensor is sparse."""
     function = FORMS.get(name)
-    if function is None or (name not in _OF_BLOCKS and any(has_blocks(argument) for argument in _flat(args))):
+    if (
+        function is None
+        or (name not in _OF_BLOCKS and any(has_blocks(argument) for argument in _flat(args)))
+        or (name not in _OF_STACKS and any(is_stacked(argument) for argument in _flat(args)))
+    ):
         raise unsupported(name, args)
     return function(*args)
 
@@ -177,6 +203,11 @@ def apply_form(name: str, *args: object) -> Any:
 def has_blocks(tensor: Any) -> bool:
     """Whether this is a sparse matrix of blocks."""
     return is_sparse(tensor) and tensor._storage.value.pattern.blocked
+
+
+def is_stacked(tensor: Any) -> bool:
+    """Whether this is a stack of compressed matrices, or one whose elements have dimensions."""
+    return is_sparse(tensor) and tensor._storage.value.pattern.stacked
 
 
 def _flat(args: tuple[Any, ...]) -> list[Any]:

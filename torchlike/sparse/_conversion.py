@@ -175,7 +175,7 @@ def dense_dim(self: Tensor) -> int:
 # ---- to and from dense tensors
 
 
-@sparse_form("to_dense", blocks=True)
+@sparse_form("to_dense", blocks=True, stacks=True)
 def to_dense(sparse: Tensor, masked_grad: bool = True) -> Tensor:
     if not masked_grad and sparse._tracked:
         return _ToDense.apply(sparse)
@@ -361,19 +361,19 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
 # ---- copies
 
 
-@sparse_form("_copy", blocks=True)
+@sparse_form("_copy", blocks=True, stacks=True)
 def _copied(sparse: Tensor) -> Tensor:
     content = parts(sparse)
     return assembled(content.pattern, ops.clone(values_of(sparse)), content.coalesced, "CloneBackward0")
 
 
-@sparse_form("_to_dtype", blocks=True)
+@sparse_form("_to_dtype", blocks=True, stacks=True)
 def _cast(sparse: Tensor, dtype: Dtype) -> Tensor:
     content = parts(sparse)
     return assembled(content.pattern, to_dtype(values_of(sparse), dtype), content.coalesced, "ToCopyBackward0")
 
 
-@sparse_form("move", blocks=True)
+@sparse_form("move", blocks=True, stacks=True)
 def _move_sparse(sparse: Tensor, placement: Placement) -> Tensor:
     content = parts(sparse)
     index = tuple(move(indices, placement) for indices in content.pattern.indices)
@@ -381,7 +381,7 @@ def _move_sparse(sparse: Tensor, placement: Placement) -> Tensor:
     return assembled(pattern, move(values_of(sparse), placement), content.coalesced, "ToCopyBackward0")
 
 
-@sparse_form("zeros_like", "empty_like", blocks=True)
+@sparse_form("zeros_like", "empty_like", blocks=True, stacks=True)
 def _empty(sparse: Tensor, dtype: Dtype, device: DeviceLike | None, requires_grad: bool) -> Tensor:
     """A sparse tensor of the same shape without elements."""
     content = parts(sparse)
@@ -403,7 +403,7 @@ def _empty(sparse: Tensor, dtype: Dtype, device: DeviceLike | None, requires_gra
     )
 
 
-@sparse_form("ones_like", blocks=True)
+@sparse_form("ones_like", blocks=True, stacks=True)
 def _ones(sparse: Tensor, dtype: Dtype, device: DeviceLike | None, requires_grad: bool) -> Tensor:
     """A compressed matrix whose elements are where the other one's are, all 1."""
     if is_coo(sparse):
@@ -445,7 +445,7 @@ def rebuilt(
     return leaf_alias(assembled(pattern, values, in_order), kind, requires_grad, attributes)
 
 
-@sparse_form("__reduce__", blocks=True)
+@sparse_form("__reduce__", blocks=True, stacks=True)
 def _reduced(sparse: Tensor) -> tuple[Any, ...]:
     content = parts(sparse)
     pattern = content.pattern

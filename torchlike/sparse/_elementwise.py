@@ -28,7 +28,7 @@ def _unary(name: str, linear: bool) -> None:
     parameters = function.declared.parameters  # pyright: ignore[reportFunctionMemberAccess]
     node = f"{''.join(word.capitalize() for word in name.split('_'))}Backward0"
 
-    @sparse_form(DISPATCHER_OF[name].name, blocks=True)
+    @sparse_form(DISPATCHER_OF[name].name, blocks=True, stacks=True)
     def form(sparse: Tensor, *rest: object) -> Tensor:
         if any(isinstance(argument, Tensor) for argument in rest):
             raise unsupported(name, (sparse,))
@@ -48,13 +48,13 @@ def _number(x: object) -> bool:
     return not isinstance(x, Tensor) or (not x.dim() and not is_sparse(x))
 
 
-@sparse_form("conj", "_conj_physical", blocks=True)
+@sparse_form("conj", "_conj_physical", blocks=True, stacks=True)
 def conj(input: Tensor) -> Tensor:
     """The conjugates in memory of their own, as PyTorch gives them of sparse tensors."""
     return on_values(input, ops.conj_physical, "ConjPhysicalBackward0")
 
 
-@sparse_form("pow")
+@sparse_form("pow", stacks=True)
 def _power(base: Any, exponent: Any) -> Tensor:
     if not is_sparse(base) or not _number(exponent):
         raise unsupported("pow", (base, exponent))
@@ -63,7 +63,7 @@ def _power(base: Any, exponent: Any) -> Tensor:
     return on_values(coalesced(base) if is_coo(base) else base, lambda values: values**exponent, "PowBackward0")
 
 
-@sparse_form("div")
+@sparse_form("div", stacks=True)
 def _divided(input: Any, other: Any, rounding_mode: str | None = None) -> Tensor:
     if not is_sparse(input):
         raise unsupported("div", (input, other))

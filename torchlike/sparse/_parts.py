@@ -6,6 +6,7 @@ has derivatives of every order. The gradient of a sparse tensor stands where its
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..ops.linalg.sparse_kernels import gathered, looked_up, rows_of
 
 __all__ = [
     "added_up", "assembled", "at_pattern", "coalesced", "coo_index", "elements_of", "index_array", "is_coo", "keys", "keys_of", "parts",
-    "pattern_of", "places", "rows_and_columns", "values_of",
+    "pattern_of", "places", "rows_and_columns", "shaped", "values_of",
 ]  # fmt: skip
 
 
@@ -170,7 +171,20 @@ def coo_index(pattern: Pattern) -> Tensor:
     """The coordinates of the elements: shape (sparse dimensions, elements)."""
     if pattern.layout is sparse_coo:
         return pattern.indices[0]
-    return ops.stack(rows_and_columns(pattern))
+    at = rows_and_columns(pattern)
+    if pattern.batch:  # the elements of one matrix after those of the other
+        numbers = np.indices(pattern.batch).reshape(len(pattern.batch), -1)
+        of_each = np.repeat(numbers, at[0].shape[0] // max(numbers.shape[1], 1), axis=1)
+        at = [*from_host(np.ascontiguousarray(of_each, np.int64)).to(at[0].device), *at]
+    return ops.stack(at)
+
+
+def _lines(begins: Tensor, count: int) -> Tensor:
+    """The row or column of each value, given where each begins; of a stack, of the values of all matrices."""
+    if begins.dim() == 1:
+        return rows_of(begins, count)
+    each = [rows_of(one, count) for one in begins.reshape(math.prod(begins.shape[:-1]), begins.shape[-1])]
+    return ops.cat(each) if each else ops.zeros(0, dtype=int64, device=begins.device)
 
 
 def places(pattern: Pattern) -> list[Tensor]:
@@ -178,7 +192,7 @@ def places(pattern: Pattern) -> list[Tensor]:
     first, *other_indices = pattern.indices
     if pattern.layout is sparse_coo:
         return [first[0], first[1]]
-    outer, inner = rows_of(first, pattern.count), other_indices[0].to(int64)
+    outer, inner = _lines(first, pattern.count), other_indices[0].reshape(-1).to(int64)
     return [outer, inner] if pattern.layout in (sparse_csr, sparse_bsr) else [inner, outer]
 
 
@@ -187,7 +201,7 @@ def rows_and_columns(pattern: Pattern) -> list[Tensor]:
     at = places(pattern)
     if not pattern.blocked:
         return at
-    whole = (pattern.count, *pattern.block)
+    whole = (at[0].shape[0], *pattern.block)
     within = [ops.arange(n, device=index.device) for n, index in zip(pattern.block, at, strict=True)]
     return [
         (index[:, None, None] * n + inside).expand(whole).reshape(-1)
@@ -197,8 +211,11 @@ def rows_and_columns(pattern: Pattern) -> list[Tensor]:
 
 def elements_of(sparse: Tensor) -> Tensor:
     """The values of a sparse tensor one by one, also where they are blocks, in the order of ``coo_index``."""
-    values = values_of(sparse)
-    return values.reshape(-1) if pattern_of(sparse).blocked else values
+    values, pattern = values_of(sparse), pattern_of(sparse)
+    if not (pattern.blocked or pattern.stacked):
+        return values
+    size = math.prod(pattern.batch) * pattern.count * math.prod(pattern.block)
+    return values.reshape(size, *pattern.dense_shape)
 
 
 def keys(pattern: Pattern) -> Tensor:
@@ -213,7 +230,7 @@ def keys(pattern: Pattern) -> Tensor:
 def at_pattern(tensor: Tensor, pattern: Pattern, name: str = "SparseMaskBackward0") -> Tensor:
     """The elements of a tensor, sparse or dense, that stand where the pattern has some."""
     if not is_sparse(tensor):
-        return _shaped(gathered(tensor, coo_index(pattern), name), pattern)
+        return shaped(gathered(tensor, coo_index(pattern), name), pattern)
     own = pattern_of(tensor)
     if all(a is b or stored_value(a) is stored_value(b) for a, b in zip(own.indices, pattern.indices, strict=False)):
         if own.layout is pattern.layout and own.block == pattern.block:
@@ -223,9 +240,12 @@ def at_pattern(tensor: Tensor, pattern: Pattern, name: str = "SparseMaskBackward
             by_coordinates = Pattern(sparse_coo, (coo_index(own),), own.shape)
             tensor = assembled(by_coordinates, elements_of(tensor), False, "ToSparseBackward0")
         tensor = coalesced(tensor)
-    return _shaped(looked_up(keys(pattern_of(tensor)), values_of(tensor), keys(pattern), name), pattern)
+    return shaped(looked_up(keys(pattern_of(tensor)), values_of(tensor), keys(pattern), name), pattern)
 
 
-def _shaped(elements: Tensor, pattern: Pattern) -> Tensor:
+def shaped(elements: Tensor, pattern: Pattern) -> Tensor:
     """The elements as values of a pattern, whose values may be blocks."""
-    return elements.reshape(-1, *pattern.block) if pattern.blocked else elements
+    if not (pattern.blocked or pattern.stacked):
+        return elements
+    block = pattern.block if pattern.blocked else ()
+    return elements.reshape(*pattern.batch, pattern.count, *block, *pattern.dense_shape)

@@ -25,7 +25,7 @@ def _field_text(name: str, tensor: Tensor, start: str) -> str:
     return body
 
 
-@sparse_form("__repr__", blocks=True)
+@sparse_form("__repr__", blocks=True, stacks=True)
 def text(sparse: Tensor, prefix: str = "tensor(") -> str:
     content = parts(sparse)
     pattern, indent = content.pattern, len(prefix)

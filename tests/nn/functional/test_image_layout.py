@@ -61,6 +61,19 @@ def test_channels_stay_last_where_images_are_pooled(name):
         assert found.stride()[1] == 1
 
 
+@pytest.mark.parametrize(("pool", "last"), [("max_pool3d", True), ("adaptive_max_pool3d", False), ("avg_pool3d", False)])
+def test_of_one_volume_only_the_maxima_keep_channels_last(pool, last):  # as PyTorch does
+    plain = torch.rand(3, 4, 4, 6)
+    one = plain.permute(1, 2, 3, 0).contiguous().permute(3, 0, 1, 2)
+    found, wanted = getattr(F, pool)(one, 2), getattr(F, pool)(plain, 2)
+    assert torch.equal(found, wanted) and wanted.is_contiguous()
+    assert found.unsqueeze(0).is_contiguous(memory_format=torch.channels_last_3d) is last
+    if last:
+        values, indices = F.max_pool3d(one, 2, return_indices=True)  # pyright: ignore[reportGeneralTypeIssues]
+        assert values.stride() == indices.stride() == (1, 18, 9, 3)
+        assert F.max_pool3d(plain[:, :2], 2).is_contiguous()
+
+
 def test_what_has_its_channels_elsewhere_gives_images_in_the_usual_order():
     one = torch.ones(2, 1, 4, 5).contiguous(memory_format=torch.channels_last)
     turned = torch.ones(5, 2, 3, 4).permute(1, 2, 3, 0)

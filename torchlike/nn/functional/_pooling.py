@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core.annotations import IntOrInts
+from ..._core.layouts import channels_last_3d
 from ..._core.tensor import Tensor
 from ...dispatch.autocast import under_autocast
 from ...dispatch.register import Autocast
 from ...ops.elementwise import activation
 from ...ops.nn import pool
-from ...ops.shape.reshape import lay_out_channels
+from ...ops.shape.reshape import lay_out, lay_out_channels
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -27,6 +28,15 @@ def _laid_out(input: Tensor, pooled: tuple[Tensor, Tensor]) -> tuple[Tensor, Ten
     for each in pooled:
         lay_out_channels(each, input)
     return pooled
+
+
+def _volumes_laid_out(input: Tensor, pooled: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """The same for volumes, also for one without a batch: PyTorch's other poolings give that in the usual order."""
+    if input.dim() == 4 and input.unsqueeze(0).is_contiguous(memory_format=channels_last_3d):
+        for each in pooled:
+            lay_out(each, input)
+        return pooled
+    return _laid_out(input, pooled)
 
 
 def max_pool1d_with_indices(
@@ -65,7 +75,7 @@ def max_pool3d_with_indices(
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """``max_pool3d``, and where the largest elements lie in the flattened volumes."""
-    return _laid_out(input, pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3))
+    return _volumes_laid_out(input, pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3))
 
 
 def max_pool1d(
@@ -115,7 +125,7 @@ def max_pool3d(
     return_indices: bool = False,
 ) -> Tensor | tuple[Tensor, ...]:
     """The largest element of each window of (N, C, D, H, W); with ``return_indices`` also where they lie."""
-    pooled = _laid_out(input, pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3))
+    pooled = _volumes_laid_out(input, pool.pooled_by_max(input, kernel_size, stride, padding, dilation, ceil_mode, 3))
     return pooled if return_indices else pooled[0]
 
 

@@ -209,6 +209,18 @@ def _largest(rows: Array, flat: Array, bags: _Bags) -> tuple[Array, Array]:
     return jnp.where(empty, zero, picked), jnp.where(empty, 0, flat[where])
 
 
+def _check_first(offsets: Tensor) -> None:
+    """Raises at once for a first bag that begins late, as PyTorch does on CPUs: programs ask for it before they train.
+
+    Offsets usually come from a loader, so that nothing has to run for it. A transform's are looked at in its program.
+    """
+    value = offsets._value()
+    if value.traced or value.aval.placement.platform != "cpu" or offsets.numel() == 0:
+        return
+    if (first := offsets._array().reshape(-1)[0]) != 0:
+        raise _error(int(first) * 3 + 2, avals=())
+
+
 def bag_of(
     weight: Tensor,
     indices: Tensor,
@@ -228,6 +240,8 @@ def bag_of(
                 f"padding_idx must be within the number of embeddings, {-count} through {count - 1}, but got {padding_idx}"
             )
         padding_idx %= count
+    if offsets is not None:
+        _check_first(offsets)
     if sparse and mode != MAX and modes.grad_enabled and weight.requires_grad:
         options = by_frequency, mode, per_sample_weights, include_last, padding_idx
         return FORMS["_sparse_embedding_bag"](weight, indices, offsets, *options)
