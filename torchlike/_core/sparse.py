@@ -45,7 +45,7 @@ class Pattern(NamedTuple):
     Args:
         layout: one of the sparse layouts.
         indices: for COO one tensor of shape (sparse dimensions, elements); for CSR where each row begins, and the columns; for CSC where
-            each column begins, and the rows; for BSR and BSC the same of blocks. Stacks of matrices have a dimension for each of theirs before.
+            each column begins, and the rows; for BSR and BSC the same of blocks. Stacks of matrices have further dimensions before.
         shape: that of the whole tensor.
         block: rows and columns of a block.
     """

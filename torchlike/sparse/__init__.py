@@ -5,6 +5,7 @@ from . import (  # they declare what operations do with sparse tensors
     _conversion,
     _elementwise,
     _embedding,
+    _likes,
     _shapes,
     _text,
 )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import numpy as np
 
 from .. import ops
+from .._core.devices import device
+from .._core.dtypes import dtype, int64
 from .._core.layouts import layout as Layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.sparse import LAYOUT_NAMES, Pattern, is_sparse
 from .._core.tensor import Tensor, from_host
 from ..ops.linalg.sparse_kernels import gathered
-from ._parts import assembled, coalesced, coo_index, elements_of, index_array, parts, places as places_of, values_of
+from ._parts import assembled, coalesced, coo_index, elements_of, parts, places as places_of, shaped, values_of
 
 __all__ = ["INDEX_NAMES", "as_coo", "compressed", "transposed"]
 
@@ -35,44 +37,60 @@ def as_coo(sparse: Tensor) -> Tensor:
     return assembled(pattern, elements_of(sparse), in_order, "ToSparseBackward0")
 
 
-def compressed(tensor: Tensor, to: Layout, block: tuple[int, int]) -> Tensor:
-    """A matrix, dense or sparse, in a compressed layout.
+def compressed(tensor: Tensor, to: Layout, block: tuple[int, int], dense_dim: int = 0) -> Tensor:
+    """A matrix, dense or sparse, in a compressed layout; or a stack of them, or a matrix whose elements have dimensions.
 
     Args:
         block: the size of the blocks; (1, 1) for the layouts without.
+        dense_dim: how many dimensions each element of a dense tensor has. What comes before the matrix is a stack.
     """
     name = f"To{LAYOUT_NAMES[to]}Backward0"
     if not is_sparse(tensor):
-        return _of_dense(tensor, to, block, name)
+        return _of_dense(tensor, to, block, dense_dim, name)
     content = parts(tensor)
     own = content.pattern
     if own.layout is to and own.block == block:
         return tensor
+    blocks = to in (sparse_bsr, sparse_bsc)
+    coo = coalesced(as_coo(tensor)) if own.layout is sparse_coo else tensor
+    own = parts(coo).pattern
+    rows, columns = (each._array() for each in places_of(own))
+    matrix = own.shape[len(own.batch) : len(own.batch) + 2]
     if own.blocked:  # of the same size, by rows instead of columns or the other way round
-        rows, columns = (each._array() for each in places_of(own))
-        places, order = _ordered(rows, columns, to, own.shape, block)
-        pattern = _pattern(places, to, own.shape, block, tensor.device)
-        return assembled(pattern, values_of(tensor).index_select(0, _on(order, tensor)), True, name)
-    coo = coalesced(as_coo(tensor)) if own.layout is sparse_coo else as_coo(tensor)
-    rows, columns = index_array(parts(coo).pattern)
-    places, place_of_each = _ordered(rows // block[0], columns // block[1], to, own.shape, block, by_element=True)
-    pattern = _pattern(places, to, own.shape, block, tensor.device)
-    values = values_of(coo)
-    if to in (sparse_csr, sparse_csc):
-        return assembled(pattern, values.index_select(0, _on(np.argsort(place_of_each), tensor)), True, name)
+        pieces = [_ordered(*at, to, matrix, block) for at in _by_matrix(own, rows, columns)]
+        order = _joined([order for _, order in pieces])
+        pattern = _pattern(
+            [at for at, _ in pieces], to, own.shape, own.batch, block, tensor.device, own.indices[0].dtype
+        )
+        flat = values_of(coo).reshape(len(order), *block, *own.dense_shape)
+        return assembled(pattern, shaped(flat.index_select(0, _on(order, tensor)), pattern), True, name)
+    if not blocks:
+        pieces = [_ordered(*at, to, matrix, block, by_element=True) for at in _by_matrix(own, rows, columns)]
+        order = _joined([np.argsort(place) for _, place in pieces])
+        pattern = _pattern(
+            [at for at, _ in pieces], to, own.shape, own.batch, block, tensor.device, own.indices[0].dtype
+        )
+        return assembled(pattern, shaped(elements_of(coo).index_select(0, _on(order, tensor)), pattern), True, name)
+    places, place_of_each = _ordered(rows // block[0], columns // block[1], to, matrix, block, by_element=True)
+    pattern = _pattern([places], to, own.shape, (), block, tensor.device, own.indices[0].dtype)
     flat = (place_of_each * block[0] + rows % block[0]) * block[1] + columns % block[1]
-    zeros = ops.zeros((pattern.count * block[0] * block[1],), dtype=tensor.dtype, device=tensor.device)
-    return assembled(pattern, zeros.index_add(0, _on(flat, tensor), values).reshape(-1, *block), True, name)
+    size = (pattern.count * block[0] * block[1], *own.dense_shape)
+    zeros = ops.zeros(size, dtype=tensor.dtype, device=tensor.device)
+    return assembled(pattern, shaped(zeros.index_add(0, _on(flat, tensor), elements_of(coo)), pattern), True, name)
 
 
-def _of_dense(dense: Tensor, to: Layout, block: tuple[int, int], name: str) -> Tensor:
-    (m, n), (height, width) = dense.shape, block
-    nonzero = dense._array().reshape(m // height, height, n // width, width) != 0
-    rows, columns = np.nonzero(nonzero.any((1, 3)))
-    places, _ = _ordered(rows, columns, to, (m, n), block)
-    pattern = _pattern(places, to, (m, n), block, dense.device)
-    values = gathered(dense, coo_index(pattern), name)
-    return assembled(pattern, values.reshape(-1, *block) if pattern.blocked else values, True, name)
+def _of_dense(dense: Tensor, to: Layout, block: tuple[int, int], dense_dim: int, name: str) -> Tensor:
+    lead = dense.dim() - 2 - dense_dim
+    shape, (height, width) = tuple(dense.shape), block
+    batch, (m, n), inner = shape[:lead], shape[lead : lead + 2], shape[lead + 2 :]
+    split = (math.prod(batch), m // height, height, n // width, width, math.prod(inner))
+    nonzero = (dense._array().reshape(split) != 0).any((2, 4, 5))
+    places = [np.nonzero(each) for each in nonzero]
+    pieces = [_ordered(rows, columns, to, (m, n), block)[0] for rows, columns in places]
+    if len({len(places) for _, places in pieces}) > 1:
+        raise RuntimeError("Expect the same number of specified elements per batch.")
+    pattern = _pattern(pieces, to, shape, batch, block, dense.device)
+    return assembled(pattern, shaped(gathered(dense, coo_index(pattern), name), pattern), True, name)
 
 
 def _ordered(
@@ -93,11 +111,30 @@ def _ordered(
     return (begins, (keys % max(few, 1)).astype(np.int64)), place.reshape(-1) if by_element else first
 
 
+def _by_matrix(own: Pattern, rows: np.ndarray, columns: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The places of each matrix of a stack, each of which has as many."""
+    size = math.prod(own.batch), own.count
+    return list(zip(rows.reshape(size), columns.reshape(size), strict=True))
+
+
+def _joined(orders: list[np.ndarray]) -> np.ndarray:
+    """The order of the values of all matrices, given that of each."""
+    return np.concatenate(
+        [order + number * len(order) for number, order in enumerate(orders)] or [np.zeros(0, np.int64)]
+    )
+
+
 def _pattern(
-    places: tuple[np.ndarray, np.ndarray], to: Layout, shape: tuple[int, ...], block: tuple[int, int], device: Any
-) -> Pattern:
-    begins, inner = (from_host(each).to(device) for each in places)
-    return Pattern(to, (begins, inner), (int(shape[0]), int(shape[1])), block)
+    pieces: list[tuple[np.ndarray, np.ndarray]], to: Layout, shape: tuple[int, ...], batch: tuple[int, ...], block: tuple[int, int],
+    device: device, kind: dtype = int64,
+) -> Pattern:  # fmt: skip
+    """The pattern of a stack of matrices, given the two indices of each."""
+    rows, columns = (n // size for n, size in zip(shape[len(batch) :], block, strict=False))
+    lines = (rows if to in (sparse_csr, sparse_bsr) else columns) + 1
+    none = np.zeros((0, lines), np.int64), np.zeros((0, 0), np.int64)
+    begins, inner = (np.stack(each) for each in zip(*pieces, strict=True)) if pieces else none
+    indices = tuple(from_host(each.reshape(*batch, each.shape[1])).to(device, kind) for each in (begins, inner))
+    return Pattern(to, indices, tuple(map(int, shape)), block)
 
 
 def _on(index: np.ndarray, tensor: Tensor) -> Tensor:
@@ -108,5 +145,9 @@ def transposed(sparse: Tensor, name: str) -> Tensor:
     """The transpose of a compressed matrix: the same indices, read as those of columns instead of rows or the other way round."""
     content = parts(sparse)
     own, values = content.pattern, values_of(sparse)
-    turned = Pattern(_TURNED[own.layout], own.indices, own.shape[::-1], (own.block[1], own.block[0]))
-    return assembled(turned, values.transpose(1, 2) if own.blocked else values, content.coalesced, name)  # pyright: ignore[reportAttributeAccessIssue]
+    lead = len(own.batch)
+    shape = (*own.shape[:lead], own.shape[lead + 1], own.shape[lead])
+    turned = Pattern(_TURNED[own.layout], own.indices, shape, (own.block[1], own.block[0]))
+    if own.blocked:
+        values = values.transpose(lead + 1, lead + 2)  # pyright: ignore[reportAttributeAccessIssue]
+    return assembled(turned, values, content.coalesced, name)

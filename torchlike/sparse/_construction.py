@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -65,7 +66,9 @@ class check_sparse_tensor_invariants:
 
     def __enter__(self) -> None:
         if self._before is not None:
-            raise RuntimeError("This context manager is already activated. Create a new instance to nest it")
+            raise RuntimeError(
+                "This context manager instance is already activated. Use a different context manager instance for context nesting."
+            )
         self._before: bool | None = self.is_enabled()
         check_sparse_tensor_invariants._on = self._wanted
 
@@ -190,16 +193,17 @@ def sparse_csr_tensor(
 ) -> Tensor:
     """A sparse matrix by rows: row ``i`` has the elements from ``crow_indices[i]`` up to ``crow_indices[i + 1]``.
 
+    All three may have further dimensions before: a stack of matrices that have as many elements each.
+
     Args:
-        crow_indices: shape (rows + 1): where each row begins, and at the end the number of elements.
-        col_indices: shape (elements): the column of each.
-        values: shape (elements).
+        crow_indices: shape (..., rows + 1): where each row begins, and at the end the number of elements.
+        col_indices: shape (..., elements): the column of each.
+        values: shape (..., elements), or with the dimensions of each element after these.
         size: rows and columns; by default the smallest that has room.
         check_invariants: whether to look at the indices.
 
     Raises:
         RuntimeError: shapes that do not go together; with ``check_invariants``, indices that are outside of the shape.
-        NotImplementedError: stacks of matrices, and values with dimensions.
 
     >>> torch.sparse_csr_tensor([0, 1, 3], [2, 0, 2], [3.0, 4.0, 5.0])
     tensor(crow_indices=tensor([0, 1, 3]),
@@ -218,18 +222,25 @@ def _compressed(
     to: Layout, outer: Data, inner: Data, values: Data, size: Any, dtype: Dtype | None, device: DeviceLike | None,
     requires_grad: bool, check: bool,
 ) -> Tensor:  # fmt: skip
-    """A matrix of a compressed layout, after PyTorch's checks."""
+    """A matrix of a compressed layout, or a stack of them, after PyTorch's checks."""
     outer_name, inner_name = INDEX_NAMES[to]
     blocked = to in (sparse_bsr, sparse_bsc)
     elements = _values(values, dtype, device)
     begins, places = (ops.as_tensor(numbers, device=elements.device).detach() for numbers in (outer, inner))
-    if blocked and elements.dim() < 3:
+    for index in (begins, places):
+        if not index.dim():
+            raise RuntimeError(
+                f"{outer_name if index is begins else inner_name} must have dimensionality >= 1 but got 0"
+            )
+    if begins.dim() != places.dim():
         raise RuntimeError(
-            f"values must have dimensionality > sum of batch and block dimensionalities (=0 + 2) but got {elements.dim()}"
+            f"{outer_name} and {inner_name} dimensionalities must be equal but got {begins.dim()} and {places.dim()}, respectively"
         )
-    if begins.dim() != 1 or elements.dim() != (3 if blocked else 1):
-        raise NotImplementedError(
-            f"torchlike does not support stacks of {_short(to)} matrices, or values with dimensions of their own: make one tensor a matrix"
+    lead, block_dims = begins.dim() - 1, 2 if blocked else 0
+    if elements.dim() <= lead + block_dims:
+        raise RuntimeError(
+            f"values must have dimensionality > sum of batch and block dimensionalities (={lead} + {block_dims}) but got "
+            f"{elements.dim()}"
         )
     for name, index in ((outer_name, begins), (inner_name, places)):
         if index.dtype not in (int32, int64):
@@ -238,36 +249,49 @@ def _compressed(
         raise RuntimeError(
             f"{outer_name} and {inner_name} dtype must match, but got {begins.dtype.scalar_name} and {places.dtype.scalar_name}"
         )
-    if places.dim() != 1 or places.shape[0] != elements.shape[0]:
+    if places.shape[-1] != elements.shape[lead]:
         raise RuntimeError(
-            f"number of elements in {inner_name} ({places.numel()}) and values ({elements.shape[0]}) must be the same"
+            f"{inner_name}.shape[-1] must be equal to nnz (={elements.shape[lead]}) as defined by values.shape[{lead}], but got "
+            f"{places.shape[-1]}"
         )
-    block = (int(elements.shape[1]), int(elements.shape[2])) if blocked else (1, 1)
-    by_rows = outer_name == "crow_indices"
+    block = (int(elements.shape[lead + 1]), int(elements.shape[lead + 2])) if blocked else (1, 1)
+    dense_shape, by_rows = tuple(elements.shape[lead + 1 + block_dims :]), outer_name == "crow_indices"
     if size is None:
-        counts = (max(begins.shape[0] - 1, 0), int(places._array().max(initial=-1)) + 1)
+        counts = (max(begins.shape[-1] - 1, 0), int(places._array().max(initial=-1)) + 1)
         rows, columns = counts if by_rows else counts[::-1]
-        shape = (rows * block[0], columns * block[1])
+        shape = (*begins.shape[:-1], rows * block[0], columns * block[1], *dense_shape)
     else:
         shape = _shape(size)
-        if len(shape) != 2:
-            raise NotImplementedError(
-                f"torchlike does not support stacks of {_short(to)} matrices: make one tensor a matrix"
-            )
-    for dim in range(2):
-        if shape[dim] % block[dim]:
+    if len(shape) != lead + 2 + len(dense_shape):
+        raise RuntimeError(
+            f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (={lead} + 2 + {len(dense_shape)}) but got "
+            f"{len(shape)}"
+        )
+    stacks = [list(tensor.shape[:lead]) for tensor in (begins, places, elements)]
+    if any(stack != list(shape[:lead]) for stack in stacks):
+        raise RuntimeError(
+            f"all batch dimensions of {outer_name} (={stacks[0]}), {inner_name} (={stacks[1]}), and values (={stacks[2]}) must be equal "
+            f"to tensor batch dimensions (={list(shape[:lead])})"
+        )
+    if shape[lead + 2 :] != dense_shape:
+        raise RuntimeError(
+            f"values must have the dense dimensions {list(shape[lead + 2 :])}, but got {list(dense_shape)}"
+        )
+    for dim, length in enumerate(block):
+        if shape[lead + dim] % length:
             raise RuntimeError(
-                f"tensor shape[{dim}] (={shape[dim]}) must be divisible with blocksize[{dim}] (={block[dim]}) as defined by values shape"
+                f"tensor shape[{lead + dim}] (={shape[lead + dim]}) must be divisible with blocksize[{dim}] (={length}) as defined by "
+                "values shape"
             )
     if check:
-        _check_places(begins._array(), places._array(), (shape[0] // block[0], shape[1] // block[1]), to)
+        counts = (shape[lead] // block[0], shape[lead + 1] // block[1])
+        stack = math.prod(shape[:lead])
+        of_each = (index._array().reshape(stack, index.shape[-1]) for index in (begins, places))
+        for first, inside in zip(*of_each, strict=True):
+            _check_places(first, inside, counts, to)
     pattern = Pattern(to, (begins, places), shape, block)
     result = assembled(pattern, _detached(elements, requires_grad), True, "SparseCompressedTensorBackward0")
     return require_grad(result, requires_grad)
-
-
-def _short(to: Layout) -> str:
-    return str(to).rpartition("_")[2].upper()
 
 
 def _check_places(begins: np.ndarray, places: np.ndarray, counts: tuple[int, int], to: Layout) -> None:

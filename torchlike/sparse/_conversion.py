@@ -7,21 +7,19 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from .._core import dtypes
-from .._core.annotations import DeviceLike, Dtype, IntOrInts, Layout
+from .._core.annotations import Dtype, IntOrInts, Layout
 from .._core.fields import leaf_alias
 from .._core.layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.sparse import LAYOUT_NAMES, Pattern, SparseValue, is_sparse, sparse_form, unsupported
 from .._core.tensor import Tensor, alias, from_host
 from ..autograd.function import Function, FunctionCtx
-from ..dispatch.options import is_integer, require_grad
+from ..dispatch.options import is_integer
 from ..dispatch.register import Form, composite
 from ..dispatch.type_names import type_name
 from ..engine.aval import Placement
 from ..ops.creation.cast import move, to_dtype
 from ..ops.linalg.sparse_kernels import gathered, scattered
 from ._compressed import INDEX_NAMES, as_coo, compressed
-from ._construction import sparse_coo_tensor
 from ._parts import assembled, at_pattern, coalesced, coo_index, elements_of, is_coo, parts, pattern_of, values_of
 
 __all__ = ["on_values", "stable"]
@@ -169,7 +167,7 @@ def sparse_dim(self: Tensor) -> int:
 @composite(forms=Form.METHOD)
 def dense_dim(self: Tensor) -> int:
     """The number of dimensions of each value; all dimensions for a dense tensor."""
-    return self.dim() - sparse_dim(self)
+    return len(pattern_of(self).dense_shape) if is_sparse(self) else self.dim()
 
 
 # ---- to and from dense tensors
@@ -199,7 +197,8 @@ class _ToDense(Function):
         pattern: Pattern = ctx.pattern
         if pattern.layout is sparse_coo:
             return to_sparse(gradients[0], pattern.sparse_dim)
-        return to_sparse(gradients[0], layout=pattern.layout, blocksize=pattern.block if pattern.blocked else None)
+        block = pattern.block if pattern.blocked else None
+        return to_sparse(gradients[0], layout=pattern.layout, blocksize=block, dense_dim=len(pattern.dense_shape))
 
 
 def _nonzero(dense: Tensor, dimensions: int) -> Pattern:
@@ -235,7 +234,7 @@ def to_sparse(
 
     Raises:
         RuntimeError: a block size where there are no blocks, none where there are, or one that does not divide the shape.
-        NotImplementedError: compressed layouts for what is no matrix.
+        RuntimeError: compressed layouts for matrices of a stack that have different numbers of elements.
     """
     if layout is None:
         layout = sparse_coo
@@ -266,7 +265,10 @@ def to_sparse_coo(self: Tensor) -> Tensor:
 
 @composite(forms=Form.METHOD)
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
-    """The matrix as a sparse one by rows.
+    """The matrix as a sparse one by rows; of a tensor of more dimensions, a stack of such matrices.
+
+    Args:
+        dense_dim: how many dimensions each element has, the last ones of a dense tensor.
 
     >>> torch.eye(2).to_sparse_csr()
     tensor(crow_indices=tensor([0, 1, 2]),
@@ -274,7 +276,7 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
            values=tensor([1., 1.]), size=(2, 2), nnz=2, layout=torch.sparse_csr)
 
     Raises:
-        NotImplementedError: a tensor that is no matrix, or values with dimensions.
+        RuntimeError: a stack of matrices that have different numbers of elements.
     """
     return _to_compressed(self, sparse_csr, None, dense_dim, "to_sparse_csr")
 
@@ -308,10 +310,25 @@ def to_sparse_bsc(self: Tensor, blocksize: IntOrInts, dense_dim: int | None = No
 
 def _to_compressed(tensor: Tensor, to: Layout, blocksize: Any, dense_dim: int | None, name: str) -> Tensor:
     """The matrix in a compressed layout, after PyTorch's checks."""
-    if tensor.dim() != 2 or dense_dim:
-        raise NotImplementedError("torchlike does not support stacks of compressed matrices: make one tensor a matrix")
     source, target = LAYOUT_NAMES[tensor.layout], LAYOUT_NAMES[to]  # pyright: ignore[reportAttributeAccessIssue]
     own = pattern_of(tensor) if is_sparse(tensor) else None
+    kind = str(to).rpartition("_")[2]
+    whose = "dense" if own is None else "coo" if own.layout is sparse_coo else "sparse_compressed"
+    if own is not None and dense_dim is not None:
+        whose = "coo_to_sparse" if own.layout is sparse_coo else "to_sparse"
+        raise RuntimeError(
+            f"{whose}_{kind}: conversion from {source} to {target} with dense_dim argument given is not supported"
+        )
+    if own is None and tensor.dim() < 2:
+        raise IndexError(f"to_sparse_{kind}: expected a tensor with at least 2 dimensions, but got {tensor.dim()}")
+    if own is None and dense_dim is not None and not 0 <= dense_dim <= tensor.dim() - 2:
+        raise RuntimeError(
+            f"dense_to_sparse_{kind}: dense_dim argument must be in [0,{tensor.dim() - 2}] range, but {dense_dim} is given"
+        )
+    if own is not None and own.layout is sparse_coo and own.sparse_dim != 2:
+        raise RuntimeError(
+            f"coo_to_sparse_{kind}: conversion from {source} to {target} for input tensors with sparse_dim()!=2 is not supported"
+        )
     blocks = to in (sparse_bsr, sparse_bsc)
     if blocks is (blocksize is None):
         given = "without blocksize argument given" if blocks else "with blocksize argument given"
@@ -332,13 +349,18 @@ def _to_compressed(tensor: Tensor, to: Layout, blocksize: Any, dense_dim: int | 
             f"{name}: conversion from {source} to {target} with blocksize changed from {list(own.block)} to {list(block)} is not "
             "supported"
         )
-    if tensor.shape[0] % block[0] or tensor.shape[1] % block[1]:
-        whose = "dense_to_sparse" if own is None else "sparse_compressed_to_sparse"
+    if own is not None and own.batch and blocks and not own.blocked:
         raise RuntimeError(
-            f"{whose}_{'bsr' if to is sparse_bsr else 'bsc'}: tensor sparse size ({tensor.shape[0]},{tensor.shape[1]}) must be divisible "
-            f"by given blocksize ({block[0]},{block[1]})"
+            f"sparse_compressed_to_sparse_{kind}: conversion from {source} to {target} for batched inputs is not supported"
         )
-    return compressed(tensor, to, block)
+    lead = len(own.batch) if own is not None else tensor.dim() - 2 - (dense_dim or 0)
+    rows, columns = tensor.shape[lead : lead + 2]
+    if rows % block[0] or columns % block[1]:
+        raise RuntimeError(
+            f"{whose}_to_sparse_{kind}: tensor sparse size ({rows},{columns}) must be divisible by given blocksize "
+            f"({block[0]},{block[1]})"
+        )
+    return compressed(tensor, to, block, dense_dim or 0)
 
 
 @composite(forms=Form.METHOD)
@@ -379,52 +401,6 @@ def _move_sparse(sparse: Tensor, placement: Placement) -> Tensor:
     index = tuple(move(indices, placement) for indices in content.pattern.indices)
     pattern = content.pattern._replace(indices=index)
     return assembled(pattern, move(values_of(sparse), placement), content.coalesced, "ToCopyBackward0")
-
-
-@sparse_form("zeros_like", "empty_like", blocks=True, stacks=True)
-def _empty(sparse: Tensor, dtype: Dtype, device: DeviceLike | None, requires_grad: bool) -> Tensor:
-    """A sparse tensor of the same shape without elements."""
-    content = parts(sparse)
-    device = sparse.device if device is None else device
-    if content.pattern.layout is sparse_coo:
-        lead, dense_shape = content.pattern.sparse_dim, content.pattern.shape[content.pattern.sparse_dim :]
-        index: tuple[Tensor, ...] = (ops.zeros((lead, 0), dtype=dtypes.int64, device=device),)
-    else:
-        dense_shape = content.pattern.block if content.pattern.blocked else ()
-        begins = content.pattern.indices[0]
-        kind = begins.dtype
-        index = (
-            ops.zeros(begins.shape, dtype=kind, device=device),
-            ops.zeros((0,), dtype=kind, device=device),
-        )
-    pattern = content.pattern._replace(indices=index)
-    return require_grad(
-        assembled(pattern, ops.zeros((0, *dense_shape), dtype=dtype, device=device), True), requires_grad
-    )
-
-
-@sparse_form("ones_like", blocks=True, stacks=True)
-def _ones(sparse: Tensor, dtype: Dtype, device: DeviceLike | None, requires_grad: bool) -> Tensor:
-    """A compressed matrix whose elements are where the other one's are, all 1."""
-    if is_coo(sparse):
-        raise unsupported("ones_like", (sparse,))
-    content = parts(sparse)
-    pattern = content.pattern
-    if device is not None:
-        pattern = pattern._replace(indices=tuple(index.to(device) for index in pattern.indices))
-    ones = ops.ones_like(content.values, dtype=dtype, device=device)
-    return require_grad(assembled(pattern, ones, content.coalesced), requires_grad)
-
-
-@sparse_form("new_zeros", "new_empty")
-def _new_empty(
-    sparse: Tensor, shape: tuple[int, ...], dtype: Dtype, device: DeviceLike | None, requires_grad: bool
-) -> Tensor:
-    """A sparse tensor of another shape without elements."""
-    if not is_coo(sparse):
-        raise unsupported("new_zeros", (sparse,))
-    device = sparse.device if device is None else device
-    return sparse_coo_tensor(size=shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def rebuilt(

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import ops
 from .._core import dtypes
 from .._core.fields import stored_value
 from .._core.layouts import sparse_coo
-from .._core.sparse import Pattern, has_blocks, is_sparse, sparse_form, unsupported
-from .._core.tensor import Tensor
+from .._core.sparse import Pattern, has_blocks, is_sparse, is_stacked, sparse_form, unsupported
+from .._core.tensor import Tensor, from_host
 from ..dispatch.bindings import DISPATCHER_OF, FUNCTIONS
 from ..ops.linalg.sparse_kernels import added, gathered
 from ._conversion import on_values, stable
-from ._parts import assembled, at_pattern, coalesced, coo_index, is_coo, parts, pattern_of, values_of
+from ._parts import (
+    assembled,
+    at_pattern,
+    coalesced,
+    coo_index,
+    index_array,
+    is_coo,
+    keys_of,
+    parts,
+    pattern_of,
+    values_of,
+)
 
 # Of a sum they may be taken value by value, so that repeated indices do not matter.
 LINEAR = ("neg", "real", "deg2rad", "rad2deg")
@@ -76,10 +89,12 @@ def _divided(input: Any, other: Any, rounding_mode: str | None = None) -> Tensor
     return on_values(input, lambda values: ops.div(values, other, rounding_mode=rounding_mode), "DivBackward0")
 
 
-@sparse_form("mul", blocks=True)
+@sparse_form("mul", blocks=True, stacks=True)
 def _product(input: Any, other: Any) -> Tensor:
-    if not is_sparse(input):
+    if not is_sparse(input) or (is_sparse(other) and not input.dim()):
         input, other = other, input
+    if is_sparse(other) and input.dim() and not other.dim():  # it stands for one number
+        other = other.to_dense()
     if _number(other):
         return on_values(input, lambda values: values * other, "MulBackward0")
     pattern = pattern_of(input)
@@ -106,13 +121,7 @@ def _product(input: Any, other: Any) -> Tensor:
 
 def _where_both(pattern: Pattern, values: Tensor, other: Pattern) -> Tensor:
     """The elements whose index the other pattern has too."""
-    from ._parts import index_array, keys_of
-
     sizes = pattern.shape[: pattern.sparse_dim]
-    import numpy as np
-
-    from .._core.tensor import from_host
-
     index = index_array(pattern)
     common_places = np.flatnonzero(np.isin(keys_of(index, sizes), keys_of(index_array(other), sizes)))
     places = from_host(common_places).to(values.device)
@@ -124,15 +133,36 @@ def _where_both(pattern: Pattern, values: Tensor, other: Pattern) -> Tensor:
 
 def _product_with_dense(sparse: Tensor, dense: Tensor) -> Tensor:
     content = parts(sparse)
-    shape = content.pattern.shape
+    pattern = content.pattern
     try:
-        expanded = dense.expand(shape)
-    except RuntimeError:
+        shape = np.broadcast_shapes(pattern.shape, tuple(dense.shape))
+    except ValueError:
         raise RuntimeError(
-            f"mul(sparse, dense): the dense tensor of shape {list(dense.shape)} does not broadcast to {list(shape)}"
+            f"mul(sparse, dense): the dense tensor of shape {list(dense.shape)} does not broadcast to {list(pattern.shape)}"
         ) from None
-    factors = gathered(expanded, coo_index(content.pattern), "MulBackward0")
-    return assembled(content.pattern, values_of(sparse) * factors, content.coalesced, "MulBackward0")
+    if shape == pattern.shape:
+        factors = gathered(dense.expand(shape), coo_index(pattern), "MulBackward0")
+        return assembled(pattern, values_of(sparse) * factors, content.coalesced, "MulBackward0")
+    if not is_coo(sparse):
+        raise unsupported("mul", (sparse, dense))
+    index, copies = _spread(pattern, shape)
+    factors = gathered(dense.expand(shape), index, "MulBackward0")
+    values: Any = values_of(sparse)
+    values = values.repeat(copies, *(1,) * (values.dim() - 1)) * factors
+    return assembled(Pattern(sparse_coo, (index,), shape), values, False, "MulBackward0")
+
+
+def _spread(pattern: Pattern, shape: tuple[int, ...]) -> tuple[Tensor, int]:
+    """The indices of a sparse tensor that is expanded to a shape, and how often its values come one after the other."""
+    extra = len(shape) - len(pattern.shape)
+    own, index = (1,) * extra + pattern.shape, pattern.indices[0]
+    rows, copies = [*ops.zeros((extra, pattern.count), dtype=dtypes.int64, device=index.device), *index], 1
+    for dim in range(len(rows)):
+        if own[dim] == 1 != shape[dim]:
+            number = ops.arange(shape[dim], device=index.device).repeat_interleave(rows[dim].shape[0])
+            rows = [number if place == dim else other.repeat(shape[dim]) for place, other in enumerate(rows)]
+            copies *= shape[dim]
+    return (ops.stack(rows) if rows else index), copies
 
 
 def _same_pattern(a: Pattern, b: Pattern) -> bool:
@@ -148,12 +178,12 @@ def _same_pattern(a: Pattern, b: Pattern) -> bool:
     )
 
 
-@sparse_form("add", blocks=True)
+@sparse_form("add", blocks=True, stacks=True)
 def _sum(input: object, other: object, alpha: object = 1) -> Tensor:
     return _summed(input, other, alpha, "AddBackward0")
 
 
-@sparse_form("sub", blocks=True)
+@sparse_form("sub", blocks=True, stacks=True)
 def _difference(input: Any, other: object, alpha: Any = 1) -> Tensor:
     return _summed(input, other, -alpha, "SubBackward0")
 
@@ -200,8 +230,8 @@ def _summed(input: Any, other: Any, alpha: Any, name: str) -> Tensor:
 
 
 def _same_blocks(name: str, *operands: Any) -> None:
-    """Raises the error of an operation that sparse tensors lack where there are blocks, unless both have the same ones."""
-    if any(map(has_blocks, operands)) and not (
+    """Raises the error of an operation that sparse tensors lack where there are blocks or stacks, unless both have the same ones."""
+    if any(has_blocks(each) or is_stacked(each) for each in operands) and not (
         all(map(is_sparse, operands)) and _same_pattern(*(pattern_of(each) for each in operands))
     ):
         raise unsupported(name, operands)

@@ -240,7 +240,7 @@ def at_pattern(tensor: Tensor, pattern: Pattern, name: str = "SparseMaskBackward
             by_coordinates = Pattern(sparse_coo, (coo_index(own),), own.shape)
             tensor = assembled(by_coordinates, elements_of(tensor), False, "ToSparseBackward0")
         tensor = coalesced(tensor)
-    return shaped(looked_up(keys(pattern_of(tensor)), values_of(tensor), keys(pattern), name), pattern)
+    return shaped(looked_up(keys(pattern_of(tensor)), elements_of(tensor), keys(pattern), name), pattern)
 
 
 def shaped(elements: Tensor, pattern: Pattern) -> Tensor:

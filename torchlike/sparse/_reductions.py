@@ -8,8 +8,9 @@ import numpy as np
 
 from .. import ops
 from .._core.annotations import Dtype, IntOrInts
+from .._core.dtypes import INTEGER, int64
 from .._core.layouts import sparse_coo, sparse_csr
-from .._core.sparse import Pattern, is_sparse, sparse_form, unsupported
+from .._core.sparse import Pattern, is_sparse, is_stacked, sparse_form, unsupported
 from .._core.tensor import Tensor, from_host, wrap_dim
 from ..ops.linalg.sparse_kernels import softmax as softmax_of_groups
 from ..ops.reduction.reduce import vector_norm
@@ -19,15 +20,18 @@ from ._parts import added_up, assembled, coalesced, index_array, is_coo, keys_of
 __all__ = ["log_softmax", "softmax", "sum"]
 
 
-@sparse_form("sum", blocks=True)
+@sparse_form("sum", blocks=True, stacks=True)
 def _sum(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Dtype | None = None) -> Tensor:
     values = values_of(stable(input))
     if not is_coo(input) and dim is not None:
+        if is_stacked(input):
+            raise unsupported("sum.dim_IntList", (input,))
         return _summed_compressed(input, dim, keepdim, dtype)
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return ops.sum(values, dtype=dtype)
     dims = {wrap_dim(d, input.dim()) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
-    sparse = input if dtype is None else input.to(dtype)  # pyright: ignore[reportAttributeAccessIssue]
+    kind = int64 if dtype is None and input.dtype.category <= INTEGER else dtype  # as of dense tensors
+    sparse = input if kind is None else input.to(kind)  # pyright: ignore[reportAttributeAccessIssue]
     result = _summed(stable(sparse), dims)
     for d in sorted(dims) if keepdim else ():
         result = result.unsqueeze(d)  # pyright: ignore[reportAttributeAccessIssue]
@@ -46,7 +50,8 @@ def _summed_compressed(input: Tensor, dim: Any, keepdim: bool, dtype: Dtype | No
         raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
     dims = {wrap_dim(d, 2) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))} or {0, 1}
     by_place: Any = input.to_sparse()  # pyright: ignore[reportAttributeAccessIssue]
-    sums: Any = _summed(stable(by_place if dtype is None else by_place.to(dtype)), dims)
+    kind = int64 if dtype is None and input.dtype.category <= INTEGER else dtype
+    sums: Any = _summed(stable(by_place if kind is None else by_place.to(kind)), dims)
     for d in sorted(dims):
         sums = sums.unsqueeze(d)
     return sums.to_sparse_csr()
@@ -88,7 +93,9 @@ def sum(input: Tensor, dim: IntOrInts | None = None, dtype: Dtype | None = None)
     """
     if not is_sparse(input):
         return ops.sum(input, dim, dtype=dtype)
-    return _sum(input, dim, False, dtype)
+    result = _sum(input, dim, False, dtype)
+    # Unlike the method, this keeps the dtype of integers where a sparse dimension is left.
+    return result.to(input.dtype) if dtype is None and is_sparse(result) else result  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @sparse_form("linalg_vector_norm")

@@ -52,12 +52,37 @@ def _t(sparse: Tensor) -> Tensor:
     return sparse if sparse.dim() < 2 else _permuted(sparse, (1, 0), "TBackward0")
 
 
-@sparse_form("transpose", blocks=True)
+@sparse_form("transpose", blocks=True, stacks=True)
 def _transposed(sparse: Tensor, dim0: int, dim1: int) -> Tensor:
     order = list(range(sparse.dim()))
     a, b = wrap_dim(dim0, sparse.dim()), wrap_dim(dim1, sparse.dim())
+    if not is_coo(sparse):
+        return _with_two_exchanged(sparse, a, b)
     order[a], order[b] = order[b], order[a]
     return _permuted(sparse, tuple(order), "TransposeBackward0")
+
+
+def _with_two_exchanged(sparse: Tensor, a: int, b: int) -> Tensor:
+    """A compressed matrix, or a stack of them, with two dimensions in each other's place."""
+    content = parts(sparse)
+    own, lead = content.pattern, len(content.pattern.batch)
+    if own.dense_shape:
+        raise RuntimeError("transpose(): hybrid sparse compressed tensors with dense dimensions are not supported")
+    if a == b:
+        return sparse
+    first, second = ("Batch" if dim < lead else "Sparse" for dim in (a, b))
+    if first != second:
+        raise RuntimeError(
+            "transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got "
+            f"{a}({first}) and {b}({second})"
+        )
+    if first == "Sparse":
+        return transposed(sparse, "TransposeBackward0")
+    shape = list(own.shape)
+    shape[a], shape[b] = shape[b], shape[a]
+    pattern = own._replace(indices=tuple(index.transpose(a, b) for index in own.indices), shape=tuple(shape))
+    values: Any = values_of(sparse)
+    return assembled(pattern, values.transpose(a, b), content.coalesced, "TransposeBackward0")
 
 
 @sparse_form("permute")

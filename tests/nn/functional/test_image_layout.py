@@ -61,7 +61,9 @@ def test_channels_stay_last_where_images_are_pooled(name):
         assert found.stride()[1] == 1
 
 
-@pytest.mark.parametrize(("pool", "last"), [("max_pool3d", True), ("adaptive_max_pool3d", False), ("avg_pool3d", False)])
+@pytest.mark.parametrize(
+    ("pool", "last"), [("max_pool3d", True), ("adaptive_max_pool3d", False), ("avg_pool3d", False)]
+)
 def test_of_one_volume_only_the_maxima_keep_channels_last(pool, last):  # as PyTorch does
     plain = torch.rand(3, 4, 4, 6)
     one = plain.permute(1, 2, 3, 0).contiguous().permute(3, 0, 1, 2)

@@ -72,12 +72,16 @@ def test_no_offsets_are_no_bags(indices, mode, sparse):
     assert grad is not None and not grad.to_dense().any()
 
 
-WRONG = r"offsets\[0\] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got 1"
+WRONG = (
+    r"offsets\[0\] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got 1"
+)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("mode", ["mean", "sum", "max"])
-@pytest.mark.parametrize("make", [lambda: torch.tensor([1, 2]), lambda: torch.tensor([0, 1]) + 1], ids=["known", "pending"])
+@pytest.mark.parametrize(
+    "make", [lambda: torch.tensor([1, 2]), lambda: torch.tensor([0, 1]) + 1], ids=["known", "pending"]
+)
 def test_a_first_bag_that_begins_late_is_refused_at_the_call(make, mode, sparse):
     if sparse and mode == "max":
         pytest.skip("PyTorch has no sparse gradient of it")
@@ -88,6 +92,6 @@ def test_a_first_bag_that_begins_late_is_refused_at_the_call(make, mode, sparse)
 
 
 def test_meta_offsets_are_not_read():
-    bags = F.embedding_bag(*[torch.empty(size, device="meta", dtype=dtype) for size, dtype in
-                             [((4,), torch.int64), ((4, 2), torch.float32), ((2,), torch.int64)]])  # fmt: skip
+    indices, table = torch.empty(4, device="meta", dtype=torch.int64), torch.empty(4, 2, device="meta")
+    bags = F.embedding_bag(indices, table, torch.empty(2, device="meta", dtype=torch.int64))
     assert bags.shape == (2, 2) and bags.is_meta

@@ -270,8 +270,11 @@ def _like(
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
     kind = dtype_of(name, dtype, input.dtype)
-    if layout is None and is_sparse(input):
-        return apply_form(name, input, kind, device, requires_grad)
+    if is_sparse(input):
+        options = kind, None, device, False, None
+        return apply_form(
+            name, input, kind, device, requires_grad, layout, lambda values: _like(name, values, number, *options)
+        )
     if memory_format in (None, preserve_format):
         order = memory_order(input)
     else:

@@ -14,6 +14,7 @@ from ..._core.annotations import DeviceLike, Dtype, Layout, MemoryFormat
 from ..._core.fields import storage_of
 from ..._core.meta import on_meta
 from ..._core.modes import modes
+from ..._core.sparse import apply_form, is_sparse
 from ..._core.tensor import Tensor, from_value, records
 from ..._core.vmapped import check_same
 from ...dispatch.arguments import missing
@@ -198,6 +199,11 @@ def _like(input: Tensor | None, name: str, law: Draw, options: tuple[Any, ...], 
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
     kind = dtype_of(name, dtype, input.dtype)
+    if is_sparse(input):
+        inner = kind, None, device, False, generator
+        return apply_form(
+            name, input, kind, device, requires_grad, layout, lambda values: _like(values, name, law, inner, *args)
+        )
     order = memory_order(input)
     shape = tuple(input.shape) if order is None else tuple(input.shape[d] for d in order)
     result = draw(law, generator, shape, kind.numpy, placement_of(device, layout, input), *args)
