@@ -1,6 +1,7 @@
 """How ``__torch_function__`` is asked: of classes that define it wrongly, within guards, and of functions of one thing or several."""
 
 import warnings
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def test_a_mode_that_does_not_know_a_class_is_asked_again_for_plain_tensors():
     seen = []
 
     class Plain(TorchFunctionMode):
-        def __torch_function__(self, func, types, args=(), kwargs=None):
+        def __torch_function__(self, func, types: Any, args=(), kwargs=None):
             seen.append(types)
             return func(*args, **(kwargs or {})) if set(types) <= {torch.Tensor} else NotImplemented
 

@@ -14,6 +14,7 @@ from .._core.modes import hooks, modes
 from .._core.overridable import overridable_namespaces
 from .._core.signatures import Args, Function as AnyFunction, Kwargs
 from .._core.tensor import Tensor
+from .._core.torch_function import ALL_OFF, PLAIN, ask, overloaded_arguments, refuse_dispatch, settings
 from .._library._overload_names import OVERLOADS
 from .._library.argument_types import misfit
 from .._library.infer_schema import Argument, FunctionSchema, parse
@@ -217,6 +218,26 @@ def _recorded(definition: Definition, kernel: AnyFunction, values: Kwargs) -> An
 DEFINED: dict[str, dict[str, Definition]] = {}  # by qualified name, by overload
 
 
+_PACKAGE = __name__.partition(".")[0]
+
+
+def _is_own(kind: type) -> bool:
+    """Whether it is a tensor class or a mode of torchlike itself, which know public functions."""
+    return kind.__module__.partition(".")[0] == _PACKAGE and not hasattr(kind, "records_operators")
+
+
+def ask_about(operator: Any, args: Args, kwargs: Kwargs, compute: AnyFunction) -> Any:
+    """Asks modes and arguments that override about an operator. What is torchlike's own is asked by the public function behind it."""
+    if settings.off == ALL_OFF:
+        return compute(*args, **kwargs)
+    overriding = [] if settings.off else overloaded_arguments((*args, *kwargs.values()))
+    asked = [arg for arg in overriding if not _is_own(type(arg))]
+    is_mode = bool(settings.stack) and not _is_own(type(settings.stack[-1]))
+    if not asked and not is_mode:
+        return compute(*args, **kwargs)
+    return ask(operator, asked, tuple(map(type, asked)), args, kwargs or None, refuse_dispatch(f"torch.ops.{operator}"))
+
+
 class OpOverload:
     """``torch.ops.aten.add.Tensor``: one form of an operator."""
 
@@ -258,6 +279,12 @@ class OpOverload:
         return f"{self._overloadpacket._qualified_op_name}{overload}"
 
     def __call__(self, /, *args: object, **kwargs: object) -> Any:
+        for arg in (*args, *kwargs.values()):
+            if arg.__class__ not in PLAIN:  # also while a mode is active somewhere
+                return ask_about(self, args, kwargs, self._compute)
+        return self._compute(*args, **kwargs)
+
+    def _compute(self, /, *args: object, **kwargs: object) -> Any:
         if hooks.on:
             return hooks.call_operator(self, args, kwargs, lambda: self._op(*args, **kwargs))
         return self._op(*args, **kwargs)
@@ -314,7 +341,7 @@ class OpOverloadPacket:
 
     def __call__(self, /, *args: object, **kwargs: object) -> Any:
         if self._function is not None:
-            return self._function(*args, **kwargs)
+            return ask_about(self, args, kwargs, self._function)
         forms = list(DEFINED[self._qualified_op_name].values())
         for form in forms[:-1]:
             try:

@@ -1,6 +1,7 @@
 """torch.fx: modules as graphs, which programs can read, change and run."""
 
 from . import (
+    annotate as annotate,
     experimental as experimental,
     graph as graph,
     graph_module as graph_module,
@@ -11,6 +12,7 @@ from . import (
     passes as passes,
     proxy as proxy,
     subgraph_rewriter as subgraph_rewriter,
+    traceback as traceback,
 )
 from ._symbolic_trace import (
     PH as PH,

@@ -112,9 +112,11 @@ class _Writer:
             self.add_global(name, value)
         for name, (_, value) in CUSTOM_BUILTINS.items():
             self.globals[name] = _builtin(name) if value is None else value
-        for node in self.nodes:
+        for position, node in enumerate(self.nodes):
+            first = len(self.body)
             self.emit(node)
             self.let_go(node)
+            self.body[first:] = [_Written(text, position) for text in self.body[first:]]
         if not self.body:
             self.body.append("pass\n")
         wraps = "\n".join(f'torch.fx._symbolic_trace.wrap("{name}")' for name in self.wrapped)
@@ -122,7 +124,8 @@ class _Writer:
             self.body = self.codegen._body_transformer(self.body)
         head = self.codegen.gen_fn_def(self.free_vars, self.returns)
         text = "\n".join(f"    {line}" for line in "".join(self.body).split("\n"))
-        return PythonCode(f"\n{wraps}\n\n{head}\n{text}", self.globals)
+        prologue = f"\n{wraps}\n\n{head}"
+        return PythonCode(f"{prologue}\n{text}", self.globals, _nodes_of_lines(self.body), len(prologue.split("\n")))
 
     def add_global(self, hint: str, obj: Any) -> str:
         """The name under which the code reaches an object."""
@@ -236,6 +239,32 @@ class _Writer:
         if node.type is not None:
             self.returns = f" -> {self.type_repr(node.type)}"
         self.body.append(self.codegen.generate_output(_Shown(self.arg(node.args[0]))))
+
+
+class _Written(str):
+    """Text that a node has become; what a program adds to the code is no such text."""
+
+    position: int
+
+    def __new__(cls, text: str, position: int) -> _Written:
+        written = super().__new__(cls, text)
+        written.position = position
+        return written
+
+
+def _nodes_of_lines(body: list[str]) -> dict[int, int | None]:
+    """By line of the body, from 1: the position of the node that wrote it, or the last one above it."""
+    lines: dict[int, int | None] = {}
+    position, line = None, 1
+    for text in body:
+        if isinstance(text, _Written):
+            position = text.position
+        for number, piece in enumerate(text.split("\n")):
+            line += number > 0
+            if piece:
+                lines.setdefault(line, position)
+    lines.setdefault(line, position)  # the empty line at the end
+    return lines
 
 
 class _Shown:

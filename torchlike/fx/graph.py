@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from .._core.signatures import Function, Kwargs
+from ..dispatch.warned import warn
+from ..nn import Module, Parameter
 from ._codegen import CodeGen, PythonCode, format_target as _format_target  # noqa: F401
 from ._namespace import Namespace as _Namespace, snake_case as _snake_case
 from ._targets import name_of
@@ -128,11 +130,35 @@ class Graph:
         )
 
     def get_attr(self, qualified_name: str, type_expr: object = None) -> Node:
-        """A parameter or another attribute of the module."""
+        """A parameter or another attribute of the module; warns where the module has no parameter, buffer or module there."""
+        if self.owning_module is not None:
+            self._warn_of_missing(qualified_name)
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
+    def _warn_of_missing(self, path: str) -> None:
+        prefix, _, name = path.rpartition(".")
+        try:
+            holder = self.owning_module.get_submodule(prefix)
+        except AttributeError:
+            warn(f"Failed to fetch module {prefix}!")
+            holder = None
+        if holder is None or not (
+            isinstance(getattr(holder, name, None), (Module, Parameter)) or name in holder._buffers
+        ):
+            warn(
+                "Attempted to insert a get_attr Node with no underlying reference in the owning GraphModule! Call "
+                "GraphModule.add_submodule to add the necessary submodule, GraphModule.add_parameter to add the necessary Parameter, or "
+                "nn.Module.register_buffer to add the necessary buffer"
+            )
+
     def call_module(self, module_name: str, args: Any = None, kwargs: Any = None, type_expr: object = None) -> Node:
-        """A call of a module within the module."""
+        """A call of a module within the module.
+
+        Raises:
+            AttributeError: it is not there.
+        """
+        if self.owning_module is not None:
+            self.owning_module.get_submodule(module_name)
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def call_method(self, method_name: str, args: Any = None, kwargs: Any = None, type_expr: object = None) -> Node:

@@ -183,6 +183,7 @@ class GraphModule(Module):
         """Makes the code from the graph as it is now."""
         code = self._graph.python_code(root_module="self")
         self._code = code.src
+        self._lineno_map, self._prologue_start = code._lineno_map, code._prologue_start
         type(self).forward = _forward_from_src(code.src, code.globals)  # pyright: ignore[reportAttributeAccessIssue]
         return code
 
@@ -272,13 +273,19 @@ class GraphModule(Module):
         result.meta = getattr(self, "meta", {})
         return result
 
+    def _replicate_for_data_parallel(self) -> GraphModule:
+        """A copy that shares parameters and modules with this one."""
+        replica = self.__copy__()
+        replica._is_replica = True
+        return replica
+
     def __deepcopy__(self, memo: dict[int, object]) -> GraphModule:
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
         attributes = {name: value for name, value in self.__dict__.items() if name != "_graph"}
         holder = _CodeOnlyModule(copy.deepcopy(attributes, memo))
         copied.__init__(holder, copy.deepcopy(self.graph, memo))
-        copied.meta = copy.copy(getattr(self, "meta", {}))
+        copied.meta = holder.__dict__.get("meta", {})
         for name in ("_state_dict_hooks", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks"):
             if name in holder.__dict__:
                 copied.__dict__[name] = holder.__dict__[name]

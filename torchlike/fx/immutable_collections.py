@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
+
+from ..utils._pytree import MappingKey, SequenceKey, register_pytree_node
 
 __all__ = ["immutable_dict", "immutable_list"]
 
@@ -42,3 +45,27 @@ class immutable_dict(dict):
 
     def __reduce__(self) -> Any:
         return immutable_dict, (dict(self),)
+
+
+def _numbered(values: Iterable[object]) -> tuple[list[Any], object]:
+    return [(SequenceKey(i), value) for i, value in enumerate(values)], None
+
+
+def _named(values: Mapping[object, object]) -> tuple[list[Any], object]:
+    return [(MappingKey(name), value) for name, value in values.items()], list(values)
+
+
+register_pytree_node(
+    immutable_list,
+    lambda values: (list(values), None),
+    lambda values, _: immutable_list(values),
+    serialized_type_name="torch.fx.immutable_collections.immutable_list",
+    flatten_with_keys_fn=_numbered,
+)
+register_pytree_node(
+    immutable_dict,
+    lambda values: (list(values.values()), list(values)),
+    lambda values, names: immutable_dict(zip(names, values, strict=True)),
+    serialized_type_name="torch.fx.immutable_collections.immutable_dict",
+    flatten_with_keys_fn=_named,
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from .._core.overridable import activate
@@ -14,6 +14,7 @@ from .graph import Graph
 from .graph_module import GraphModule
 from .node import Argument, Node, Target, map_aggregate, map_arg
 from .proxy import Proxy
+from .traceback import preserve_node_meta, set_current_meta
 
 __all__ = ["Interpreter", "Transformer"]
 
@@ -78,14 +79,14 @@ class Interpreter:
                 return self.graph.process_outputs(result) if enable_io_processing else result
         return None
 
-    @contextmanager
-    def _set_current_node(self, node: Node) -> Iterator[None]:
-        yield
+    def _set_current_node(self, node: Node) -> AbstractContextManager[None]:
+        return set_current_meta(node, f"Interpreter_{type(self).__name__}")
 
     def run_node(self, n: Node) -> Any:
         """Runs one node."""
-        args, kwargs = self.fetch_args_kwargs_from_env(n)
-        return getattr(self, n.op)(n.target, args, kwargs)
+        with self._set_current_node(n):
+            args, kwargs = self.fetch_args_kwargs_from_env(n)
+            return getattr(self, n.op)(n.target, args, kwargs)
 
     def placeholder(self, target: Target, args: tuple[Argument, ...], kwargs: Kwargs) -> Any:
         """The next argument; all that are left for ``*args``; the default where there is none."""
@@ -202,7 +203,8 @@ class Transformer(Interpreter):
 
     def transform(self) -> GraphModule:
         """Runs the graph, and returns the module of the new one."""
-        result = super().run(enable_io_processing=False)
+        with preserve_node_meta():
+            result = super().run(enable_io_processing=False)
         if result is not None:
             nodes = map_aggregate(result, lambda a: a.node if isinstance(a, Proxy) else a)
             old = self.graph.output_node()

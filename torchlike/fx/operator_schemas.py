@@ -14,6 +14,7 @@ from .._core.signatures import Args, Function, Kwargs
 from .._core.tensor import Tensor
 from .._library.infer_schema import FunctionSchema
 from .._ops import OpOverload, OpOverloadPacket, packet_of
+from .._ops.signatures import is_operator
 from ..nn import Module
 from ._targets import compiled_name
 
@@ -88,7 +89,7 @@ def _schemas(op: object) -> list[FunctionSchema] | None:
     if isinstance(op, OpOverload):
         return [op._schema]
     if not isinstance(op, OpOverloadPacket):
-        name = compiled_name(op)
+        name = compiled_name(op) or _private_name(op)
         op = None if name is None else packet_of("aten", name)
     if not isinstance(op, OpOverloadPacket):
         return None
@@ -96,6 +97,15 @@ def _schemas(op: object) -> list[FunctionSchema] | None:
         return [getattr(op, name)._schema for name in op.overloads()]
     except NotImplementedError:  # an operator whose schema is not recorded
         return None
+
+
+def _private_name(op: object) -> str | None:
+    """The name of an operator that PyTorch's own programs call, and nobody overrides: ``torch._segment_reduce``."""
+    name = getattr(op, "__name__", "")
+    packet = packet_of("aten", name) if name.startswith("_") else None
+    if packet is None or packet._function is not op:
+        return None
+    return name if is_operator(name) else name.removeprefix("_")  # ``torch._segment_reduce`` is ``aten.segment_reduce``
 
 
 def get_signature_for_torch_op(op: Function, return_schemas: bool = False) -> Any:

@@ -16,6 +16,7 @@ from ._targets import name_of
 from .graph import Graph
 from .node import Node, base_types, map_aggregate
 from .operator_schemas import check_for_mutable_operation
+from .traceback import has_preserved_node_meta, take_over
 
 __all__ = [
     "Attribute",
@@ -77,7 +78,9 @@ class TracerBase:
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         if hasattr(self, "node_name_to_scope"):
             self.node_name_to_scope[node.name] = (self.scope.module_path, self.scope.module_type)
-        if getattr(self, "module_stack", None):
+        if has_preserved_node_meta():
+            take_over(node)
+        elif getattr(self, "module_stack", None):
             node.meta["nn_module_stack"] = dict(self.module_stack)
         return node
 
@@ -182,6 +185,8 @@ class Proxy:
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
         self.node = node
+
+    records_operators = True  # as they are, and not the functions of torch that they call
 
     def __repr__(self) -> str:
         return f"Proxy({self.node.name})"

@@ -13,15 +13,17 @@ from ..._core.signatures import Function, Kwargs
 from ...nn import Module
 from ...ops.settings.checks import _assert
 from .._symbolic_trace import Tracer
+from ..annotate import annotate
 from ..graph import Graph
 
 __all__ = ["AST_Rewriter", "RewritingTracer"]
 
-_ASSERT = "_torchlike_assert"  # how the rewritten code refers to ``torch._assert``: no name of the program's
+# How the rewritten code refers to ``torch._assert`` and ``annotate``: no names of the program's.
+_ASSERT, _ANNOTATE = "_torchlike_assert", "_torchlike_annotate"
 
 
 class AST_Rewriter(ast.NodeTransformer):
-    """Rewrites a function: ``assert x, y`` becomes ``torch._assert(x, y)``, a call that a tracer sees."""
+    """Rewrites a function: ``assert x, y`` becomes ``torch._assert(x, y)``, a call a tracer sees; ``y: int = x`` gives a node a type."""
 
     def rewrite(self, fn: FunctionType) -> FunctionType:
         """The function with another body, in the same globals and with the same closure. One that has no source of its own stays."""
@@ -31,14 +33,14 @@ class AST_Rewriter(ast.NodeTransformer):
             return fn
         definition.decorator_list = []
         # The function within another one, whose parameters are its free variables: it is never run, only its code is taken.
-        free = [*fn.__code__.co_freevars, _ASSERT]
+        free = [*fn.__code__.co_freevars, _ASSERT, _ANNOTATE]
         parameters = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
         around: Any = ast.FunctionDef("around", parameters, [self.visit(definition)], [], None)
         around.type_params = []  # since Python 3.12
         compiled = compile(ast.fix_missing_locations(ast.Module([around], [])), inspect.getfile(fn), "exec")
         code = _inner(_inner(compiled, "around"), definition.name)
         cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
-        cells[_ASSERT] = _cell(_assert)
+        cells |= {_ASSERT: _cell(_assert), _ANNOTATE: _cell(annotate)}
         closure = tuple(cells[name] for name in code.co_freevars)
         result = FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
         result.__dict__.update(fn.__dict__)
@@ -48,6 +50,12 @@ class AST_Rewriter(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.Expr:
         call = ast.Call(ast.Name(_ASSERT, ast.Load()), [node.test, node.msg or ast.Constant("")], [])
         return ast.copy_location(ast.Expr(call), node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        if node.value is None or not isinstance(node.target, ast.Name):
+            return node
+        call = ast.Call(ast.Name(_ANNOTATE, ast.Load()), [node.value, node.annotation], [])
+        return ast.copy_location(ast.Assign([node.target], call), node)
 
 
 def _cell(value: object) -> Any:

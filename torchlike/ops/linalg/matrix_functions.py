@@ -17,7 +17,7 @@ from ..._core import dtypes
 from ..._core.annotations import Dtype, IntOrInts
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
-from ...dispatch.arguments import check_flags, check_tensors, check_value
+from ...dispatch.arguments import check_flags, check_tensors
 from ...dispatch.out_dtypes import exactly, words
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Validation, alias, composite, op
@@ -39,7 +39,7 @@ from .factorisations import (
     plain_cholesky,
 )
 from .matmul import matmul
-from .solving import linalg_inv, linalg_inv_ex, linalg_solve
+from .solving import check_tolerances, linalg_inv, linalg_inv_ex, linalg_solve
 
 SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
 
@@ -253,23 +253,27 @@ def linalg_matrix_rank(
     if isinstance(tol, bool) and hermitian is False:
         tol, hermitian = None, tol
     check_flags("linalg_matrix_rank", hermitian=(None, hermitian))
-    for parameter, bound in (("tol", tol), ("atol", atol), ("rtol", rtol)):
-        check_value("linalg_matrix_rank", parameter, None, "float | None", bound)
+    check_tolerances("linalg_matrix_rank", tol=tol, atol=atol, rtol=rtol)
     atol = tol if tol is not None else atol
     for tolerance, word in ((atol, "atol"), (rtol, "rtol")):
         if isinstance(tolerance, Tensor) and tolerance.dtype.category == dtypes.COMPLEX:
-            raise RuntimeError(f"{name}: {word} tensor of complex type is not supported.")
+            raise RuntimeError(
+                f"{name}: {word} tensor of complex type is not supported. Got {tolerance.dtype.scalar_name}"
+            )
     if input.numel() == 0:
         return input.new_zeros(input.shape[:-2], dtype=dtypes.int64)
     values = linalg_eigvalsh(input).abs() if hermitian else linalg_svdvals(input)
     largest = values.amax(-1, True)
-    has_tolerance = (isinstance(atol, Tensor) or (atol is not None and atol > 0)) or tol is not None
     if rtol is None:
-        rtol = 0.0 if has_tolerance else float(np.finfo(input.dtype.numpy).eps) * max(input.shape[-2:])
+        usual = float(np.finfo(input.dtype.numpy).eps) * max(input.shape[-2:])
+        if tol is None and isinstance(atol, Tensor):
+            rtol = (atol <= 0) * usual
+        else:
+            rtol = 0.0 if tol is not None or (atol is not None and atol > 0) else usual
     for_each_matrix = lambda t: t.unsqueeze(-1) if isinstance(t, Tensor) else t  # noqa: E731
     bound = largest * for_each_matrix(rtol)
     atol = for_each_matrix(0.0 if atol is None else atol)
-    bound = bound.maximum(atol) if isinstance(atol, Tensor) else bound.clamp_min(atol)
+    bound = atol.maximum(bound) if isinstance(atol, Tensor) else bound.clamp_min(atol)
     return (values > bound).sum(-1)
 
 

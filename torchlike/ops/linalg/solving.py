@@ -14,9 +14,10 @@ from jax import Array, lax
 from ..._core import dtypes
 from ..._core.tensor import Tensor
 from ...dispatch import return_types
-from ...dispatch.arguments import check_flags, check_value
+from ...dispatch.arguments import check_flags, check_value, misfit_error
 from ...dispatch.out_dtypes import exactly
 from ...dispatch.register import Autocast, Form, Indices, Sample, Saves, Validation, ValueCheck, composite, op
+from ...dispatch.type_names import type_name
 from ...engine.aval import Aval
 from ..creation.from_data import tensor
 from ..shape.reshape import common_shape
@@ -222,13 +223,24 @@ def pinv_bounded(input: Array, atol: Indices, rtol: Indices, hermitian: bool) ->
     return pinv_of(input, atol, rtol, hermitian)
 
 
-def _bounds(input: Any, atol: object, rtol: object) -> tuple[object, object]:
+def _bounds(input: Any, atol: object, rtol: object) -> tuple[Tensor, Tensor]:
     """The bounds as tensors, where one of them is."""
     real = dtypes.float64 if input.dtype in (dtypes.float64, dtypes.complex128) else dtypes.float32
-    is_tensor = isinstance(atol, Tensor)
-    rtol = (0.0 if is_tensor else dtypes.finfo(real).eps * max(input.shape[-2:])) if rtol is None else rtol
+    if rtol is None:
+        usual = dtypes.finfo(real).eps * max(input.shape[-2:])
+        rtol = (atol <= 0) * usual if isinstance(atol, Tensor) else usual
     make = lambda t: t if isinstance(t, Tensor) else tensor(0.0 if t is None else t, dtype=real)  # noqa: E731
     return make(atol), make(rtol)
+
+
+def check_tolerances(name: str, **bounds: object) -> None:
+    """Raises PyTorch's error unless the tolerances that are given are all numbers or all tensors, which may be one for each matrix."""
+    several = any(isinstance(bound, Tensor) and (bound.dim() > 0 or bound.requires_grad) for bound in bounds.values())
+    for parameter, bound in bounds.items():
+        if not several:
+            check_value(name, parameter, None, "float | None", bound)
+        elif not (bound is None or isinstance(bound, Tensor)):
+            raise misfit_error(name, parameter, None, f"must be Tensor, not {type_name(bound)}")
 
 
 @composite(forms=Form.OUT)
@@ -253,13 +265,15 @@ def linalg_pinv(
     if isinstance(rcond, bool) and hermitian is False:
         rcond, hermitian = None, rcond
     check_flags("linalg_pinv", hermitian=(None, hermitian))
-    for parameter, bound in (("rcond", rcond), ("atol", atol), ("rtol", rtol)):
-        check_value("linalg_pinv", parameter, None, "float | None", bound)
+    check_tolerances("linalg_pinv", rcond=rcond, atol=atol, rtol=rtol)
     rtol = rcond if rtol is None else rtol
     if hermitian:
         square("linalg.pinv", input)
     if isinstance(atol, Tensor) or isinstance(rtol, Tensor):
-        return pinv_bounded(input, *_bounds(input, atol, rtol), bool(hermitian))
+        bounds = _bounds(input, atol, rtol)
+        # More bounds than matrices give a pseudo-inverse for each bound.
+        batch = np.broadcast_shapes(input.shape[:-2], *(bound.shape for bound in bounds))
+        return pinv_bounded(input.expand(*batch, *input.shape[-2:]), *bounds, bool(hermitian))
     return pinv_op(input, atol, rtol, bool(hermitian))
 
 
