@@ -40,3 +40,20 @@ def test_a_statistic_is_logged_when_it_is_full(events):
     assert events[0].data == {"s.sum": 8.5, "s.count": 3.0, "s.mean": 8.5 / 3, "s.max": 5.5, "s.min": 1.0}
     stat.add(9)  # not in this window any more
     assert stat.count == 0 and len(events) == 1
+
+
+def test_statistics_become_points_of_curves():
+    class Writer:
+        points: list[tuple[Any, ...]] = []
+
+        def add_scalar(self, tag: str, scalar_value: object, *, walltime: float):
+            self.points.append((tag, scalar_value, walltime))
+
+    writer, when = Writer(), datetime(2020, 1, 1)
+    handle = monitor.register_event_handler(monitor.TensorboardEventHandler(writer))
+    try:
+        monitor.log_event(Event("torch.monitor.Stat", when, {"s.sum": 3.0, "s.count": 2.0}))
+        monitor.log_event(Event("other", when, {"s": 1}))
+    finally:
+        monitor.unregister_event_handler(handle)
+    assert writer.points == [("s.sum", 3.0, when.timestamp()), ("s.count", 2.0, when.timestamp())]

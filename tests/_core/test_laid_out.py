@@ -2,6 +2,8 @@
 
 import copy
 import io
+import itertools
+import warnings
 
 import pytest
 
@@ -99,3 +101,20 @@ def test_new_dimensions_of_one_element_have_the_strides_of_unsqueeze():
         x.expand(1, 1, 5).stride() == x[None, None].stride() == torch.broadcast_to(x, (1, 1, 5)).stride() == (5, 5, 1)
     )
     assert x.expand(3, 1, 5).stride() == (0, 5, 1) and x.expand(1, 3, 5).stride() == (0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    "dropped", [torch.nn.Dropout(0.5), torch.nn.Dropout1d(0.5), torch.nn.Dropout2d(0.5), torch.nn.Dropout3d(0.5)]
+)
+def test_dropout_keeps_the_order_of_dimensions(dropped):
+    for order in itertools.permutations(range(3)):
+        back = [order.index(d) for d in range(3)]
+        for cut in (slice(None), slice(1, None)):
+            x = (torch.arange(60.0).view(3, 4, 5) + 1).permute(order).contiguous().permute(back)[cut].requires_grad_()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Dropout2d warns of three dimensions
+                y = dropped(x)
+            assert y.permute(order).is_contiguous() and y.shape == x.shape
+            assert torch.equal(y, torch.where(y != 0, 2 * x, 0)) and (y != 0).any()
+            y.sum().backward()
+            assert torch.equal(x.grad, 2.0 * (y != 0))  # pyright: ignore[reportArgumentType]

@@ -24,7 +24,7 @@ import tempfile
 import types
 import typing
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -372,15 +372,20 @@ def pack(value: Any) -> Any:
     return dict(sorted(value.items()))
 
 
+def short(module: str) -> str:
+    """A module within the one before it: ``..nn`` for ``torch.cuda.nn``."""
+    return "." * module.count(".") + module.rpartition(".")[2]
+
+
 def packed(found: dict[str, Any]) -> bytes:
-    """The file: the names of all modules, then for each kind what each module has of it, or 0. Sorted by kind it takes the least room."""
-    kinds = Counter(kind for rows in found.values() for kind in rows)
-    by_kind = {
-        kind: [rows.get(kind, 0) for rows in found.values()] for kind in sorted(kinds, key=lambda k: (kinds[k], k))
-    }
+    """The file: the names of all modules, then for each kind what each module has of it, or 0. It takes the least room in this order."""
+    kinds = {kind for rows in found.values() for kind in rows}
+    by_kind = {kind: [rows.get(kind, 0) for rows in found.values()] for kind in kinds}
     recorded = json.loads(lzma.decompress(FILE.read_bytes()))
     public = {key: recorded[key] for key in ("public", "version")}  # by record_names.py
-    text = json.dumps({"modules": " ".join(found), **by_kind, **public}, separators=(",", ":"))
+    content = {"modules": " ".join(map(short, found)), **by_kind, **public}
+    content = dict(sorted(content.items(), key=lambda item: -len(json.dumps(item[1]))))
+    text = json.dumps(content, separators=(",", ":"))
     return lzma.compress(text.encode(), filters=FILTERS)
 
 

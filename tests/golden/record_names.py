@@ -3,6 +3,7 @@
 Also records the names of its operators, and the signatures of those for the CPU, which give a ``TorchDispatchMode`` its arguments.
 """
 
+import bz2
 import importlib
 import json
 import lzma
@@ -18,7 +19,7 @@ import torch
 PACKAGE = Path(__file__).parents[2] / "torchlike"
 MODULES = PACKAGE / "_alias" / "pytorch_modules.json.xz"
 # One a line; a star marks operators composed of others. Of operators without one, the name of those in `torch.ops.aten`.
-SIGNATURES = PACKAGE / "_ops" / "aten_signatures.txt.xz"
+SIGNATURES = PACKAGE / "_ops" / "aten_signatures.txt.bz2"
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 0}]  # for text
 FOREIGN = re.compile(
     "cudnn|miopen|mps|xnnpack|nnpack|_cufft|fbgemm|_cslt|_thnn|Dimname|semi_structured|_efficient_attention"
@@ -89,7 +90,7 @@ def signatures() -> list[str]:
 
 if __name__ == "__main__":
     text = "\n".join(signatures()) + "\n"
-    SIGNATURES.write_bytes(lzma.compress(text.encode("utf-8"), filters=FILTERS))
+    SIGNATURES.write_bytes(bz2.compress(text.encode("utf-8")))
     found = {namespace: list(public(namespace)) for namespace in NAMESPACES}
     recorded = json.loads(lzma.decompress(MODULES.read_bytes()))
     recorded["public"] = {namespace: " ".join(names) for namespace, names in found.items()}

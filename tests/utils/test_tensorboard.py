@@ -121,8 +121,8 @@ def test_settings_say_which_values_they_may_have(tmp_path):
 
 def test_what_is_not_supported_is_named(tmp_path):
     with tensorboard.SummaryWriter(tmp_path) as writer:
-        with pytest.raises(NotImplementedError, match=r"SummaryWriter.add_scalar\(new_style=\) yet"):
-            writer.add_scalar("loss", 1.0, new_style=True)
+        with pytest.raises(NotImplementedError, match=r"SummaryWriter.add_tensor yet"):
+            writer.add_tensor("loss", torch.ones(2))
         with pytest.raises(ValueError, match="value should be one of int, float, str, bool, or torch.Tensor"):
             writer.add_hparams({"lr": None}, {})
 
@@ -132,3 +132,47 @@ def test_without_the_library_the_import_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "torchlike.utils.tensorboard")
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'tensorboardX'.*torchlike\[tensorboard\]"):
         import torchlike.utils.tensorboard  # noqa: F401
+
+
+def test_points_as_tensors(tmp_path):
+    with tensorboard.SummaryWriter(tmp_path) as writer:
+        writer.add_scalar("single", torch.tensor(0.1), 1, new_style=True)
+        writer.add_scalar("double", 0.1, 2, new_style=True, double_precision=True)
+        writer.add_scalar("old", 0.5, 3, double_precision=True)
+    single, double, old = written(tmp_path)
+    assert single[:2] == ("single", 1) and list(single[2].tensor.float_val) == [torch.tensor(0.1).item()]
+    assert double[:2] == ("double", 2) and list(double[2].tensor.double_val) == [0.1]
+    assert all(each[2].metadata.plugin_data.plugin_name == "scalars" for each in (single, double))
+    assert old[2].simple_value == 0.5
+
+
+def test_sounds_need_no_package(tmp_path, capsys):
+    with tensorboard.SummaryWriter(tmp_path) as writer:
+        writer.add_audio("sound", torch.tensor([[0.0, 0.5, -1.0]]), 4, sample_rate=100)
+        assert not capsys.readouterr().out
+        writer.add_audio("loud", torch.tensor([2.0, 0.0]))
+        assert "auto clipped" in capsys.readouterr().out
+        with pytest.raises(AssertionError, match="1 dimensional"):
+            writer.add_audio("wide", torch.zeros(2, 2))
+    sound, loud = written(tmp_path)
+    audio = sound[2].audio
+    assert (audio.sample_rate, audio.num_channels, audio.length_frames, audio.content_type) == (100, 1, 3, "audio/wav")
+    assert struct.unpack("<3h", audio.encoded_audio_string[44:]) == (0, 16383, -32767)
+    assert struct.unpack("<2h", loud[2].audio.encoded_audio_string[44:]) == (32767, 0)
+
+
+def test_a_graph_that_returns_a_container_is_refused_when_strict(tmp_path):
+    class Container(torch.nn.Module):
+        def __init__(self, kind):
+            super().__init__()
+            self.kind = kind
+
+        def forward(self, x):
+            return self.kind(x + 1)
+
+    with tensorboard.SummaryWriter(tmp_path) as writer:
+        for kind, name in ((lambda x: {"out": x}, "dict"), (lambda x: [x], "list")):
+            with pytest.raises(RuntimeError, match=f"Encountering a {name} at the output of the tracer"):
+                writer.add_graph(Container(kind), torch.zeros(2))
+            writer.add_graph(Container(kind), torch.zeros(2), use_strict_trace=False)
+        writer.add_graph(Container(lambda x: (x,)), torch.zeros(2))

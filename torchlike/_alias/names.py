@@ -14,7 +14,11 @@ __all__ = ["exports", "is_module", "kinds", "listed"]
 @cache
 def _recorded() -> dict[str, dict[str, Any]]:
     by_kind = json.loads(lzma.decompress(Path(__file__).with_name("pytorch_modules.json.xz").read_bytes()))
-    modules = by_kind.pop("modules").split()
+    modules, path = [], []
+    for word in by_kind.pop("modules").split():  # each within those before it: ``..nn`` after ``torch`` and ``.cuda``
+        name = word.lstrip(".")
+        path[len(word) - len(name) :] = [name]
+        modules.append(".".join(path))
     del by_kind["public"], by_kind["version"]  # see ``_missing.pytorch_names``
     return {
         module: {kind: rows[number] for kind, rows in by_kind.items() if rows[number]}

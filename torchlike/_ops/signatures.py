@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import lzma
+import bz2
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
@@ -36,8 +36,8 @@ class Signature(NamedTuple):
 def _lines() -> dict[str, list[str]]:
     """The recorded signatures by the operator's name; none for an operator of which the name alone was recorded."""
     lines: dict[str, list[str]] = defaultdict(list)
-    packed = Path(__file__).with_name("aten_signatures.txt.xz").read_bytes()
-    for line in lzma.decompress(packed).decode("utf-8").splitlines():
+    packed = Path(__file__).with_name("aten_signatures.txt.bz2").read_bytes()
+    for line in bz2.decompress(packed).decode("utf-8").splitlines():
         signatures = lines[line.lstrip("*").partition("(")[0].partition(".")[0]]
         if "(" in line:
             signatures.append(line)

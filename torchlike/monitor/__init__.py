@@ -7,10 +7,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Protocol
 
 __all__ = [
-    "Aggregation", "Event", "EventHandlerHandle", "Stat", "data_value_t", "log_event", "register_event_handler",
-    "unregister_event_handler",
+    "Aggregation", "Event", "EventHandlerHandle", "Stat", "TensorboardEventHandler", "data_value_t", "log_event",
+    "register_event_handler", "unregister_event_handler",
 ]  # fmt: skip
 
 data_value_t = int | float | bool | str  # of the values of an event
@@ -49,6 +50,27 @@ class EventHandlerHandle:
 
     def __init__(self, handler: Callable[[Event], object]) -> None:
         self.handler = handler
+
+
+class _Writer(Protocol):
+    def add_scalar(self, tag: str, scalar_value: object, *, walltime: float) -> object: ...
+
+
+class TensorboardEventHandler:
+    """A handler that writes statistics as points of curves, by a ``torch.utils.tensorboard.SummaryWriter``.
+
+    >>> from torchlike.monitor import TensorboardEventHandler, register_event_handler
+    >>> from torchlike.utils.tensorboard import SummaryWriter
+    >>> handle = register_event_handler(TensorboardEventHandler(SummaryWriter("log_dir")))  # doctest: +SKIP
+    """
+
+    def __init__(self, writer: _Writer) -> None:
+        self._writer = writer
+
+    def __call__(self, event: Event) -> None:
+        if event.name == "torch.monitor.Stat":
+            for tag, value in event.data.items():
+                self._writer.add_scalar(tag, value, walltime=event.timestamp.timestamp())
 
 
 _handlers: list[EventHandlerHandle] = []

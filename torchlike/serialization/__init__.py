@@ -23,6 +23,13 @@ from ._options import (
     set_default_mmap_options as set_default_mmap_options,
     skip_data as skip_data,
 )
+from ._records import (
+    PyTorchFileReader as PyTorchFileReader,
+    PyTorchFileWriter as PyTorchFileWriter,
+    _open_file_like as _open_file_like,
+    _open_zipfile_reader as _open_zipfile_reader,
+    _open_zipfile_writer as _open_zipfile_writer,
+)
 from ._safe import (
     add_safe_globals as add_safe_globals,
     clear_safe_globals as clear_safe_globals,

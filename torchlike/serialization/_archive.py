@@ -132,6 +132,22 @@ class Reader:
             raise damaged(f"reading file {name}", "it is not where the archive says")
         return np.frombuffer(self._map, np.uint8, info.file_size, start) if info.file_size else np.empty(0, np.uint8)
 
+    def names(self) -> list[str]:
+        """The names of all records."""
+        return [info.filename.removeprefix(f"{self.name}/") for info in self._zip.infolist()]
+
+    def size(self, name: str) -> int:
+        """How many bytes a record has."""
+        return self._info(name).file_size
+
+    def offset(self, name: str) -> int:
+        """The position in the file at which the bytes of a record begin."""
+        info, file = self._info(name), self._zip.fp
+        assert file is not None
+        file.seek(info.header_offset)
+        name_length, padding = struct.unpack("<26xHH", file.read(_HEADER))
+        return info.header_offset + _HEADER + name_length + padding
+
     def _start(self, info: zipfile.ZipInfo) -> int | None:
         """The position of a record's data in the mapped file; None unless the record's header agrees with the archive's list.
 

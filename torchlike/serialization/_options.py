@@ -36,6 +36,7 @@ class _Skipping(threading.local):
     """Of each thread: whether the elements of storages are left out of files."""
 
     on = False
+    materializes = False
 
 
 skipping = _Skipping()
@@ -45,7 +46,7 @@ class skip_data:
     """Within it ``save`` leaves room for the elements of tensors and writes none, and ``load`` reads none.
 
     Args:
-        materialize_fake_tensors: has no effect: tensors without elements are not saved.
+        materialize_fake_tensors: fake tensors are saved as plain ones, with room for their elements.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -61,10 +62,11 @@ class skip_data:
         self.materialize_fake_tensors = materialize_fake_tensors
 
     def __enter__(self) -> None:
-        self._before, skipping.on = skipping.on, True
+        self._before = skipping.on, skipping.materializes
+        skipping.on, skipping.materializes = True, self.materialize_fake_tensors
 
     def __exit__(self, *exception: object) -> None:
-        skipping.on = self._before
+        skipping.on, skipping.materializes = self._before
 
 
 class _Settings:

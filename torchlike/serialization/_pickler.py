@@ -12,18 +12,20 @@ from typing import Any
 import numpy as np
 
 from .._core import devices, dtypes, layouts
-from .._core.fields import backward_hooks_of
+from .._core.fields import backward_hooks_of, storage_of
 from .._core.meta import on_meta
 from .._core.sparse import is_sparse
 from .._core.storage import Storage
 from .._core.subclasses import state_of
 from .._core.tensor import Tensor
+from .._subclasses import FakeTensor
 from ..nn.parameter import Parameter
 from ..ops.creation.quantized import QuantizedTensor
 from ..ops.shape.storages import TypedStorage, UntypedStorage
 from ..sparse._compressed import INDEX_NAMES
 from ._memory import memory_of
 from ._names import UNTYPED, Global, outward, pytorchs, storage_class
+from ._options import skipping
 
 
 class _Saved:
@@ -134,6 +136,8 @@ class Pickler(pickle._Pickler):
         _warn_of_hooks(tensor)
         kind = type(tensor)
         state = state_of(tensor)
+        if kind is FakeTensor and skipping.materializes:
+            kind, state = Tensor, None
         if kind is QuantizedTensor:
             return self._quantized(tensor)
         if kind is Parameter:
@@ -156,7 +160,8 @@ class Pickler(pickle._Pickler):
 
     def _plain(self, tensor: Tensor, requires_grad: bool) -> _Plain:
         """The arguments of PyTorch's functions that rebuild a tensor: storage, offset, shape and strides."""
-        if on_meta(tensor):
+        is_made = type(tensor) is FakeTensor and skipping.materializes
+        if on_meta(tensor) and not is_made:
             layout = (*tensor.shape,), (*tensor.stride(),)
             return _Plain((
                 pytorchs("torch._utils", "_rebuild_meta_tensor_no_storage"),
@@ -164,7 +169,7 @@ class Pickler(pickle._Pickler):
             ))  # fmt: skip
         if is_sparse(tensor):
             return _Plain((pytorchs("torch._utils", "_rebuild_sparse_tensor"), _sparse_parts(tensor)))
-        storage, elements = memory_of(tensor)
+        storage, elements = _room_for(tensor) if is_made else memory_of(tensor)
         kind = storage_class(tensor.dtype)
         typed = None if kind is UNTYPED else tensor.dtype
         key, first = self._keys.setdefault(storage, (str(len(self._keys)), typed))
@@ -188,6 +193,12 @@ class Pickler(pickle._Pickler):
         if marks:
             arguments = (*arguments, marks)
         return _Plain((pytorchs("torch._utils", "_rebuild_tensor_v2"), arguments))
+
+
+def _room_for(tensor: Tensor) -> tuple[Storage, np.ndarray]:
+    """The storage of a tensor without elements, and zeros in their place."""
+    dtype = tensor.dtype.numpy
+    return storage_of(tensor), np.zeros(tensor.untyped_storage().nbytes() // dtype.itemsize, dtype)
 
 
 def _sparse_parts(tensor: Any) -> tuple[object, tuple[object, ...]]:

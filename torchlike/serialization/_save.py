@@ -59,7 +59,7 @@ def save(
     if pickle_module is not pickle:
         raise NotImplementedError("torchlike's save does not support a pickle_module other than pickle")
     if not _use_new_zipfile_serialization:
-        with _opened(f) as file:
+        with opened_to_write(f) as file:
             write_legacy(obj, file, pickle_protocol)
         return
     # Pickle first: for an object that cannot be pickled, no file is created.
@@ -67,8 +67,8 @@ def save(
     pickler = Pickler(text, pickle_protocol)
     pickler.dump(obj)
     marks = {k: v for k, v in _MARKS.items() if k != "byteorder" or not _disable_byteorder_record}
-    with _opened(f) as file:
-        writer = Writer(file, _name_of(f), get_crc32_options())
+    with opened_to_write(f) as file:
+        writer = Writer(file, name_of_archive(f), get_crc32_options())
         writer.write("data.pkl", text.getvalue())
         for name, mark in marks.items():
             writer.write(name, mark)
@@ -80,7 +80,7 @@ def save(
         writer.close()
 
 
-def _opened(f: Any) -> AbstractContextManager[BinaryIO]:
+def opened_to_write(f: Any) -> AbstractContextManager[BinaryIO]:
     if isinstance(f, (str, os.PathLike)):
         return Replacement(os.fspath(f))
     if not hasattr(f, "write"):
@@ -102,7 +102,7 @@ class _Users:
             self.file.flush()
 
 
-def _name_of(f: object) -> str:
+def name_of_archive(f: object) -> str:
     """The name of the folder in the archive: the file's name, if it is ASCII."""
     name = Path(os.fspath(f)).stem if isinstance(f, (str, os.PathLike)) else ""
     return name if name.isascii() and name.strip("./") else "archive"

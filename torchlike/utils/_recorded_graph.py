@@ -99,8 +99,8 @@ def _scopes(model: Any) -> Iterator[tuple[str, tuple[str, Any]]]:
         yield path, (scopes[path], module)
 
 
-def graph_of(model: Any, inputs: tuple[object, ...]) -> list[GraphNode]:
-    """Returns the operations of a call of the module in evaluation mode, in order, with the inputs, parameters and results."""
+def graph_of(model: Any, inputs: tuple[object, ...]) -> tuple[list[GraphNode], object]:
+    """The operations of a call of the module in evaluation mode, in order, with inputs, parameters and results; and what it returned."""
     recording = _Recording(model)
     modes = {module: module.training for module in model.modules()}
     model.eval()
@@ -117,4 +117,4 @@ def graph_of(model: Any, inputs: tuple[object, ...]) -> list[GraphNode]:
     for leaf in tree_leaves(result):
         if isinstance(leaf, Tensor):
             recording.add("output", "IO Node", [leaf], [leaf], scope="output")
-    return recording.nodes
+    return recording.nodes, result

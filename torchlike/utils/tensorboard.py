@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
+import wave
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,12 +36,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(element) for key, element in value.items()}
     return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
-
-
-def _refuse(method: str, **options: object) -> None:
-    for name, value in options.items():
-        if value:
-            raise NotImplementedError(f"torchlike does not support SummaryWriter.{method}({name}=) yet")
 
 
 def _taking_tensors(name: str) -> Any:
@@ -77,6 +73,50 @@ def _with_domains(experiment: Any, domains: Mapping[str, Sequence[object]]) -> A
         info.domain_discrete.extend(domains.get(info.name, ()))
     data.content = content.SerializeToString()
     return experiment
+
+
+def _scalar_summary(tag: str, number: float, double_precision: bool) -> Any:
+    """A point of a curve as a tensor without dimensions."""
+    from tensorboardX.proto.summary_pb2 import Summary, SummaryMetadata  # pyright: ignore[reportAttributeAccessIssue]
+    from tensorboardX.proto.tensor_pb2 import TensorProto  # pyright: ignore[reportAttributeAccessIssue]
+
+    if double_precision:
+        tensor = TensorProto(double_val=[number], dtype="DT_DOUBLE")
+    else:
+        tensor = TensorProto(float_val=[number], dtype="DT_FLOAT")
+    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"))
+    return Summary(value=[Summary.Value(tag=tag, tensor=tensor, metadata=metadata)])
+
+
+def _audio_summary(tag: str, sound: np.ndarray[Any, Any], sample_rate: int) -> Any:
+    """A sound as a file of 16 bits, by the standard library, where tensorboardX needs a package for it."""
+    from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
+
+    if sound.ndim != 1:
+        raise AssertionError("input tensor should be 1 dimensional.")
+    if sound.size and np.abs(sound).max() > 1:
+        print("warning: audio amplitude out of range, auto clipped.")  # noqa: T201  # as PyTorch's does
+    file = io.BytesIO()
+    with wave.open(file, "wb") as out:
+        out.setnchannels(1)
+        out.setsampwidth(2)
+        out.setframerate(sample_rate)
+        out.writeframes((sound.clip(-1, 1) * 32767).astype("<i2").tobytes())
+    audio = Summary.Audio(
+        sample_rate=sample_rate, num_channels=1, length_frames=len(sound), encoded_audio_string=file.getvalue(),
+        content_type="audio/wav",
+    )  # fmt: skip
+    return Summary(value=[Summary.Value(tag=tag, audio=audio)])
+
+
+def _refuse_container(result: object) -> None:
+    if type(result) in (list, dict):
+        kind, instead = ("list", "a `tuple`") if isinstance(result, list) else ("dict", "a `NamedTuple`")
+        raise RuntimeError(
+            f"Encountering a {kind} at the output of the tracer might cause the trace to be incorrect, this is only valid if the container "
+            f"structure does not change based on the module's inputs. Consider using a constant container instead (for `{kind}`, use "
+            f"{instead} instead). If you absolutely need this and know the side effects, pass use_strict_trace=False to add_graph()."
+        )
 
 
 def _event(**content: object) -> Any:
@@ -149,7 +189,6 @@ class SummaryWriter(tensorboardX.SummaryWriter):
     add_histogram_raw: Any = _taking_tensors("add_histogram_raw")
     add_image: Any = _taking_tensors("add_image")
     add_video: Any = _taking_tensors("add_video")
-    add_audio: Any = _taking_tensors("add_audio")
     add_embedding: Any = _taking_tensors("add_embedding")
     add_pr_curve: Any = _taking_tensors("add_pr_curve")
     add_pr_curve_raw: Any = _taking_tensors("add_pr_curve_raw")
@@ -164,9 +203,29 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         new_style: bool = False,
         double_precision: bool = False,
     ) -> None:
-        """A point of a curve. ``new_style`` and ``double_precision`` are not supported yet."""
-        _refuse("add_scalar", new_style=new_style, double_precision=double_precision)
-        super().add_scalar(tag, _plain(scalar_value), global_step, walltime)
+        """A point of a curve.
+
+        Args:
+            new_style: write a tensor, which is read faster.
+            double_precision: in float64, where a tensor is written.
+        """
+        if not new_style:
+            super().add_scalar(tag, _plain(scalar_value), global_step, walltime)
+            return
+        number = float(np.asarray(_plain(scalar_value)).item())
+        self._get_file_writer().add_summary(_scalar_summary(tag, number, double_precision), global_step, walltime)  # pyright: ignore[reportOptionalMemberAccess]
+
+    def add_audio(
+        self,
+        tag: str,
+        snd_tensor: object,
+        global_step: int | None = None,
+        sample_rate: int = 44100,
+        walltime: float | None = None,
+    ) -> None:
+        """A sound of one channel, ``(L,)``, its samples between -1 and 1."""
+        sound = np.asarray(_plain(snd_tensor)).squeeze()
+        self._get_file_writer().add_summary(_audio_summary(tag, sound, sample_rate), global_step, walltime)  # pyright: ignore[reportOptionalMemberAccess]
 
     def add_hparams(
         self,
@@ -237,10 +296,16 @@ class SummaryWriter(tensorboardX.SummaryWriter):
             model: the module, which is called once, in evaluation mode and without gradients.
             input_to_model: its input, or a tuple or list of inputs.
             verbose: print the graph too.
-            use_strict_trace: accepted; the module runs as it always does.
+            use_strict_trace: refuse a module that returns a list or a dict, as PyTorch's tracer does.
+
+        Raises:
+            RuntimeError: the module returns a list or a dict.
         """
         inputs = input_to_model if isinstance(input_to_model, (tuple, list)) else (input_to_model,)
-        graph = _graph_proto(graph_of(model, tuple(inputs)))
+        nodes, result = graph_of(model, tuple(inputs))
+        if use_strict_trace:
+            _refuse_container(result)
+        graph = _graph_proto(nodes)
         if verbose:
             print(graph)  # noqa: T201
         event = _event(graph_def=graph.SerializeToString())

@@ -22,6 +22,7 @@ from ...random_streams.by_device import default_of, is_drawn_there
 from ..creation.drawing import Draw, draw, from_state, kept
 from ..creation.filled import rearranged
 from ..elementwise import pointwise
+from ..shape.reshape import lay_out
 
 # scale * alpha of SELU. Its negative, SELU's limit on the left, replaces what alpha dropout drops.
 SATURATION = 1.7580993408473766
@@ -67,7 +68,7 @@ def _drop(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
         check_same()
     if on_meta(input):  # nothing is drawn, and one number has the shape of every mask
         return pointwise.mul(input, _on(np.ones((), input.dtype.numpy), input))
-    return pointwise.mul(input, _drawn(kept, input, 1 - p, channels))
+    return lay_out(pointwise.mul(input, _drawn(kept, input, 1 - p, channels)), input)
 
 
 # ---- on an accelerator
