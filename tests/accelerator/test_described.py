@@ -15,6 +15,7 @@ from torchlike import nn
 from torchlike.accelerator import described
 from torchlike.engine import executable
 from torchlike.numerics.exact_math import computed_on
+from torchlike.ops.linalg.matmul import linear, product
 from torchlike.ops.nn.loss import nll_loss
 from torchlike.utils.checkpoint import checkpoint
 
@@ -287,6 +288,38 @@ def test_losses_over_classes_are_the_same_numbers_in_the_way_of_tpus(reduction):
             there = jax.value_and_grad(loss)(scores)
     np.testing.assert_allclose(there[0], here[0], rtol=1e-6)
     np.testing.assert_array_equal(there[1], here[1])
+
+
+@pytest.mark.parametrize("leading", [(), (3,), (2, 3), (2, 3, 4)])
+@pytest.mark.parametrize("name", ["linear", "linear with a bias", "matmul"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_products_on_tpus_leave_the_dimensions_of_rows_as_they_are(name, dtype, leading):
+    random = np.random.default_rng(0)
+    rows, arrived = (random.standard_normal((*leading, n)).astype(dtype) for n in (5, 7))
+    weight, bias = random.standard_normal((7, 5)).astype(dtype), random.standard_normal(7).astype(dtype)
+
+    def gradients(rows, weight, bias, arrived):
+        if name == "matmul":
+            out, pull = jax.vjp(lambda rows, weight: product(rows, weight.T), rows, weight)
+        elif name == "linear":
+            out, pull = jax.vjp(linear.declared.compute, rows, weight)
+        else:
+            out, pull = jax.vjp(linear.declared.compute, rows, weight, bias)
+        return out, *pull(arrived)
+
+    def flattened():
+        traced = jax.make_jaxpr(lambda *arrays: gradients(*arrays))(rows, weight, bias, arrived)  # not remembered
+        return any(np.prod(leading) in e.outvars[0].aval.shape for e in traced.eqns if e.primitive.name == "reshape")
+
+    here, flat = gradients(rows, weight, bias, arrived), flattened()
+    with computed_on("tpu"):
+        there, still_flat = gradients(rows, weight, bias, arrived), flattened()
+    if len(leading) > 1:
+        assert flat and not still_flat
+    for got, wanted in zip(there, here, strict=True):
+        assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
+        close = {"rtol": 2e-2, "atol": 2e-2} if dtype == "bfloat16" else {"rtol": 1e-5, "atol": 1e-5}
+        np.testing.assert_allclose(got.astype("float32"), wanted.astype("float32"), **close)
 
 
 @needs_libtpu

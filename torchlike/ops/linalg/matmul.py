@@ -68,9 +68,18 @@ def _half_product_derivative(
     return _half_product(a, b, dims, precision), rounded(da, b) + rounded(a, db)
 
 
+def as_rows(a: Array) -> Array:
+    """What a matrix is multiplied with from the left: the rows in one dimension, or on TPUs in those that they have.
+
+    XLA chooses for a TPU in which order the dimensions of an array lie. One dimension made of several fixes their order: each product
+    would copy its factor and its result to another order and back, and what comes before and after would not become part of it.
+    """
+    return a if traced_platform() == "tpu" else a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
+
+
 def rows_by_matrix(rows: Array, matrix: Array, bias: Array | None = None, dim: int = 1) -> Array:
     """``rows`` times a matrix, summed over dimension ``dim`` of it, plus a bias; half types are rounded once, after the addition."""
-    dims = ((1,), (dim,))
+    dims = ((rows.ndim - 1,), (dim,))
     if bias is not None and is_half(rows) and bias.dtype == rows.dtype and traced_platform() == "gpu":
         # The library for products adds the bias to its sums before it rounds them, if it is told in this form. Sums in float32 would be
         # written out, and read again by another kernel.
@@ -85,7 +94,8 @@ def product(a: Array, b: Array, rounded: bool = True) -> Array:
     copies either.
     """
     if a.ndim > 2 and b.ndim <= 2:
-        rows = contract(a.reshape(math.prod(a.shape[:-1]), a.shape[-1]), b, ((1,), (0,)), rounded=rounded)
+        a_rows = as_rows(a)
+        rows = contract(a_rows, b, ((a_rows.ndim - 1,), (0,)), rounded=rounded)
         return rows.reshape(*a.shape[:-1], *b.shape[1:])
     if a.ndim <= 2 and b.ndim <= 2:
         return contract(a, b, ((a.ndim - 1,), (0,)), rounded=rounded)
@@ -420,8 +430,9 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     Raises:
         RuntimeError: shapes or dtypes that do not go together.
 
-    Rows are flattened to one dimension first. Then the three products of a training step (forward, and two gradients) are plain
-    matrix products without a transposed copy; with leading dimensions left, XLA's CPU backend copies the transposed cotangent.
+    Rows are flattened to one dimension first, but on TPUs (``as_rows``). Then the three products of a training step (forward, and two
+    gradients) are plain matrix products without a transposed copy; with leading dimensions left, XLA's CPU backend copies the transposed
+    cotangent.
     """
     if not input.ndim or not weight.ndim:
         raise RuntimeError(
@@ -441,7 +452,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
         return product(input, weight)
     if bias is not None:
         _check_fits(bias.shape, (rows, features[0]))
-    out = rows_by_matrix(input.reshape(rows, shape[-1]), weight, bias)
+    out = rows_by_matrix(as_rows(input), weight, bias)
     return out.reshape(*shape[:-1], features[0])
 
 
