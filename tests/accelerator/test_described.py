@@ -318,8 +318,8 @@ def test_products_on_tpus_leave_the_dimensions_of_rows_as_they_are(name, dtype, 
         assert flat and not still_flat
     for got, wanted in zip(there, here, strict=True):
         assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
-        close = {"rtol": 2e-2, "atol": 2e-2} if dtype == "bfloat16" else {"rtol": 1e-5, "atol": 1e-5}
-        np.testing.assert_allclose(got.astype("float32"), wanted.astype("float32"), **close)
+        error = 2e-2 if dtype == "bfloat16" else 1e-5
+        np.testing.assert_allclose(got.astype("float32"), wanted.astype("float32"), rtol=error, atol=error)
 
 
 @needs_libtpu
