@@ -49,6 +49,12 @@ FUNCTIONS = {
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_each_part_gives_what_it_gives_by_itself(function, layout):
+    if layout is torch.jagged and function is FUNCTIONS["softmax of the differing"]:
+        with pytest.raises(
+            RuntimeError, match="reducing along the ragged dimension for ragged_idx > 1 for NestedTensor"
+        ):
+            function(both(layout))
+        return
     assert_parts(function(both(layout)), [function(SMALL), function(LARGE)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-__all__ = ["Size", "pick", "wrap_dim"]
+__all__ = ["Size", "pick", "wrap_dim", "SymInt"]
 
 
 class Size(tuple):
@@ -71,3 +71,10 @@ def wrap_dim(dim: int, ndim: int) -> int:
     if not -count <= dim < count:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {dim})")
     return dim + count if dim < 0 else dim
+
+
+class SymInt:
+    """A length that is no number: that of the dimension of a jagged tensor along which its parts differ. Tracers keep no others."""
+
+    def __init__(self, node: object) -> None:
+        raise NotImplementedError("torchlike does not support symbolic sizes: sizes are numbers")

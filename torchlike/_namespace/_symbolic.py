@@ -1,4 +1,4 @@
-"""Numbers that PyTorch's tracer keeps symbolic: sizes are always numbers here, so these functions are Python's on numbers."""
+"""Numbers that PyTorch's tracer keeps symbolic: sizes are numbers here, so these functions are Python's on numbers."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ import math
 from collections.abc import Callable, Iterable
 from typing import NoReturn, TypeVar
 
+from .._core.size import SymInt as SymInt
+
 __all__ = [
     "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt",
     "sym_sum",
 ]  # fmt: skip
 
 _T = TypeVar("_T")
-
-
-class SymInt:
-    """An integer that a tracer keeps symbolic. There are none: ``isinstance(size, (int, torch.SymInt))`` asks for an integer."""
-
-    def __init__(self, node: object) -> None:
-        raise NotImplementedError("torchlike does not support symbolic sizes: sizes are numbers")
 
 
 class SymFloat:

@@ -15,8 +15,8 @@ from .._core import layouts
 from .._core.annotations import DeviceLike, Dtype
 from .._core.tensor import Tensor
 from ._base import Nested
-from ._jagged import Arrangement, NestedTensor as NestedTensor, jagged_of
-from ._strided import strided_of
+from ._jagged import Arrangement, NestedTensor as NestedTensor, jagged_of, jagged_over
+from ._strided import over, strided_of
 
 __all__ = [
     "as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor",
@@ -75,9 +75,16 @@ def as_nested_tensor(
     tensor([3., 3.])
     """
     if isinstance(ts, Nested):
-        return ts
-    if isinstance(ts, Tensor) and not ts.dim():
-        raise RuntimeError("as_nested_tensor(): Expected tensor argument to have dim() > 1")
+        if layout is not ts.layout:
+            raise RuntimeError("as_nested_tensor(): Converting between nested tensor layouts is not supported")
+        packed = ts._packed.to(device=device, dtype=dtype)
+        return ts if packed is ts._packed else ts._like(packed)
+    if isinstance(ts, Tensor):
+        if ts.dim() < 2:
+            raise RuntimeError("as_nested_tensor(): Expected tensor argument to have dim() > 1")
+        _check_layout(layout)
+        whole = ts.to(device=device, dtype=dtype)
+        return jagged_over(whole) if layout is layouts.jagged else over(whole)
     if not isinstance(ts, (Tensor, list, tuple)) or not all(isinstance(element, Tensor) for element in ts):
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
     return _from_parts(list(ts), dtype, device, layout)
@@ -86,8 +93,15 @@ def as_nested_tensor(
 def _from_parts(
     parts: list[Tensor], dtype: Dtype | None, device: DeviceLike | None, layout: layouts.layout | None
 ) -> Nested:
-    if layout not in (None, layouts.strided, layouts.jagged):
-        raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
+    _check_layout(layout)
+    if layout is layouts.jagged:
+        for what, kinds in (
+            ("have the same dtype", {part.dtype for part in parts}),
+            ("be on the same device", {part.device for part in parts}),
+            ("have the same dim", {part.dim() for part in parts}),
+        ):
+            if len(kinds) > 1:
+                raise RuntimeError(f"When constructing a nested tensor, all tensors in list must {what}")
     for number, part in enumerate(parts):
         if part.dim() != parts[0].dim():
             raise RuntimeError(
@@ -99,9 +113,14 @@ def _from_parts(
     return _jagged(parts) if layout is layouts.jagged else strided_of(parts)
 
 
+def _check_layout(layout: layouts.layout | None) -> None:
+    if layout not in (None, layouts.strided, layouts.jagged):
+        raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
+
+
 def _jagged(parts: list[Tensor]) -> NestedTensor:
     if not parts:
-        raise RuntimeError("Cannot construct a nested tensor from an empty list of tensors")
+        raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
     if parts[0].dim() == 0:
         raise RuntimeError("Cannot construct a nested tensor from a list of zero-dim tensors")
     differing = [
@@ -116,7 +135,7 @@ def _jagged(parts: list[Tensor]) -> NestedTensor:
     ends = [0]
     for part in parts:
         ends.append(ends[-1] + part.shape[at])
-    return jagged_of(parts, Arrangement(ops.tensor(ends, device=parts[0].device), at + 1))
+    return jagged_of(parts, Arrangement(ops.tensor(ends, device=parts[0].device), at + 1, ("min_seqlen", "max_seqlen")))
 
 
 def nested_tensor_from_jagged(
@@ -145,7 +164,9 @@ def nested_tensor_from_jagged(
     if offsets is None:
         assert lengths is not None
         offsets = ops.cat([ops.zeros(1, dtype=lengths.dtype, device=lengths.device), lengths.cumsum(0)])
-    return jagged_of([values], Arrangement(offsets, 1 if jagged_dim is None else jagged_dim))
+    given = {"min_seqlen": min_seqlen, "max_seqlen": max_seqlen}
+    known = tuple(name for name, length in given.items() if length is not None)
+    return jagged_of([values], Arrangement(offsets, 1 if jagged_dim is None else jagged_dim, known))
 
 
 def narrow(

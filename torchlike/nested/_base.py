@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeAlias, TypeVar
@@ -67,6 +68,7 @@ class Nested(Tensor):
 
     _packed: Tensor
     _arrangement: Any
+    _view_of: Tensor | None = None  # whose memory it shares
     is_nested = True
 
     # ---- what a subclass says about its arrangement
@@ -78,6 +80,9 @@ class Nested(Tensor):
 
     def _pair(self, name: str, func: Compute, args: Sequence[object], kwargs: Kwargs) -> Nested:
         raise NotImplementedError
+
+    def _check_buffer(self, name: str, inplace: bool) -> None:
+        """Raises for a function of each element that cannot be computed of the packed elements as they lie."""
 
     def _like(self, packed: Tensor) -> Nested:
         """Another tensor of this arrangement."""
@@ -111,6 +116,13 @@ class Nested(Tensor):
         self._packed.grad = None if value is None else value._packed
 
     @property
+    def _base(self) -> Tensor | None:
+        return self._view_of
+
+    def _is_view(self) -> bool:
+        return self._view_of is not None
+
+    @property
     def data(self) -> Nested:
         return self._like(self._packed.detach())
 
@@ -125,7 +137,15 @@ class Nested(Tensor):
         self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
     ) -> None:
         """The gradients of the leaves, given a nested gradient of this arrangement."""
-        self._packed.backward(swapped(gradient), retain_graph, create_graph)
+        self._packed.backward(self._arranged(gradient), retain_graph, create_graph)
+
+    def _arranged(self, gradient: Tensor | None) -> Tensor | None:
+        """The elements of a gradient, which lie as those of the tensor itself."""
+        return swapped(gradient)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Nested:
+        found = memo[id(self)] = self._like(copy.deepcopy(self._packed, memo))
+        return found
 
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         """The parts."""
@@ -207,11 +227,16 @@ class Nested(Tensor):
             inplace = name.endswith("_") and not name.startswith("__")
             plain = name.removesuffix("_") if inplace else name
             if plain in ELEMENTWISE:
+                first._check_buffer(plain, inplace)
                 answer = func(*swapped(args), **swapped(keywords))
                 return first if inplace else first._like(answer)
             if plain in PAIRED:
-                answer = first._pair(plain.strip("_"), func, args, keywords)
-                return first if inplace else answer
+                writes = inplace or plain.startswith("__i")
+                if writes:
+                    first._check_buffer(plain, True)
+                label = plain.strip("_").removeprefix("i" if writes and not inplace else "")
+                answer = first._pair(f"{label}_" if writes else label, func, args, keywords)
+                return first if writes else answer
             if name in ("numpy", "tolist"):
                 end = f", got {cls.__name__}" if name == "tolist" else "."
                 raise RuntimeError(f".{name}() is not supported for tensor subclasses{end}")
@@ -221,13 +246,13 @@ class Nested(Tensor):
 _ASKED = _words(
     """
     unbind dim ndimension numel nelement item to_padded_tensor size stride is_contiguous values offsets lengths __len__ __iter__
-    requires_grad_ backward
+    requires_grad_ backward _is_view
     """
 )
 
 
 _FACTS = _words(
-    "is_floating_point is_complex is_signed element_size get_device is_inference is_same_size is_tensor __hash__"
+    "is_floating_point is_complex is_signed element_size get_device is_inference is_same_size is_tensor is_conj is_neg __hash__"
 )
 
 
@@ -236,10 +261,10 @@ def refuse(tensor: Tensor, name: str) -> NoReturn:
     raise NotImplementedError(f"torchlike does not support {name} of nested tensors with layout {tensor.layout}")
 
 
-def hold(cls: type[_Kind], packed: Tensor, arrangement: object) -> _Kind:
-    """A nested tensor of a class over its elements."""
+def hold(cls: type[_Kind], packed: Tensor, arrangement: object, view_of: Tensor | None = None) -> _Kind:
+    """A nested tensor of a class over its elements. ``view_of``: the tensor whose memory these are."""
     result: Any = as_class(cls, packed.detach())  # for what is asked of it: dtype, device
-    result._packed, result._arrangement = packed, arrangement
+    result._packed, result._arrangement, result._view_of = packed, arrangement, view_of
     return result
 
 

@@ -10,20 +10,22 @@ import numpy as np
 
 from .. import ops
 from .._core.annotations import IntOrInts
+from .._core.dtypes import int64
 from .._core.layouts import jagged, layout as layout_type
 from .._core.signatures import Kwargs
-from .._core.size import Size
+from .._core.size import Size, SymInt
 from .._core.tensor import Tensor
 from ._base import Compute, Nested, count, hold, name_of, padded, refuse, swapped, within
 
-__all__ = ["Arrangement", "NestedTensor", "RaggedLength", "jagged_of"]
+__all__ = ["Arrangement", "NestedTensor", "RaggedLength", "jagged_of", "jagged_over"]
 
 _numbers = itertools.count(1)
 
 
-class RaggedLength:
+class RaggedLength(SymInt):
     """Stands for the lengths of the ragged dimension. Equal where the parts have their bounds from the same tensor."""
 
+    # What it stands for is no number of a tracer's, which the class refuses.
     def __init__(self, number: int, times: int = 1) -> None:
         self.number, self.times = number, times
 
@@ -59,8 +61,9 @@ class RaggedLength:
 class Arrangement:
     """Where the parts lie: bounds along the ragged dimension, which is dimension ``at`` of the nested tensor."""
 
-    def __init__(self, offsets: Tensor, at: int = 1) -> None:
+    def __init__(self, offsets: Tensor, at: int = 1, known: tuple[str, ...] = ()) -> None:
         self.offsets, self.at = offsets, at
+        self.known = known  # which extremes of the lengths were given, as PyTorch notes it
         self._bounds: list[int] | None = None
         # The name stays with the tensor of bounds: nested tensors over the same one fit together.
         named_offsets: Any = offsets
@@ -75,7 +78,7 @@ class Arrangement:
 
     def along(self, at: int) -> Arrangement:
         """The same parts where another dimension is the ragged one."""
-        moved = Arrangement(self.offsets, at)
+        moved = Arrangement(self.offsets, at, self.known)
         moved._bounds = self._bounds
         return moved
 
@@ -159,6 +162,11 @@ class NestedTensor(Nested):
         return self._arrangement.at
 
     @property
+    def _metadata_cache(self) -> dict[str, int]:
+        found = {"min_seqlen": self._min_seqlen, "max_seqlen": self._max_seqlen}
+        return {name: found[name] for name in self._arrangement.known}
+
+    @property
     def _max_seqlen(self) -> int:
         return max(self._arrangement.lengths, default=0)
 
@@ -226,8 +234,20 @@ class NestedTensor(Nested):
 
 
 def jagged_of(parts: Sequence[Tensor], arrangement: Arrangement) -> NestedTensor:
-    """A nested tensor of parts that lie as in this arrangement."""
-    return hold(NestedTensor, ops.cat(list(parts), arrangement.at - 1), arrangement)
+    """A nested tensor of parts that lie as in this arrangement; of one tensor of all parts, over its memory."""
+    packed = parts[0] if len(parts) == 1 else ops.cat(list(parts), arrangement.at - 1)
+    return hold(NestedTensor, packed, arrangement, packed)
+
+
+def jagged_over(tensor: Tensor) -> NestedTensor:
+    """A nested tensor whose parts are the rows of a tensor, in the tensor's memory."""
+    tensor = tensor.contiguous()
+    rows, length = tensor.shape[:2]
+    ends = (
+        ops.arange(0, rows * length + 1, length, device=tensor.device) if length else ops.zeros(rows + 1, dtype=int64)
+    )
+    arrangement = Arrangement(ends, 1, ("min_seqlen", "max_seqlen"))
+    return hold(NestedTensor, tensor.reshape(rows * length, *tensor.shape[2:]), arrangement, tensor)
 
 
 # ---- functions
@@ -268,6 +288,10 @@ def _softmax(func: Compute, input: Nested, dim: int, *args: object, **kwargs: ob
     inner = _inner(input, dim, "softmax")
     if inner != input._arrangement.at - 1:
         return input._like(func(input._packed, inner, *args, **kwargs))
+    if inner:
+        raise RuntimeError(
+            f"{name_of(func)}(): not supported when reducing along the ragged dimension for ragged_idx > 1 for NestedTensor"
+        )
     return jagged_of([func(part, inner, *args, **kwargs) for part in input._parts()], input._arrangement)
 
 

@@ -32,6 +32,7 @@ _ELSEWHERE = {
                 "_rebuild_meta_tensor_no_storage",
                 "_rebuild_sparse_tensor",
                 "_rebuild_qtensor",
+                "_rebuild_nested_tensor",
                 "_rebuild_parameter",
                 "_rebuild_parameter_with_state",
             ),

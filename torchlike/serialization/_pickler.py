@@ -19,6 +19,7 @@ from .._core.storage import Storage
 from .._core.subclasses import state_of
 from .._core.tensor import Tensor
 from .._subclasses import FakeTensor
+from ..nested._strided import StridedNestedTensor
 from ..nn.parameter import Parameter
 from ..ops.creation.quantized import QuantizedTensor
 from ..ops.shape.storages import TypedStorage, UntypedStorage
@@ -140,6 +141,8 @@ class Pickler(pickle._Pickler):
             kind, state = Tensor, None
         if kind is QuantizedTensor:
             return self._quantized(tensor)
+        if kind is StridedNestedTensor:
+            return pytorchs("torch._utils", "_rebuild_nested_tensor"), tensor.__reduce_ex__(2)[1]
         if kind is Parameter:
             arguments = (self._plain(tensor, False), tensor.requires_grad, OrderedDict())
             if state:

@@ -13,6 +13,7 @@ from .._core.subclasses import own_slots, sets_its_state
 from .._core.tensor import Tensor, alias, from_value
 from ..engine.aval import META
 from ..engine.value import Value
+from ..nested._strided import rebuilt
 from ..nn.parameter import Parameter
 from ..ops.creation.quantized import RANGES, quantized
 from ..ops.shape.storages import TypedStorage, UntypedStorage
@@ -151,6 +152,10 @@ def _rebuild_qtensor(
     return quantized(integers, dtype, scale, zero_point, int(axis[0]))
 
 
+def _rebuild_nested_tensor(buffer: Tensor, sizes: Tensor, strides: Tensor, storage_offsets: Tensor) -> Tensor:
+    return rebuilt(buffer, sizes, strides, storage_offsets)
+
+
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: object) -> Parameter:
     if backward_hooks:
         raise NotImplementedError("torchlike does not load the backward hooks of a parameter: the file has some")
@@ -203,6 +208,7 @@ REBUILDERS = {
     "_rebuild_tensor_v3": _rebuild_tensor_v3,
     "_rebuild_sparse_tensor": _rebuild_sparse_tensor,
     "_rebuild_qtensor": _rebuild_qtensor,
+    "_rebuild_nested_tensor": _rebuild_nested_tensor,
     "_rebuild_meta_tensor_no_storage": _rebuild_meta_tensor_no_storage,
     "_rebuild_parameter": _rebuild_parameter,
     "_rebuild_parameter_with_state": _rebuild_parameter_with_state,

@@ -131,3 +131,15 @@ def test_filling_ends_the_history_of_what_was_there():
     y.sum().backward()
     assert x.grad.tolist() == [0.0, 0.0]
     assert torch.zeros(2, dtype=torch.int8).fill_(True).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [(bool, torch.bool), (int, torch.int64), (float, torch.float64), (complex, torch.complex128)],
+)
+def test_types_of_python_stand_for_dtypes(kind, dtype):
+    x = torch.ones(2)
+    for found in (x.to(kind), x.to(kind, copy=True), x.to(dtype=kind), x.to("cpu", kind), torch.ones(2, dtype=kind)):
+        assert found.dtype is dtype
+    with pytest.raises(TypeError):
+        x.to(str)  # pyright: ignore[reportArgumentType]

@@ -91,6 +91,13 @@ def test_a_first_bag_that_begins_late_is_refused_at_the_call(make, mode, sparse)
     assert F.embedding_bag(torch.arange(4), table, make() - 1, mode=mode, sparse=sparse).shape == (2, 2)
 
 
+@pytest.mark.parametrize("mode", ["mean", "sum", "max"])
+def test_a_last_bag_beyond_the_indices_is_refused_at_the_call(mode):
+    words = r"offsets\[-1\] can not be greater than input's length 4 but got offsets\[-1\] of 100"
+    with pytest.raises(RuntimeError, match=words):
+        F.embedding_bag(torch.arange(4), torch.ones(4, 2), torch.tensor([0, 100]), mode=mode)
+
+
 def test_meta_offsets_are_not_read():
     indices, table = torch.empty(4, device="meta", dtype=torch.int64), torch.empty(4, 2, device="meta")
     bags = F.embedding_bag(indices, table, torch.empty(2, device="meta", dtype=torch.int64))

@@ -1,9 +1,21 @@
-"""The error for sizes that contradict what a program says about them. torchlike has no symbolic sizes."""
+"""The error for sizes that contradict what a program says about them, and which sizes are none. Tracers keep no symbolic sizes."""
 
 from __future__ import annotations
 
-__all__ = ["ConstraintViolationError"]
+from ..._core.size import SymInt
+
+__all__ = ["ConstraintViolationError", "is_nested_int"]
 
 
 class ConstraintViolationError(RuntimeError):
     """A size is not what ``dynamic_shapes`` says."""
+
+
+def is_nested_int(val: object) -> bool:
+    """Whether a size is that of the dimension along which the parts of a jagged tensor differ.
+
+    >>> n = torch.nested.nested_tensor([[1], [2, 3]], layout=torch.jagged)
+    >>> [torch.fx.experimental.symbolic_shapes.is_nested_int(length) for length in n.shape]
+    [False, True]
+    """
+    return isinstance(val, SymInt)

@@ -109,7 +109,7 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     first = args[0] if args else None
     if isinstance(first, Tensor) or "other" in kwargs:
         names = ("other", "non_blocking", "copy")
-    elif isinstance(first, dtypes.dtype):
+    elif isinstance(first, dtypes.dtype) or any(first is kind for kind in (bool, int, float, complex)):
         names = ("dtype", "non_blocking", "copy")
     else:
         names = ("device", "dtype", "non_blocking", "copy")

@@ -209,16 +209,19 @@ def _largest(rows: Array, flat: Array, bags: _Bags) -> tuple[Array, Array]:
     return jnp.where(empty, zero, picked), jnp.where(empty, 0, flat[where])
 
 
-def _check_first(offsets: Tensor) -> None:
-    """Raises at once for a first bag that begins late, as PyTorch does on CPUs: programs ask for it before they train.
+def _check_offsets(offsets: Tensor, indices: Tensor) -> None:
+    """Raises at once for a first bag that begins late and a last one beyond the indices, as PyTorch does on CPUs.
 
     Offsets usually come from a loader, so that nothing has to run for it. A transform's are looked at in its program.
     """
     value = offsets._value()
     if value.traced or value.aval.placement.platform != "cpu" or offsets.numel() == 0:
         return
-    if (first := offsets._array().reshape(-1)[0]) != 0:
-        raise _error(int(first) * 3 + 2, avals=())
+    places, count = offsets._array().reshape(-1), indices.numel()
+    if places[0] != 0:
+        raise _error(int(places[0]) * 3 + 2, avals=())
+    if places[-1] > count:
+        raise _error(int(places[-1]) * 3 + 1, avals=(offsets._aval, indices._aval))
 
 
 def bag_of(
@@ -241,7 +244,7 @@ def bag_of(
             )
         padding_idx %= count
     if offsets is not None:
-        _check_first(offsets)
+        _check_offsets(offsets, indices)
     if sparse and mode != MAX and modes.grad_enabled and weight.requires_grad:
         options = by_frequency, mode, per_sample_weights, include_last, padding_idx
         return FORMS["_sparse_embedding_bag"](weight, indices, offsets, *options)

@@ -1,0 +1,1 @@
+"""torch.nested._internal: where libraries look for jagged tensors."""
