@@ -9,9 +9,8 @@ import pytest
 
 import torchlike as torch
 import torchlike.nn.functional as F
-from torchlike import _torch_ops as torch_ops, nested
+from torchlike import nested
 
-ATEN: Any = torch_ops.aten  # pyright: ignore[reportAttributeAccessIssue]
 SMALL, LARGE = torch.arange(6.0).view(2, 3), torch.arange(15.0).view(5, 3)
 
 
@@ -224,33 +223,3 @@ def test_lists_that_are_no_jagged_tensor_are_refused():
                 make(parts, layout=torch.jagged)
     with pytest.raises(RuntimeError, match="Cannot construct a nested tensor from an empty tensor list"):
         nested.nested_tensor([], layout=torch.jagged)
-
-
-@pytest.mark.parametrize("inner", [(), (2,), (2, 1)])
-@pytest.mark.parametrize("longest", [2, 3, 4])
-def test_padded_and_back(inner, longest):
-    values, bounds = torch.arange(5.0 * max(1, 2 * len(inner[:1]))).reshape(5, *inner), torch.tensor([0, 2, 2, 5])
-    padded = ATEN._jagged_to_padded_dense_forward(values, [bounds], [longest], -1.0)
-    assert padded.shape == (3, longest, *inner)
-    for number, (start, end) in enumerate([(0, 2), (2, 2), (2, 5)]):
-        length = min(end - start, longest)
-        assert torch.equal(padded[number, :length], values[start : start + length]) and bool(
-            (padded[number, length:] == -1).all()
-        )
-    if longest < 3:
-        with pytest.raises(
-            RuntimeError, match="found batch item of length 3 when max length specified by padded input is 2"
-        ):
-            ATEN._padded_dense_to_jagged_forward(padded, [bounds], 5)
-        return
-    assert torch.equal(ATEN._padded_dense_to_jagged_forward(padded, [bounds], 5), values)
-    from torchlike.nested._internal.nested_tensor import nested_from_padded
-
-    again = nested_from_padded(padded, bounds, sum_S=5)
-    assert torch.equal(again.values(), values) and again.offsets() is bounds
-    with pytest.raises(RuntimeError, match="final offset should match total_L value"):
-        ATEN._padded_dense_to_jagged_forward(padded, [bounds], 6)
-    with pytest.raises(RuntimeError, match="expected 1D offsets"):
-        ATEN._padded_dense_to_jagged_forward(padded, [bounds[:, None]], 5)
-    with pytest.raises(RuntimeError, match="only a single jagged dim is supported"):
-        ATEN._jagged_to_padded_dense_forward(values, [bounds, bounds], [3, 3], 0.0)

@@ -13,7 +13,6 @@ from .._core.tensor import Tensor
 from ..autograd import grad as gradients
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..dispatch.bindings import FUNCTIONS as _F
-from ..nested._padding import jagged_of_padded, padded_of_jagged
 
 __all__ = ["INNER"]
 
@@ -276,7 +275,6 @@ def _to_copy(
 
 
 INNER: dict[str, Callable[..., Any]] = {
-    "_jagged_to_padded_dense_forward": padded_of_jagged, "_padded_dense_to_jagged_forward": jagged_of_padded,
     "_softmax": lambda self, dim, half_to_float: _F["softmax"](self, dim),
     "_log_softmax": lambda self, dim, half_to_float: _F["log_softmax"](self, dim),
     "_to_copy": _to_copy, "copy": lambda self, src, non_blocking=False: src.to(self.dtype).expand(self.shape).clone(),

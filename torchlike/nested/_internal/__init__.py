@@ -1,1 +1,0 @@
-"""torch.nested._internal: where libraries look for jagged tensors."""
