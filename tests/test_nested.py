@@ -123,6 +123,14 @@ def test_reductions_of_the_jagged_layout():
     assert j.sum(1, keepdim=True).shape == (2, 1, 3)
 
 
+def test_overloads_of_operators_are_the_functions():
+    from torchlike._torch_ops import aten
+
+    j = both(torch.jagged)
+    assert torch.equal(aten.sum.dim_IntList(j, [1]), j.sum(1)) and torch.equal(aten.mean.dim(j, [1]), j.mean(1))
+    assert_parts(aten.mul.Tensor(j, 2), [SMALL * 2, LARGE * 2])
+
+
 def test_what_broadcasts_with_the_jagged_layout():
     j = both(torch.jagged)
     row, each = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([[[1.0]], [[10.0]]])

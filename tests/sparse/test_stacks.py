@@ -133,7 +133,9 @@ def test_rows_become_columns_and_blocks_other_blocks(kind):
 @pytest.mark.parametrize(("to", "block"), LAYOUTS)
 def test_short_indices_stay_short(to, block):
     short: Any = [torch.tensor(numbers, dtype=torch.int32) for numbers in ([0, 1, 2], [1, 0])]
-    given = torch.sparse_csr_tensor(short[0], short[1], torch.ones(2), (2, 2)).to_sparse(layout=getattr(torch, to), blocksize=block)
+    given = torch.sparse_csr_tensor(short[0], short[1], torch.ones(2), (2, 2)).to_sparse(
+        layout=getattr(torch, to), blocksize=block
+    )
     assert [index.dtype for index in indices(given)] == [torch.int32] * 2
     assert indices(torch.eye(2).to_sparse(layout=getattr(torch, to), blocksize=block))[0].dtype is torch.int64
 
@@ -210,6 +212,11 @@ def test_a_sparse_number_is_a_factor():
     three, rows = torch.tensor(3.0).to_sparse(), torch.tensor(ROWS[0])
     for product in (three * rows.to_sparse(), rows.to_sparse() * three):
         assert product.is_sparse and torch.equal(product.to_dense(), rows * 3)
+    twice: Any = torch.sparse_coo_tensor(torch.zeros(0, 2, dtype=torch.int64), torch.tensor([1.0, 2.0]), ())
+    assert (twice * three)._values().tolist() == [3.0, 6.0]  # of the first factor each value
+    small, long = torch.tensor(2, dtype=torch.uint8).to_sparse(), torch.tensor(3).to_sparse()
+    assert (small * long).dtype is (long * small).dtype is torch.int64
+    assert (torch.ones(2, dtype=torch.uint8).to_sparse() * long).dtype is torch.uint8
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.bool])

@@ -269,9 +269,9 @@ def hold(cls: type[_Kind], packed: Tensor, arrangement: object, view_of: Tensor 
 
 
 def name_of(func: Compute) -> str:
-    """The name of a function as programs write it."""
+    """The name of a function as programs write it; of an operator's overload, that of the operator."""
     route = route_of(func)
-    return func.__name__ if route is None else route.name
+    return func.__name__.partition(".")[0] if route is None else route.name
 
 
 def swapped(value: _Result) -> _Result:

@@ -91,12 +91,13 @@ def _divided(input: Any, other: Any, rounding_mode: str | None = None) -> Tensor
 
 @sparse_form("mul", blocks=True, stacks=True)
 def _product(input: Any, other: Any) -> Tensor:
-    if not is_sparse(input) or (is_sparse(other) and not input.dim()):
+    if not is_sparse(input) or (is_sparse(other) and not input.dim() and other.dim()):
         input, other = other, input
-    if is_sparse(other) and input.dim() and not other.dim():  # it stands for one number
+    if is_sparse(other) and not other.dim():  # it stands for one number
         other = other.to_dense()
     if _number(other):
-        return on_values(input, lambda values: values * other, "MulBackward0")
+        kind = ops.result_type(input, other)  # not that of the values, which have a dimension more than the tensor
+        return on_values(input, lambda values: (values * other).to(kind), "MulBackward0")
     pattern = pattern_of(input)
     _same_blocks("mul", input, other)
     if not is_sparse(other):
