@@ -336,3 +336,23 @@ def test_what_was_saved_may_be_written_to():
         total = ones(2).exp().sum()
     with pytest.raises(AssertionError, match="^Trying to backward outside of the 'allow_mutation_on_saved_tensors'"):
         total.backward()
+
+
+def test_a_callback_at_the_end_may_queue_another():
+    queue = torch.autograd.Variable._execution_engine.queue_callback
+    calls: list[object] = []
+
+    def last():
+        calls.append(("last", x.grad is not None, torch.is_grad_enabled()))
+
+    def first():
+        calls.append("first")
+        queue(last)
+
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda grad: queue(first))
+    y.sum().backward()
+    assert calls == ["first", ("last", True, True)]
+    with pytest.raises(RuntimeError, match="Final callbacks can only be installed during backward pass"):
+        queue(last)

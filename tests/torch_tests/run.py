@@ -3,6 +3,8 @@
     python -m tests.torch_tests.run [FILE ...]     the files of files.txt, or those named: by PyTorch first, then what passed by torchlike
     python -m tests.torch_tests.run --report       writes docs/conformance.json and the page from the results that are there, and tenth.txt;
                                                    files without results keep what is written of them
+    python -m tests.torch_tests.run --again FILE ...  of these files, only the tests that the page lists as not passing, by torchlike, and
+                                                   writes which of them pass now
     python -m tests.torch_tests.run --tenth        only the tests of tenth.txt, by torchlike: they must pass
 
 Results are lines of JSON in build/torch-tests. A failure belongs to the first of causes.txt whose pattern fits.
@@ -204,6 +206,55 @@ def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     return new | {"files": [rows[file] for file in files() if file in rows], "remaining": _by_reason(left)}
 
 
+def updated(old: dict[str, Any], rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The summary after some of the tests that it lists ran again, with these results."""
+    known = causes()
+    left: dict[tuple[str, str], list[str]] = {}
+    moved: Counter[str] = Counter()
+    for each in old["remaining"]:
+        for test in each["tests"]:
+            row, was_counted = rows.get(test), each["group"] not in UNCOUNTED
+            if row is not None and row["outcome"] == "passed":
+                moved[f"{test.partition('::')[0]} passed"] += 1
+                moved[f"{test.partition('::')[0]} uncounted"] -= not was_counted
+                continue
+            cause = None if row is None else cause_of(row, known)
+            group, reason = (each["group"], each["reason"]) if cause is None else (cause.group, cause.reason)
+            moved[f"{test.partition('::')[0]} uncounted"] += was_counted - (group not in UNCOUNTED)
+            left.setdefault((group, reason), []).append(test)
+    table = []
+    for file in old["files"]:
+        name = Path(file["file"]).name
+        more = {key: file[key] + moved.pop(f"{name} {key}", 0) for key in ("passed", "uncounted")}
+        table.append(file | more)
+    return old | {"files": table, "remaining": _by_reason(left)}
+
+
+def again(names: list[str]) -> None:
+    """Runs the tests of these files that the page lists as not passing, and writes which of them pass now.
+
+    Raises:
+        ValueError: another file has the name of one of them: the tests' names do not tell them apart.
+    """
+    page = runpy.run_path(str(ROOT / "docs" / "_conformance.py"))
+    found = page["load"]()
+    listed = [test for each in found["torch_tests"]["remaining"] for test in each["tests"]]
+    rows: dict[str, dict[str, Any]] = {}
+    for file in names:
+        name = Path(file).name
+        if sum(Path(each).name == name for each in files()) != 1:
+            raise ValueError(f"several files are named {name}")
+        tests = [test for test in listed if test.startswith(f"{name}::")]
+        with tempfile.TemporaryDirectory() as folder:
+            ran = run("torchlike", file, 1200, tests, Path(folder), limit=120)
+        rows |= {test: ran[test] for test in tests if test in ran}
+        print(file, Counter(ran[test]["outcome"] for test in tests if test in ran), flush=True)
+    found["torch_tests"] = updated(found["torch_tests"], rows)
+    page["save"](found)
+    passed, counted = share(found["torch_tests"])
+    print(f"{passed} of {counted}: {100 * passed / counted:.2f} %")
+
+
 def report() -> None:
     """Writes the results into `docs`, and the names of a tenth of what passed into `tenth.txt`."""
     data = ROOT / "docs" / "conformance.json"
@@ -254,6 +305,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="FILE")
     parser.add_argument("--report", action="store_true")
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--tenth", action="store_true")
     chosen = parser.parse_args()
     if chosen.report:
@@ -266,6 +318,9 @@ def main() -> int:
         return 0
     if chosen.tenth:
         return int(run_tenth() > 0)
+    if chosen.again:
+        again(chosen.names)
+        return 0
     for file, (of_torch, ours) in files().items():
         if chosen.names and file not in chosen.names:
             continue

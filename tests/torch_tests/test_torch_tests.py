@@ -66,3 +66,27 @@ def test_files_that_were_not_run_keep_what_is_written_of_them():
     assert run.merged(old, new) == of(("test_fx.py", 1, ["test_fx.py::a"]), ("test_nn.py", 3, ["test_nn.py::c"]))
     with pytest.raises(ValueError, match=r"run optim/test_optim\.py as well"):
         run.merged(of(("optim/test_optim.py", 1, [])), of(("test_optim.py", 1, [])))
+
+
+def test_tests_that_ran_again_are_counted_anew():
+    files = [{"file": "test_fx.py", "run": 9, "passed": 5, "uncounted": 1}]
+    remaining = [
+        {"group": "F", "reason": "r", "tests": ["test_fx.py::a", "test_fx.py::b", "test_fx.py::c"]},
+        {"group": "I", "reason": "i", "tests": ["test_fx.py::d"]},
+    ]
+    rows = {
+        "test_fx.py::a": {"id": "test_fx.py::a", "outcome": "passed"},
+        "test_fx.py::b": {
+            "id": "test_fx.py::b",
+            "outcome": "failed",
+            "type": "AttributeError",
+            "message": "_lazy_clone",
+        },
+        "test_fx.py::d": {"id": "test_fx.py::d", "outcome": "passed"},
+    }
+    new = run.updated({"files": files, "remaining": remaining}, rows)
+    assert new["files"] == [{"file": "test_fx.py", "run": 9, "passed": 7, "uncounted": 1}]
+    assert [(each["group"], each["tests"]) for each in new["remaining"]] == [
+        ("F", ["test_fx.py::c"]),
+        ("I", ["test_fx.py::b"]),
+    ]

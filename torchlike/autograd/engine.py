@@ -376,10 +376,11 @@ def _run(
         with nullcontext() if outer is None else _further_frames():
             run.begin(seeds)
             run.go()
+        modes.grad_enabled, modes.forward_only = before, forward_only
+        for callback in run.callbacks:  # one may queue another
+            callback()
     finally:
         modes.grad_enabled, modes.forward_only, modes.backward_pass = before, forward_only, outer
-    for callback in run.callbacks:  # one may queue another
-        callback()
     return run.gradients
 
 
