@@ -1,6 +1,6 @@
 """The engine records operations, runs cold traces op by op, and compiles hot ones whole. It uses JAX and knows nothing of tensors."""
 
-from . import forks as forks
+from . import exits as exits, forks as forks
 from .aval import Aval as Aval, OutOfMemoryError as OutOfMemoryError, Placement as Placement, jax_devices as jax_devices
 from .interpreter.sharing import set_threads as set_threads
 from .kernel import Kernel as Kernel, Pieces as Pieces, tracing as tracing

@@ -159,8 +159,10 @@ class Executable:
         if self._device.platform == "cpu":
             _large_runs.wait()
             drop_what_was_sent()
-            # What the steps before it needed, and at its second run what its inputs were copied from.
-            if self._runs < 2:
+            # What the steps before it needed, and after its first runs what its inputs were copied from: NumPy's arrays are let go one
+            # after the other, and lie in blocks that this program does not use. Later seldom: looking for such blocks takes a while.
+            runs = self._runs
+            if runs < 4 or not runs & (runs - 1):
                 give_back_memory()
             self._runs += 1
             check_allocation(nbytes, self._device)

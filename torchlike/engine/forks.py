@@ -41,10 +41,10 @@ def settle() -> None:
     if _shares_xla():
         with contextlib.suppress(Exception):  # whoever reads the value gets the error
             recorders.recorder().finish("a process is forked")
-        _wait_for_runs()
+        wait_for_runs()
 
 
-def _wait_for_runs() -> None:
+def wait_for_runs() -> None:
     with contextlib.suppress(RuntimeError):  # there is no CPU among JAX's platforms
         for array in jax.live_arrays("cpu"):
             with contextlib.suppress(Exception):  # it was deleted, or computing it has failed
@@ -82,7 +82,7 @@ def _before() -> None:
         state.closed = False  # what they trace may need one of these locks
         release()
         time.sleep(SECONDS_BETWEEN_LOOKS)
-    _wait_for_runs()
+    wait_for_runs()
 
 
 # Calls of C: a signal that arrives during the fork is handled at the first function of Python after it, and an exception would end that.
