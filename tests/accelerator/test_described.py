@@ -1,11 +1,13 @@
 """Programs that are compiled for devices that this machine does not have. Where libtpu is not installed, CPUs stand for the TPUs."""
 
 import importlib.util
+import math
 import re
 import subprocess
 import sys
 
 import jax
+import jax.extend
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from torchlike.accelerator import described
 from torchlike.engine import executable
 from torchlike.numerics.exact_math import computed_on
 from torchlike.ops.linalg.matmul import linear, product
+from torchlike.ops.nn import norm
 from torchlike.ops.nn.loss import nll_loss
 from torchlike.utils.checkpoint import checkpoint
 
@@ -136,6 +139,74 @@ def test_activations_in_bfloat16_keep_nothing_in_float32_for_the_backward_pass(n
     hidden = 512 * 4096
     # What enters each activation, and a few arrays of the layer that is being computed.
     assert compiled.programs[-1].temporary_bytes < 2 * layers * hidden + 8 * hidden
+
+
+CHANNELS = np.linspace(0.5, 2, 8, dtype="float32")
+NORMS = {
+    "batch": (lambda x, w: norm.batch_norm_train.declared.compute(x, w, w, 1e-5)[0], (64, 8)),
+    "batch by given statistics": (lambda x, w: norm.batch_norm_eval.declared.compute(x, w, w, w, w, 1e-5), (64, 8)),
+    "instance": (lambda x, w: norm.instance_norm_.declared.compute(x, w, None, 1e-5)[0], (8, 8, 16)),
+    "group": (lambda x, w: norm.group_norm_.declared.compute(x, w, w, 2, 1e-5), (32, 8, 4)),
+    "layer": (lambda x, w: norm.layer_norm_.declared.compute(x, None, w, (8,), 1e-5), (64, 8)),
+    "rms": (lambda x, w: norm.rms_norm_.declared.compute(x, w, (8,), 1e-5), (64, 8)),
+}
+
+
+def random_halves(shape):
+    random = np.random.default_rng(0)
+    return [random.standard_normal(shape).astype("bfloat16") for _ in range(2)]
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_normalisations_of_half_types_keep_nothing_in_float32_for_the_backward_pass(name):
+    compute, shape = NORMS[name]
+
+    def wide(aval):
+        return aval.dtype == "float32" and aval.size == math.prod(shape)
+
+    def kept(platform):
+        """The arrays in float32, as large as the input, that what arrives in the backward pass meets."""
+        with computed_on(platform):
+            pull = jax.make_jaxpr(lambda d, x, w: jax.vjp(compute, x, w)[1](d))
+            jaxpr = pull(*random_halves(shape), CHANNELS)
+        (d, x, _), met = jaxpr.jaxpr.invars, []
+        arriving, forward, again = {d}, {x}, set()
+        for equation in jaxpr.eqns:
+            inputs = {v for v in equation.invars if isinstance(v, jax.extend.core.Var)}
+            if inputs & arriving:
+                arriving.update(equation.outvars)
+                met += [v for v in inputs & forward if wide(v.aval)]
+            elif inputs & again or equation.primitive.name == "optimization_barrier":
+                again.update(equation.outvars)
+            elif inputs & forward:
+                forward.update(equation.outvars)
+        return met
+
+    assert kept("cpu") and not kept("tpu")
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("name", NORMS)
+def test_derivatives_of_normalisations_on_accelerators_are_rounded_once(name, order):
+    compute, shape = NORMS[name]
+    x, away = random_halves(shape)
+
+    def loss(x, weight):
+        return jax.numpy.sum(compute(x, weight).astype("float32") * away.astype("float32"))
+
+    def derivatives():
+        if order == 1:
+            return jax.grad(loss, (0, 1))(x, CHANNELS)
+        return jax.grad(lambda *a: jax.numpy.sum(jax.grad(loss)(*a).astype("float32") ** 2), (0, 1))(x, CHANNELS)
+
+    here = derivatives()
+    with computed_on("tpu"):
+        there = derivatives()
+    for got, wanted in zip(there, here, strict=True):
+        assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
+        got, wanted = got.astype("float32"), wanted.astype("float32")
+        error = 2.0 ** (-7 if order == 1 else -5)  # a derivative of a gradient that is rounded itself
+        np.testing.assert_allclose(got, wanted, rtol=error, atol=1e-5 if order == 1 else error * abs(wanted).max())
 
 
 @pytest.mark.usefixtures("stand_in")

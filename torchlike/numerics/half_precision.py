@@ -63,6 +63,27 @@ def keeping_halves(compute: Callable[..., Array]) -> Callable[..., Array]:
     return computed
 
 
+def read_again(half: Array, compute: Callable[..., Array]) -> Callable[..., Array]:
+    """``compute(wide, *others)``, where ``wide`` is ``half`` in float32: on an accelerator its derivative reads ``half`` instead.
+
+    Several functions of one ``wide`` leave its gradient in float32 until it is whole. What is computed from the others alone, as from a
+    mean that is given, stands before the barrier and is not computed again.
+    """
+    if traced_platform() == "cpu" or not is_half(half):
+        return compute
+
+    @custom_jvp
+    def again(half: Array, *arrays: Array) -> Array:
+        return compute(*arrays)
+
+    @again.defjvp
+    def derivative(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+        half, _, *others = primals
+        return again(*primals), jax.jvp(compute, (widened(lax.optimization_barrier(half)), *others), tangents[1:])[1]
+
+    return functools.partial(again, half)
+
+
 def at_least_float32(x: Array) -> Array:
     """The array in float32 if its dtype has fewer bits, else as it is: for formulas whose result is rounded once, at the end."""
     return x.astype(np.float32) if x.dtype.itemsize < 4 else x

@@ -17,7 +17,7 @@ from ..._core.tensor import Tensor, alias, wrap_dim
 from ...dispatch.inplace import write
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.derivatives import custom_jvp
-from ...numerics.half_precision import at_least_float32
+from ...numerics.half_precision import at_least_float32, read_again
 from ..indexing.index import masked_fill
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -26,7 +26,7 @@ COLUMNS = Sample(shapes=((3, 4),), args=(0,), dtypes=FLOATS)
 POINT = Sample(shapes=((),), args=(0,), dtypes=FLOATS)
 
 
-def _needs_float(name: str) -> Any:
+def _needs_float(name: str) -> Callable[[Array, int], None]:
     """PyTorch's refusal, which names the kernel: one for the last dimension, another for the rest."""
 
     def check(input: Array, axis: int) -> None:
@@ -90,7 +90,9 @@ def _log_softmax_derivative(primals: tuple[Array, ...], tangents: tuple[Array, .
     return y, t - _sums(lax.exp(y) * t)
 
 
-def _along(function: Any, input: Array, dim: int, check: Callable[..., object], dtype: Dtype | None) -> Array:
+def _along(
+    function: Callable[[Array], Array], input: Array, dim: int, check: Callable[..., object], dtype: Dtype | None
+) -> Array:
     axis = wrap_dim(dim, input.ndim)
     if dtype is not None:
         input = input.astype(dtype.numpy)
@@ -154,11 +156,26 @@ def log_softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
 # ---- normalisations
 
 
-def _standardised(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array, Array]:
-    """``(x - mean) / sqrt(var + eps)``, and the mean and the variance (divided by n)."""
+Scaling = Callable[[Array, Array | None, Array | None], Array]
+
+
+def _given(arrays: Sequence[Array], weight: Array | None, bias: Array | None) -> tuple[Array | None, Array | None]:
+    """The arrays in the places of a weight and a bias, of which either may be missing."""
+    return None if weight is None else arrays[0], None if bias is None else arrays[-1]
+
+
+def _standardised(
+    input: Array, axes: tuple[int, ...], eps: float, scaled: Scaling, weight: Array | None, bias: Array | None
+) -> tuple[Array, Array, Array]:
+    """``(x - mean) / sqrt(var + eps)`` in at least float32, scaled and shifted; and the mean and the variance (divided by n)."""
+    x, given = at_least_float32(input), [a for a in (weight, bias) if a is not None]
     mean = _mean(x, axes)
-    var = _mean(lax.square(x - mean), axes)
-    return (x - mean) * lax.rsqrt(var + eps), mean, var
+    var = read_again(input, lambda x, mean: _mean(lax.square(x - mean), axes))(x, mean)
+
+    def finish(x: Array, mean: Array, var: Array, *given: Array) -> Array:
+        return scaled((x - mean) * lax.rsqrt(var + eps), *_given(given, weight, bias))
+
+    return read_again(input, finish)(x, mean, var, *given), mean, var
 
 
 def _check_normalized(
@@ -199,12 +216,14 @@ def layer_norm_(input: Array, weight: Array | None, bias: Array | None, shape: S
     """Normalises the last dimensions, then scales and shifts."""
     shape = tuple(shape)
     _check_normalized(input, shape, weight, bias, ", ")
-    out, _, _ = _standardised(at_least_float32(input), tuple(range(input.ndim - len(shape), input.ndim)), eps)
+    axes = tuple(range(input.ndim - len(shape), input.ndim))
+    return _standardised(input, axes, eps, _scaled_last, weight, bias)[0].astype(input.dtype)
+
+
+def _scaled_last(out: Array, weight: Array | None, bias: Array | None) -> Array:
     if weight is not None:
         out = out * weight.astype(out.dtype)
-    if bias is not None:
-        out = out + bias.astype(out.dtype)
-    return out.astype(input.dtype)
+    return out if bias is None else out + bias.astype(out.dtype)
 
 
 @composite(forms=Form.FUNCTION)
@@ -247,8 +266,13 @@ def rms_norm_(input: Array, weight: Array | None, shape: Sequence[int], eps: flo
     axes = tuple(range(input.ndim - len(shape), input.ndim))
     # PyTorch's default is the epsilon of the dtype in which it computes: float32's for half types.
     smallest = float(jnp.finfo(real).eps) if eps is None else eps
-    out = x * lax.rsqrt(jnp.mean(jnp.square(x), axis=axes, keepdims=True) + jnp.asarray(smallest, x.dtype))
-    return (out if weight is None else out * weight.astype(out.dtype)).astype(input.dtype)
+    square = read_again(input, lambda x: jnp.mean(jnp.square(x), axis=axes, keepdims=True))(x)
+
+    def finish(x: Array, square: Array, *weight: Array) -> Array:
+        out = x * lax.rsqrt(square + jnp.asarray(smallest, x.dtype))
+        return out * weight[0].astype(out.dtype) if weight else out
+
+    return read_again(input, finish)(x, square, *([] if weight is None else [weight])).astype(input.dtype)
 
 
 @composite(forms=Form.FUNCTION | Form.FUNCTIONAL)
@@ -295,8 +319,7 @@ def batch_norm_train(input: Array, weight: Array | None, bias: Array | None, eps
     _check_channels(input, weight=weight, bias=bias)
     axes = (0, *range(2, input.ndim))
     count = math.prod(input.shape[d] for d in axes)
-    out, mean, var = _standardised(at_least_float32(input), axes, eps)
-    out = _scaled(out, weight, bias)
+    out, mean, var = _standardised(input, axes, eps, _scaled, weight, bias)
     unbiased = var * jnp.asarray(count / max(count - 1, 1), var.dtype)
     return out.astype(input.dtype), mean.reshape(-1), unbiased.reshape(-1)
 
@@ -312,10 +335,13 @@ def _normalised_by(
 ) -> Array:
     """Normalises each channel by a mean and a variance that are given."""
     _check_channels(input, running_mean=mean, running_var=var, weight=weight, bias=bias)
-    x = at_least_float32(input)
-    scale = lax.rsqrt(_channels(var.astype(x.dtype), x.ndim) + jnp.asarray(eps, x.dtype))
-    out = (x - _channels(mean.astype(x.dtype), x.ndim)) * scale
-    return _scaled(out, weight, bias).astype(input.dtype).reshape(input.shape)
+    x, given = at_least_float32(input), [a for a in (weight, bias) if a is not None]
+
+    def finish(x: Array, mean: Array, var: Array, *given: Array) -> Array:
+        scale = lax.rsqrt(_channels(var.astype(x.dtype), x.ndim) + jnp.asarray(eps, x.dtype))
+        return _scaled((x - _channels(mean.astype(x.dtype), x.ndim)) * scale, *_given(given, weight, bias))
+
+    return read_again(input, finish)(x, mean, var, *given).astype(input.dtype).reshape(input.shape)
 
 
 batch_norm_eval = op(
@@ -459,8 +485,12 @@ def group_norm_(input: Array, weight: Array | None, bias: Array | None, num_grou
             )
     if not input.size:
         return input
-    out, _, _ = _standardised(at_least_float32(input).reshape(batch * num_groups, -1), (1,), eps)
-    return _scaled(out.reshape(input.shape), weight, bias).astype(input.dtype)
+
+    def scaled(out: Array, weight: Array | None, bias: Array | None) -> Array:
+        return _scaled(out.reshape(input.shape), weight, bias)
+
+    rows = input.reshape(batch * num_groups, -1)
+    return _standardised(rows, (1,), eps, scaled, weight, bias)[0].astype(input.dtype)
 
 
 @composite(forms=Form.FUNCTION)
@@ -493,10 +523,10 @@ def instance_norm_(input: Array, weight: Array | None, bias: Array | None, eps: 
     _check_channels(input, weight=weight, bias=bias)
     axes = tuple(range(2, input.ndim))
     count = math.prod(input.shape[2:])
-    out, mean, var = _standardised(at_least_float32(input), axes, eps)
+    out, mean, var = _standardised(input, axes, eps, _scaled, weight, bias)
     unbiased = var * jnp.asarray(count / max(count - 1, 1), var.dtype)
     averages = [jnp.mean(v.reshape(v.shape[:2]), axis=0) for v in (mean, unbiased)]
-    return _scaled(out, weight, bias).astype(input.dtype), averages[0], averages[1]
+    return out.astype(input.dtype), averages[0], averages[1]
 
 
 @composite(forms=Form.FUNCTION)
