@@ -75,7 +75,7 @@ class Node:
         saved: the values that the pullback reads.
         watched: ``(storage, version, aval, producer)`` of each tensor that PyTorch would have saved. The backward pass raises if one of
             them has been written to since. The producer is ``ITSELF`` where the tensor is this node's own result, and ``OF_A_VIEW``
-            where it is a view, which gets another node by the write.
+            where it is a view, which gets another node by the write; a number is that of this node's output.
     """
 
     # A program makes thousands of nodes a second, and few need more than the first fields: class attributes hold the other defaults.
@@ -337,15 +337,17 @@ def check_versions(node: Node) -> None:
         if storage.version != version:
             if producer is OF_A_VIEW:
                 raise modified(storage, version, aval, "AsStrided")
+            if isinstance(producer, int):
+                raise modified(storage, version, aval, operation_of(node.rule), producer)
             writer = node.rule if producer is ITSELF else storage.writer or (producer and producer.rule)
             raise modified(storage, version, aval, None if writer is None else operation_of(writer))
 
 
-def modified(storage: Any, version: int, aval: Aval, writer: str | None) -> RuntimeError:
+def modified(storage: Any, version: int, aval: Aval, writer: str | None, output: int = 0) -> RuntimeError:
     """The error for a saved tensor that was written to. ``writer``: the operation that made what it holds now."""
     name = tensor_meta(aval).dtype.scalar_name
     type_name = f"torch.{name}Tensor" if name in _LEGACY_NAMES else f"CPU{name}Type"
-    source = "" if writer is None else f", which is output 0 of {writer},"
+    source = "" if writer is None else f", which is output {output} of {writer},"
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{type_name} [{', '.join(map(str, aval.shape))}]]{source} is at version {storage.version}; expected version {version} "

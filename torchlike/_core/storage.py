@@ -7,7 +7,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ..engine.aval import Aval, MappedAval, TracedAval
 from ..engine.value import Value
 from .attributes import DICT, Contents
 from .vmapped import Level, levels_of
+
+if TYPE_CHECKING:
+    from .node import Node
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -157,6 +160,28 @@ class DetachedStorage(Storage):
         lambda self: self.of.content_version, lambda self, number: setattr(self.of, "content_version", number)
     )
     host = property(lambda self: self.of.host, lambda self, host: setattr(self.of, "host", host))  # pyright: ignore[reportAssignmentType]
+
+
+class SavedResult(Storage):
+    """The memory of one of an operation's results that PyTorch's node saves.
+
+    The node learns of the first write from here, and holds no result: each program would have to compute what a node holds.
+    """
+
+    __slots__ = ("node", "output")
+
+    def __init__(self, value: Value, node: Node, output: int | None) -> None:
+        """``output``: the number among the node's outputs, or None where a result has no gradient."""
+        super().__init__(value)
+        self.node, self.output = weakref.ref(node), output
+
+    def write(self, value: Value) -> None:
+        node = None if self.version else self.node()
+        if node is not None and isinstance(
+            node.watched, list
+        ):  # not once it is freed, nor where hooks have packed what it saves
+            node.watched.append((self, 0, self.value.aval, self.output))
+        super().write(value)
 
 
 # Up to this size copies of two arrays are compared sooner than the arrays: NumPy's comparison takes some microseconds.

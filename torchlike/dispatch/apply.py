@@ -14,7 +14,7 @@ from .._core.attributes import Contents, Fields
 from .._core.modes import carries, modes
 from .._core.node import ITSELF, OF_A_VIEW, Node, RuleFields, forward_trace, next_number
 from .._core.sparse import SparseAval, SparseOperand, call as call_sparse
-from .._core.storage import Storage
+from .._core.storage import SavedResult, Storage
 from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View, ViewStep
@@ -276,6 +276,9 @@ def _results(
         node = link(rule, kernel, values, tensors, results[0])
         for i in rule.outputs:
             results[i]._set_history(node, i)
+        for i in rule.saved_results:
+            output = rule.outputs.index(i) if i in rule.outputs else None
+            results[i]._storage = SavedResult(outs[i], node, output)
     return results
 
 

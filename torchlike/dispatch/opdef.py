@@ -284,9 +284,9 @@ class Op:
     forms: Form
     samples: tuple[Sample, ...]  # the calls that the tests make
     backward: str | Callable[..., str] | None = None  # the node's name, where ``backward_name`` cannot derive it
-    # Or the names of parameters; or a function of the call's arguments, avals for tensors, that returns for each tensor the numbers of
-    # those for whose gradients PyTorch saves it.
-    saves: Saves | tuple[str, ...] | Callable[..., Sequence[Collection[int]]] = Saves.INPUTS
+    # Or the names of parameters and the numbers of results; or a function of the call's arguments, avals for tensors, that returns for each
+    # tensor the numbers of those for whose gradients PyTorch saves it.
+    saves: Saves | tuple[str | int, ...] | Callable[..., Sequence[Collection[int]]] = Saves.INPUTS
     # Parameters for which PyTorch has no derivative: their tensors are no inputs of its node.
     constant: tuple[str, ...] = ()
     # From the call's arguments, avals for tensors, to the parameters in the order in which their leaves get gradients in PyTorch, where its
@@ -343,7 +343,7 @@ class Op:
             ):
                 _check_parameters(names, parameters)
             if isinstance(self.saves, tuple):
-                _check_parameters(self.saves, parameters)
+                _check_parameters(tuple(each for each in self.saves if not isinstance(each, int)), parameters)
             elif not callable(self.saves):
                 _check_type("saves", self.saves, Saves)
             if self.check is not None:

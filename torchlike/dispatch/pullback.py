@@ -35,11 +35,13 @@ class Rule(RuleFields):
         places: which of those those inputs are.
         tree: PyTorch's nodes within this one, see ``Op.within``, with the inputs' numbers; None where there are none.
         order: the numbers of the edges in the order in which PyTorch follows them, where it is another; else None.
+        saved_results: the numbers of the results that PyTorch saves, where there are several.
         one: of a call with mapped values, the rule of one example.
     """
 
     __slots__ = (
         "kernel", "name", "outputs", "saved", "pullbacks", "pushforwards", "count", "places", "traced", "order", "one", "tree",
+        "saved_results",
     )  # fmt: skip
 
     def __init__(self, kernel: Lowered, mask: int, outputs: Sequence[int] | None = None) -> None:
@@ -62,7 +64,9 @@ class Rule(RuleFields):
         self.node_class = node_class(str(self.name))
         self.saved: tuple[int, ...] = ()
         self.traced: Traced | None = None  # dropped once the kernel of the pullback is made
-        self.watches_result = op.saves is Saves.RESULT
+        several = op.saves if isinstance(op.saves, tuple) else ()
+        self.saved_results = tuple(n for n in several if isinstance(n, int) and n < len(kernel.out_avals))
+        self.watches_result = op.saves is Saves.RESULT or (self.saved_results == (0,) and kernel.wrap_outputs is None)
         if self and not self.missing:
             # The pullback reads the inputs that are left when dead code is removed from it.
             with tracing_for(kernel.out_avals[0].placement):
@@ -88,7 +92,9 @@ class Rule(RuleFields):
         if isinstance(op, Op) and op.reaches:
             numbers_in_order = _numbers_of(kernel, op.reaches(*_arguments_with_avals(kernel)))
             self.order = tuple(self.grad_inputs.index(n) for n in numbers_in_order if n in self.grad_inputs)
-        self.used_once = not self.saved and bool(self.watched or (numbers and op.saves is Saves.INPUTS) or op.used_once)
+        self.used_once = not self.saved and bool(
+            self.watched or self.saved_results or (numbers and op.saves is Saves.INPUTS) or op.used_once
+        )
 
     def __bool__(self) -> bool:
         return bool(self.grad_inputs and self.outputs and self.kernel.op.differentiable)
@@ -200,7 +206,7 @@ class MissingRule(RuleFields):
         name: of the node; empty where ``missing`` is an operator, whose node has no name of its own ("aten::heaviside").
     """
 
-    saved = ()
+    saved = saved_results = ()
 
     def __init__(self, missing: str, name: str, grad_inputs: Sequence[int] = (), outputs: Sequence[int] = ()) -> None:
         self.missing, self.grad_inputs, self.outputs = missing, tuple(grad_inputs), tuple(outputs)
@@ -472,7 +478,7 @@ def _inputs_of_node(kernel: Lowered) -> tuple[list[int | None], bool]:
     return inputs, numbers
 
 
-def _named_inputs(kernel: Lowered, names: tuple[str, ...]) -> tuple[int, ...]:
+def _named_inputs(kernel: Lowered, names: tuple[str | int, ...]) -> tuple[int, ...]:
     """The numbers of the kernel's inputs that are the tensors of these parameters."""
     numbers, inputs = iter(range(len(kernel.in_avals))), []
     for name, arg in zip(kernel.op.parameters.names, kernel.args, strict=True):

@@ -60,7 +60,7 @@ def _fields(op: Op) -> list[tuple[str, str]]:
     elif callable(name) or callable(op.saves):
         gradient = "depends on the arguments"
     else:
-        saved = op.saves.name.lower() if isinstance(op.saves, Saves) else " ".join(op.saves)
+        saved = op.saves.name.lower() if isinstance(op.saves, Saves) else " ".join(map(str, op.saves))
         gradient = f"{name}, saves {saved}"
     rows = [
         ("dtypes", dtypes),

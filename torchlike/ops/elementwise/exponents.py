@@ -246,6 +246,7 @@ def _floats_only(name: str, dtype: Dtype) -> str:
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
+    saves=(1,),
     refuse=_floats_only,
     overlap=Reading.SAME_PLACES,
     samples=[Sample(shapes=((3, 4),)), Sample(values=([0.0, 8.0, -0.75, math.inf, math.nan],), gradient=False)],

@@ -181,7 +181,7 @@ def _singular_lu(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
     **NUMERIC,
     refuse="lu_cpu",
     forms=Form.OUT,
-    saves=Saves.RESULT,
+    saves=(0, 1),
     backward="LinalgLuFactorExBackward0",
     check=ValueCheck(_lu_info("linalg.lu_factor"), _singular_lu, at_once=True),
     samples=[SQUARE, TALL, WIDE],
@@ -197,7 +197,7 @@ def linalg_lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, ...]:
     **NUMERIC,
     refuse="lu_cpu",
     forms=Form.OUT,
-    saves=Saves.RESULT,
+    saves=(0, 1),
     check=ValueCheck(
         _lu_info("linalg.lu_factor"),
         _singular_lu,
@@ -236,7 +236,7 @@ def permutation(order: Array, dtype: np.dtype) -> Array:
     **NUMERIC,
     refuse="lu_cpu",
     forms=Form.OUT,
-    saves=Saves.RESULT,
+    saves=(0, 1, 2),
     constant_results=(0,),
     samples=[SQUARE, TALL, WIDE],
 )
@@ -301,7 +301,7 @@ def _no_derivative(A: object, mode: str, *, avals: Sequence[Aval]) -> str:
 @op(
     **FIELDS,
     forms=Form.OUT,
-    saves=Saves.RESULT,
+    saves=(0, 1),
     differentiable=_no_derivative,
     samples=[TALL, WIDE],
     autocast={"cpu": Autocast.FLOAT32},
@@ -387,7 +387,7 @@ def eigh_of(x: Array, lower: bool) -> tuple[Array, Array]:
     **NUMERIC,
     refuse="linalg_eigh_cpu",
     forms=Form.OUT,
-    saves=Saves.RESULT,
+    saves=(0, 1),
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -457,7 +457,7 @@ _eig.defvjp(_eig_forward, _eig_backward)
     **NUMERIC,
     refuse=lambda name, dtype: f"Unknown Complex ScalarType for {dtype.scalar_name}",
     forms=Form.OUT,
-    saves=Saves.RESULT,
+    saves=(0, 1),
     check=ValueCheck(
         lambda input: ((~jnp.isfinite(input)).any(), 0),
         lambda value, *args, avals: RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs."),
@@ -529,7 +529,7 @@ SVD_OF_NUMBERS = ValueCheck(
 )
 
 
-@op(**FIELDS, forms=Form.OUT, saves=Saves.RESULT, check=SVD_OF_NUMBERS, samples=[], autocast={"cpu": Autocast.FLOAT32})
+@op(**FIELDS, forms=Form.OUT, saves=(0, 1, 2), check=SVD_OF_NUMBERS, samples=[], autocast={"cpu": Autocast.FLOAT32})
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, ...]:
     """``U diag(S) Vh = A``: orthonormal columns, singular values (largest first), orthonormal rows.
 

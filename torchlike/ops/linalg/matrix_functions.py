@@ -76,7 +76,7 @@ def det(input: Tensor) -> Tensor:
     return linalg_det(input)
 
 
-@op(**FIELDS, forms=Form.OUT, samples=[SQUARE])
+@op(**FIELDS, forms=Form.OUT, saves=("A", 0), samples=[SQUARE])
 def linalg_slogdet(A: Array) -> tuple[Array, Array]:
     """Sign and logarithm of the absolute value of the determinants: 0 and -inf for singular matrices."""
     square("linalg.slogdet", floating("linalg.slogdet", A))

@@ -348,7 +348,7 @@ def _unsolvable(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
 @op(
     **FIELDS,
     forms=Form.OUT,
-    saves=Saves.INPUTS,
+    saves=("A", 0),
     backward="LinalgSolveExBackward0",
     check=ValueCheck(is_singular, _unsolvable, at_once=True),
     samples=[SYSTEM],
@@ -369,7 +369,7 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Array:
 @op(
     **FIELDS,
     forms=Form.OUT,
-    saves=Saves.INPUTS,
+    saves=("A", 0),
     check=ValueCheck(
         is_singular, _unsolvable, needed=lambda dtype, A, B, left, check_errors: check_errors, at_once=True
     ),
@@ -410,7 +410,7 @@ def linalg_solve_triangular(
 @op(
     **FIELDS,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
-    saves=Saves.INPUTS,
+    saves=("input", "A", 0),
     samples=[],
     autocast={"cpu": Autocast.FLOAT32},
 )
@@ -503,7 +503,7 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 # ---- least squares
 
 
-@op(name="_lstsq", **FIELDS, forms=Form.NONE, saves=Saves.INPUTS, backward="LinalgLstsqBackward0", samples=[])
+@op(name="_lstsq", **FIELDS, forms=Form.NONE, saves=("A", "B", 0), backward="LinalgLstsqBackward0", samples=[])
 def least_squares(A: Array, B: Array, rcond: float) -> tuple[Array, Array, Array, Array]:
     """Solution, residuals, rank and singular values."""
     columns, vectors = _as_columns(A, B)

@@ -100,6 +100,7 @@ def _output_size(length: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.NONE,
     backward=lambda input, *others: others[-1],
+    saves=("input", 1),
     zero_second=True,
     refuse=lambda name, dtype: NotImplementedError(f"\"max_pool2d\" not implemented for '{dtype.scalar_name}'"),
     samples=[
@@ -271,6 +272,7 @@ def adaptive_avg_pool(input: Array, output_size: Sequence[int], node_name: str) 
     accepts=Category.FLOAT,
     forms=Form.NONE,
     backward=lambda input, *others: others[-1],
+    saves=("input", 1),
     zero_second=True,
     refuse=lambda name, dtype: NotImplementedError(
         f"\"adaptive_max_pool2d\" not implemented for '{dtype.scalar_name}'"

@@ -101,6 +101,7 @@ def max_unpool(input: Array, indices: Indices, output_size: Sequence[int], node_
     promote=Promote.NONE,
     accepts=Category.FLOAT,
     forms=Form.NONE,
+    saves=("input", 1),
     zero_second=True,
     backward=lambda input, samples, kernel, size: f"FractionalMaxPool{len(size)}DBackward0",
     refuse=lambda name, dtype: NotImplementedError(

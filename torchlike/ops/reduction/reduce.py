@@ -384,7 +384,7 @@ def _declare_along(
     compute.__doc__ = f"The {name} along a dimension, and where it lies first."
     return op(
         name=f"_{name}_along", promote=Promote.NONE, accepts=Category.ALL, forms=Form.NONE,
-        backward=f"{name.capitalize()}Backward0", saves=Saves.NOTHING,
+        backward=f"{name.capitalize()}Backward0", saves=(1,),
         samples=[ALONG, Sample(values=([[1.0, 1.0], [2.0, 1.0]],), args=(1,))],
     )(compute)  # fmt: skip
 
@@ -480,7 +480,7 @@ def min(input: Tensor, *args: object, **kwargs: object) -> Any:
     promote=Promote.NONE,
     accepts=Category.REAL,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
-    saves=Saves.RESULT,
+    saves=("input", 0, 1),
     refuse="aminmax_cpu",
     samples=[WHOLE, Sample(shapes=((3, 4),), kwargs={"dim": 1, "keepdim": True})],
     overlap=Reading.SAME_PLACES,
@@ -582,6 +582,7 @@ def _declare_spread(name: str, with_mean: bool) -> Callable[..., Tensor | tuple[
         name=f"_{name}", promote=Promote.NONE, accepts=Category.INEXACT, forms=Form.NONE,
         refuse=lambda _, dtype: f"{name if with_mean else 'std and var'} only support floating point and complex dtypes",
         backward="".join(map(str.capitalize, name.split("_"))) + "Backward0",
+        saves=("input", 0) if root else ("input",),
         samples=[Sample(shapes=((3, 4),), args=(1, 1, True)), Sample(shapes=((3, 4),), args=(None, 0, False))],
     )(compute)  # fmt: skip
 

@@ -215,7 +215,7 @@ def _running_extremum(kind: type, input: Array, dim: int, scan: Callable[..., Ar
     promote=Promote.NONE,
     accepts=Category.REAL,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
-    saves=Saves.INPUTS,
+    saves=("input", 1),
     samples=ALONG,
     validation=Validation(outs=SCALAR_TYPE),
 )
@@ -233,7 +233,7 @@ def cummax(input: Array, dim: int) -> tuple[Array, Array]:
     promote=Promote.NONE,
     accepts=Category.REAL,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
-    saves=Saves.INPUTS,
+    saves=("input", 1),
     samples=ALONG,
     validation=Validation(outs=SCALAR_TYPE),
 )

@@ -13,7 +13,7 @@ from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.out_dtypes import exactly, words
 from ...dispatch.overlap import Reading
-from ...dispatch.register import Category, Form, Promote, Sample, Saves, Validation, composite, op
+from ...dispatch.register import Category, Form, Promote, Sample, Validation, composite, op
 from ...numerics.denormals import not_equal, order
 
 TIES = Sample(values=([[2.0, 1.0, 2.0, 1.0], [0.0, -0.0, float("nan"), float("inf")]],))
@@ -49,7 +49,7 @@ def _scalar(input: Array) -> tuple[Array, Array]:
     forms=Form.NONE,
     backward=lambda input, dim, descending, stable: "SortBackward0" if stable is None else "SortBackward1",
     refuse=lambda name, dtype: " Sort does not support complex dtypes on CPU",
-    saves=Saves.INPUTS,
+    saves=(1,),
     samples=[Sample(shapes=((3, 4),), args=(-1, False)), Sample(shapes=((3, 4),), args=(0, True))],
 )
 def order_along(input: Array, dim: int, descending: bool, stable: bool | None = None) -> Array:
@@ -95,7 +95,7 @@ def msort(input: Tensor) -> Tensor:
     promote=Promote.NONE,
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
-    saves=Saves.INPUTS,
+    saves=(1,),
     samples=[
         Sample(shapes=((3, 4),), args=(2,)),
         Sample(shapes=((3, 4),), args=(2, 0, False)),
@@ -140,7 +140,7 @@ def _needs_elements(name: str, input: Array, dim: int) -> None:
     promote=Promote.NONE,
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
-    saves=Saves.INPUTS,
+    saves=(1,),
     overlap=Reading.ELSEWHERE,
     samples=[Sample(shapes=((3, 4),), args=(2,)), Sample(shapes=((3, 4),), args=(1, 0, True))],
     validation=Validation(outs=words("output values must be of same type as input")),
@@ -218,7 +218,7 @@ WHOLE = [Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(1,)), Sample(s
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     backward=lambda input, dim, keepdim: "MedianBackward0" if dim is None else "MedianBackward1",
-    saves=Saves.INPUTS,
+    saves=("input", 1),
     overlap=Reading.ELSEWHERE,
     samples=WHOLE,
 )
@@ -239,7 +239,7 @@ def median(input: Array, dim: int | None = None, keepdim: bool = False) -> Any:
     accepts=Category.INTEGER | Category.FLOAT,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
     backward=lambda input, dim, keepdim: "NanmedianBackward0" if dim is None else "NanmedianBackward1",
-    saves=Saves.INPUTS,
+    saves=("input", 1),
     overlap=Reading.ELSEWHERE,
     samples=WHOLE,
 )
@@ -255,7 +255,7 @@ def nanmedian(input: Array, dim: int | None = None, keepdim: bool = False) -> An
     promote=Promote.NONE,
     accepts=Category.REAL,
     forms=Form.FUNCTION | Form.METHOD | Form.OUT,
-    saves=Saves.INPUTS,
+    saves=(1,),
     overlap=Reading.ELSEWHERE,
     samples=[Sample(shapes=((3, 4),)), Sample(shapes=((3, 4),), args=(0, True)), TIES],
 )
