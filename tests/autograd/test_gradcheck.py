@@ -1,11 +1,14 @@
 """gradcheck and gradgradcheck find wrong derivatives, and anomaly detection finds the operation that computed NaN."""
 
+from typing import Any
+
 import pytest
 
 import torchlike as torch
 from torchlike.autograd import Function, detect_anomaly, gradcheck, gradgradcheck, set_detect_anomaly
-from torchlike.autograd.gradcheck import GradcheckError
+from torchlike.autograd.gradcheck import GradcheckError, get_analytical_jacobian, get_numerical_jacobian
 from torchlike.engine.recorder import recorder
+from torchlike.utils._pytree import tree_map_only
 
 
 def leaf(*values, dtype=torch.float64):
@@ -443,3 +446,78 @@ def test_a_backward_that_is_no_product_is_found():
 
     with pytest.raises(GradcheckError, match="^backward not multiplied by grad_output$"):
         gradcheck(Adds.apply, (leaf(1.0),))
+
+
+# ---- outputs that depend on values, without gradients, of subclasses without memory; and the functions inside
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize(
+    ("what", "larger", "told"),
+    [
+        ("shape", lambda x: torch.cat([x, x]), r"shapes torch.Size\(\[1\]\) and torch.Size\(\[2\]\)"),
+        ("dtype", lambda x: x.float(), "dtypes torch.float64 and torch.float32"),
+    ],
+)
+def test_outputs_whose_kind_depends_on_values_are_found(what, larger, told, fast_mode):
+    on = "" if fast_mode else r" on index \(0,\)"
+    words = f"same {what} when inputs are perturbed{on} by 1e-06, but got: {told}.$"
+    with pytest.raises(AssertionError, match=words):
+        gradcheck(lambda x: larger(x) if x >= 1 else x * 1, (leaf(1.0),), fast_mode=fast_mode)
+
+
+def test_outputs_without_a_gradient_must_not_change():
+    x = leaf(1.0, 2.0)
+    with pytest.raises(GradcheckError, match="^Numerical gradient for function expected to be zero$"):
+        gradcheck(lambda x: x.detach() * 2, (x,))
+    assert not gradcheck(lambda x: x.detach() * torch.tensor(2j), (x,), raise_exception=False)
+    assert gradcheck(lambda x: x.detach().sign(), (x,)) and gradcheck(lambda x: (), (x,))
+
+
+def test_a_batched_pass_that_fails_is_told():
+    x = torch.tensor([1.0, 0.0], dtype=torch.float64, requires_grad=True).to_sparse()
+    with pytest.raises(RuntimeError, match="gradcheck or gradgradcheck failed while testing batched gradient"):
+        gradcheck(lambda x: x.to_dense(), (x,), masked=True, check_batched_grad=True)
+
+
+def test_jacobians_of_old():
+    a, b = leaf(1.0, 2.0), leaf(3.0, 5.0)
+    with pytest.warns(FutureWarning, match="^`get_numerical_jacobian` was part of PyTorch's private API"):
+        (of_b,) = get_numerical_jacobian(lambda inputs: inputs[0] * inputs[1], (a, b), target=b, eps=1e-6)
+    assert torch.allclose(of_b, torch.diag(a.detach()))
+    with pytest.warns(FutureWarning, match="^`get_analytical_jacobian` was part of PyTorch's private API"):
+        found, reentrant, sizes, dtypes = get_analytical_jacobian((a, b), a * b)
+    assert [matrix.tolist() for matrix in found] == [[[3.0, 0.0], [0.0, 5.0]], [[1.0, 0.0], [0.0, 2.0]]]
+    assert (reentrant, sizes, dtypes) == (True, True, True)
+    for call in (
+        lambda: get_numerical_jacobian(torch.sin, a, grad_out=2.0),
+        lambda: get_analytical_jacobian(a, a * 1, 0.0, 2.0),
+    ):
+        with pytest.warns(FutureWarning), pytest.raises(ValueError, match="^Expected grad_out to be 1.0. get_"):
+            call()
+
+
+class Wrapped(torch.Tensor):
+    """Holds a tensor, and has no memory itself."""
+
+    @staticmethod
+    def __new__(cls, inner, requires_grad=False):
+        make: Any = torch.Tensor._make_wrapper_subclass  # pyright: ignore[reportAttributeAccessIssue]
+        self = make(cls, inner.size(), dtype=inner.dtype, requires_grad=requires_grad)
+        self.inner = inner
+        return self
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        args, kwargs = tree_map_only(cls, lambda x: x.inner, (args, kwargs or {}))
+        return tree_map_only(torch.Tensor, cls, func(*args, **kwargs))
+
+
+def test_subclasses_without_memory():
+    x = Wrapped(torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64), requires_grad=True)
+    assert gradcheck(lambda x: (x * x).sum(1), (x,)) and gradgradcheck(lambda x: (x * x).sum(1), (x,))
+    assert (x * 2).sum().item() == 20, "a number has no history"
+    x: Any = Wrapped(torch.zeros(3))
+    x[Wrapped(torch.tensor([True, False, True]))] = 7
+    x[1] = 5
+    assert x.inner.tolist() == [7.0, 5.0, 7.0]

@@ -237,7 +237,7 @@ def _give_history(
     if call.writes and not wrapped:
         if not answered:
             _write_history(call, compute, results)
-    elif wrapped or not any(node_of(tensor) is not None for tensor in results):
+    elif results and (wrapped or not any(node_of(tensor) is not None for tensor in results)):
         own = _without_elements(call) if wrapped else _computed_again(call, compute)
         for tensor, theirs in zip(results, own, strict=False):
             is_argument = not call.writes and any(tensor is argument for argument in tensors)

@@ -73,6 +73,8 @@ def _step(node: Any, cotangents: dict[int, Any], create: bool) -> list[Any]:
         call = call.recorded_at(node)
     elif call is None:  # it ran while no handler was asked
         return _of_rule(node, cotangents, rule.kernel.op.name.removeprefix("_"))
+    if not cotangents:  # none of its results has a gradient
+        return [None] * len(node.edges)
     gradients = gradients_of(call, cotangents)
     if gradients is None and rule.__class__ is Rule:
         return _of_rule(node, cotangents, call.name)

@@ -583,8 +583,13 @@ def _output(
     base = output if view is None or view.base is None else view.base
     if is_input or (requires_grad_flag(output) and record):
         cls = type(output)
-        output = alias(output, Tensor if is_marked(output) or cls.__module__.startswith(_PACKAGE) else cls)
-        if is_input and view is None:
+        without_memory = getattr(output, "_outer_device", None) is not None
+        if without_memory:  # what it holds is known to its class alone
+            with no_grad():
+                output = output.detach()
+        else:
+            output = alias(output, Tensor if is_marked(output) or cls.__module__.startswith(_PACKAGE) else cls)
+        if is_input and view is None and not without_memory:
             storage = storage_of(output)
             own_view = View((), storage.value, storage.content_version, None, DEFAULT, storage.version)
             move_to_storage(output, storage, own_view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,10 +10,11 @@ import numpy as np
 
 from .._core.sparse import is_sparse
 from .._core.tensor import Tensor, from_host, from_value
+from ..dispatch.options import placement_of
 from ..engine import op_by_op
 from ..engine.value import Value
 from .engine import grad
-from .gradcheck_inputs import ChangedInput, check_inputs, check_outputs, densified
+from .gradcheck_inputs import ChangedInput, check_inputs, check_outputs, densified, read
 from .gradcheck_transforms import (
     batched_backward,
     batched_forward,
@@ -96,6 +98,8 @@ def gradcheck(
     masked = bool(masked)
     try:
         places = [(number, output, i) for number, output in enumerate(outputs) for i in differentiable]
+        if not outputs and any(_slopes(func, arguments, i, None, eps, masked)[0][0].any() for i in differentiable):
+            _report("Numerical gradient for function expected to be zero")
         if check_backward_ad:
             check = _check_direction if fast_mode else _check_jacobian
             for number, output, i in places:
@@ -123,7 +127,7 @@ def gradcheck(
 
 
 def _check_jacobian(
-    func: Any,
+    func: Callable[..., object],
     arguments: Any,
     i: int,
     output: Tensor,
@@ -151,7 +155,14 @@ def _check_jacobian(
 
 
 def _check_forward(
-    func: Any, arguments: Any, differentiable: list[int], i: int, eps: float, atol: float, rtol: float, fast: bool
+    func: Callable[..., object],
+    arguments: Any,
+    differentiable: list[int],
+    i: int,
+    eps: float,
+    atol: float,
+    rtol: float,
+    fast: bool,
 ) -> None:
     """Compares the tangents for each element of input ``i``, or for one random direction, with differences."""
     changed = ChangedInput(arguments[i])
@@ -171,12 +182,9 @@ def _check_forward(
         ]
         kept = [[t for t, counts in zip(row, wanted, strict=True) if counts] for row in rows]
         for number in range(sum(wanted)):
-            ends = [
-                [changed.output_with(func, arguments, number, x + sign * eps * d).reshape(-1) for sign in (1, -1)]
-                for d in directions
-            ]
+            ends = [changed.ends(func, arguments, number, eps * d, eps) for d in directions]
             numeric = np.array([(after - before) / (2 * eps) for after, before in ends])
-            analytic = np.array([row[number].numpy(force=True).reshape(-1) for row in kept])
+            analytic = np.array([read(row[number]).reshape(-1) for row in kept])
             if not np.allclose(analytic, numeric, rtol=rtol, atol=atol, equal_nan=True):
                 raise GradcheckError(
                     f"{prefix}Jacobian computed with forward mode mismatch for output {number} with respect to input {i},\n"
@@ -203,7 +211,7 @@ def _parts(output: Tensor) -> list[tuple[complex, str]]:
 
 
 def _slopes(
-    func: Any, arguments: Sequence[Any], i: int, number: int, eps: float, masked: bool
+    func: Callable[..., object], arguments: Sequence[Any], i: int, number: int | None, eps: float, masked: bool
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Central differences, (elements of the input, elements of the output): along the real and, if there is one, the imaginary axis.
 
@@ -216,12 +224,12 @@ def _slopes(
     for step in (eps, eps * 1j) if changed.array.dtype.kind == "c" else (eps,):
         rows = []
         for element in range(changed.array.size):
-            ends = []
-            for sign in (1, -1):
-                shifted = changed.array.copy()
-                shifted.reshape(-1)[element] += sign * step
-                ends.append(changed.output_with(func, arguments, number, shifted).reshape(-1))
-            rows.append((ends[0] - ends[1]) / (2 * eps))
+            place = np.unravel_index(element, changed.array.shape)
+            shift = np.zeros_like(changed.array)
+            shift[place] = step
+            on = f" on index {tuple(map(int, place))}"
+            after, before = changed.ends(func, arguments, number, shift, eps, on)
+            rows.append((after - before) / (2 * eps))
         matrix = np.zeros((arguments[i].numel(), *np.shape(rows)[1:]), np.asarray(rows).dtype)
         matrix[changed.places] = np.array(rows)
         axes.append(matrix)
@@ -256,12 +264,52 @@ def _analytic(tensor: Tensor, output: Tensor, part: complex) -> np.ndarray:
     return np.stack(columns, axis=1) if columns else np.zeros((tensor.numel(), 0), tensor.dtype.numpy)
 
 
+_PRIVATE = (
+    "`{}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be removed in a future "
+    "version of PyTorch. If you have a specific use for this or feature request for this to be a stable API, please file us an issue at "
+    "https://github.com/pytorch/pytorch/issues/new"
+)
+
+
+def _warn_private(name: str, grad_out: float) -> None:
+    warnings.warn(_PRIVATE.format(name), FutureWarning, stacklevel=3)
+    if grad_out != 1.0:
+        raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")
+
+
+def get_numerical_jacobian(
+    fn: Callable[[Any], object], inputs: object, target: object = None, eps: float = 1e-3, grad_out: float = 1.0
+) -> tuple[Tensor, ...]:
+    """The differences of the first output of ``fn(inputs)`` for each input, or each of ``target``, that requires a gradient."""
+    _warn_private("get_numerical_jacobian", grad_out)
+    arguments: tuple[Any, ...] = _tuple(inputs)
+    wanted = arguments if target is None else _tuple(target)
+    places = [i for i, x in enumerate(arguments) if any(x is each for each in wanted) and x.requires_grad]
+    found = [_slopes(lambda *_: _tuple(fn(inputs))[0], arguments, i, None, eps, True)[0] for i in places]
+    return tuple(from_host(_along_axes(slopes)) for slopes in found)
+
+
+def get_analytical_jacobian(
+    inputs: object, output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0
+) -> tuple[tuple[Tensor, ...], bool, bool, bool]:
+    """The gradients of each element of ``output``; whether two passes agree; whether the gradients' sizes and dtypes are the inputs'."""
+    _warn_private("get_analytical_jacobian", grad_out)
+    tracked = [x for x in _tuple(inputs) if isinstance(x, Tensor) and x.requires_grad]
+    first, again = ([_analytic(x, output, 1) for x in tracked] for _ in range(2))
+    same = all(np.allclose(a, b, rtol=0.0, atol=nondet_tol) for a, b in zip(first, again, strict=True))
+    seed = _beside(output, np.ones(tuple(output.shape), output.dtype.numpy))
+    gradients = grad(output, tracked, seed, retain_graph=True, allow_unused=True)
+    pairs = [(g, x) for g, x in zip(gradients, tracked, strict=True) if g is not None]
+    sizes, kinds = all(g.shape == x.shape for g, x in pairs), all(g.dtype is x.dtype for g, x in pairs)
+    return tuple(map(from_host, first)), same, sizes, kinds
+
+
 def _dense(tensor: Tensor) -> np.ndarray:
-    return (tensor.to_dense() if is_sparse(tensor) else tensor).numpy(force=True)
+    return read(tensor.to_dense() if is_sparse(tensor) else tensor)
 
 
 def _check_direction(
-    func: Any,
+    func: Callable[..., object],
     arguments: Any,
     i: int,
     output: Tensor,
@@ -278,8 +326,8 @@ def _check_direction(
     changed = ChangedInput(others[i])
     x = changed.array
     direction, cotangent = _noise(random, x.shape, x.dtype), _noise(random, tuple(output.shape), output.dtype.numpy)
-    ends = [changed.output_with(func, others, number, x + sign * eps * direction) for sign in (1, -1)]
-    numeric = float(np.sum(np.real(np.conj(cotangent) * (ends[0] - ends[1]) / (2 * eps))))
+    after, before = changed.ends(func, others, number, eps * direction, eps)
+    numeric = float(np.sum(np.real(np.conj(cotangent.reshape(-1)) * (after - before) / (2 * eps))))
     (g,) = grad(output, arguments[i], _beside(output, cotangent), retain_graph=True, allow_unused=True)
     along = None if g is None else _dense(g).reshape(-1)[changed.places].reshape(x.shape)
     analytic = 0.0 if along is None else float(np.sum(np.real(np.conj(along) * direction)))
@@ -301,7 +349,8 @@ def _uniform_like(output: Tensor) -> Tensor:
 
 def _beside(tensor: Tensor, array: np.ndarray) -> Tensor:
     """The array as a tensor on the device where another one is."""
-    return from_value(Value.on_host(array, tensor._aval.placement))
+    outer = getattr(tensor, "_outer_device", None)
+    return from_value(Value.on_host(array, tensor._aval.placement if outer is None else placement_of(outer)))
 
 
 def _noise(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> np.ndarray:

@@ -13,7 +13,16 @@ from .._core.sparse import SparseValue, is_sparse
 from .._core.tensor import Tensor, from_host, from_value
 from .grad_mode import no_grad
 
-__all__ = ["ChangedInput", "check_inputs", "check_outputs", "densified"]
+__all__ = ["ChangedInput", "check_inputs", "check_outputs", "densified", "read"]
+
+
+def read(tensor: Tensor) -> np.ndarray:
+    """A copy of the elements; of an object without memory of a subclass one by one, as its ``__torch_dispatch__`` gives them."""
+    if getattr(tensor, "_outer_device", None) is None:
+        return tensor.numpy(force=True).copy()
+    flat: Tensor = tensor.detach().reshape(-1)  # pyright: ignore[reportAttributeAccessIssue]
+    elements = [flat[place].item() for place in range(flat.numel())]
+    return np.array(elements, tensor.dtype.numpy).reshape(tuple(tensor.shape))
 
 
 class ChangedInput:
@@ -29,7 +38,7 @@ class ChangedInput:
         content = tensor._value()
         self._sparse = content if isinstance(content, SparseValue) else None
         if self._sparse is None:
-            self.array = tensor.numpy(force=True).copy()
+            self.array = read(tensor)
             self.places = np.arange(self.array.size)
         else:
             self.array = self._sparse.values.numpy(force=True).copy()
@@ -50,19 +59,51 @@ class ChangedInput:
 
     def _put(self, array: np.ndarray) -> None:
         if self._sparse is None:
-            self.tensor.data.copy_(from_host(array.copy()))
+            with no_grad():
+                without_memory = getattr(self.tensor, "_outer_device", None) is not None
+                own: Tensor = self.tensor.detach() if without_memory else self.tensor.data  # pyright: ignore[reportAttributeAccessIssue]
+                own.copy_(from_host(array.copy()))  # pyright: ignore[reportAttributeAccessIssue]
             return
         values, pattern = from_host(array.copy()), self._sparse.pattern
         self.tensor.data = from_value(SparseValue.create(pattern, values, self._sparse.coalesced))
 
-    def output_with(
-        self, func: Callable[..., object], arguments: Sequence[object], number: int, array: np.ndarray
-    ) -> np.ndarray:
-        """An output of the function while the input holds these elements; ``number`` counts those that have a gradient."""
-        with self.holding(array):
-            result = func(*arguments)
-            outputs = [o for o in _tuple(result) if isinstance(o, Tensor) and o.requires_grad]
-            return outputs[number].numpy(force=True).copy()
+    def ends(
+        self,
+        func: Callable[..., object],
+        arguments: Sequence[object],
+        number: int | None,
+        step: object,
+        eps: float,
+        on: str = "",
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """An output, flat, while the input holds elements that are larger by ``step``, and then smaller.
+
+        Args:
+            number: counts the outputs that have a gradient; None for all that are tensors, one after the other.
+            eps, on: what a message says of the step.
+
+        Raises:
+            AssertionError: the two are of different shapes or dtypes.
+        """
+        found = []
+        for sign in (1, -1):
+            with self.holding(np.asarray(self.array + sign * step, self.array.dtype)):  # pyright: ignore[reportOperatorIssue]
+                outputs = [o for o in _tuple(func(*arguments)) if isinstance(o, Tensor)]
+                if number is not None:
+                    outputs = [[o for o in outputs if o.requires_grad][number]]
+                found.append([read(o) for o in outputs])
+                kinds = [(o.shape, o.dtype) for o in outputs]
+            if sign == 1:
+                after = kinds
+        for (shape, kind), (other_shape, other_kind) in zip(kinds, after, strict=True):
+            for what, mine, other in (("shape", shape, other_shape), ("dtype", kind, other_kind)):
+                if mine != other:
+                    raise AssertionError(
+                        f"Expected `func` to return outputs with the same {what} when inputs are perturbed{on} by {eps}, but got: "
+                        f"{what}s {mine} and {other}."
+                    )
+        plus, minus = (np.concatenate([np.zeros(0), *[o.reshape(-1) for o in each]]) for each in found)
+        return plus, minus
 
 
 def _tuple(x: object) -> tuple[object, ...]:

@@ -153,7 +153,13 @@ def batched_backward(inputs: Sequence[Tensor], output: Tensor, number: int) -> s
             for gradient, input in zip(gradients, inputs, strict=True)
         ]
 
-    return _compared(along, rows, f"output {number}", "reverse mode")
+    try:
+        return _compared(along, rows, f"output {number}", "reverse mode")
+    except RuntimeError as error:
+        return (
+            f"While computing batched gradients, got: {error}\n\ngradcheck or gradgradcheck failed while testing batched gradient "
+            "computation: one pass for many rows, as torch.func.vmap makes it. Pass check_batched_grad=False to leave it out."
+        )
 
 
 def _compared(along: Callable[[Tensor], list[Tensor]], rows: Tensor, what: str, mode: str) -> str:

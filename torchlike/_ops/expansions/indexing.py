@@ -30,8 +30,9 @@ def getitem(self: Tensor, index: object) -> Any:
 def setitem(self: Tensor, index: object, value: Any) -> None:
     """``fill_`` or ``copy_`` of the part that the index selects, or ``index_put_``."""
     if not isinstance(value, Tensor):
+        device = self.device  # of an object without memory: the one that its class says
         with undispatched():
-            value = FUNCTIONS["full"]((), value, dtype=self.dtype, device=self.device)
+            value = FUNCTIONS["full"]((), value, dtype=self.dtype, device=device)
         value = op("lift_fresh")(value)
     items = items_of(index)
     if len(items) == 1 and isinstance(items[0], bool):
