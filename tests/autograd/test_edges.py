@@ -82,3 +82,15 @@ def test_edges_that_are_not_reached():
         grad((x * 2).sum(), edge)
     with pytest.raises(RuntimeError, match="materialize_grads cannot be used when the given input is a GradientEdge"):
         grad((x * 2).sum(), edge, materialize_grads=True)
+
+
+def test_an_edge_leads_on_to_a_leaf_that_has_left_its_graphs():
+    x = leaf()
+    edge, y = get_gradient_edge(x), x * 2
+    with torch.no_grad():
+        x.set_(torch.ones(5))
+    assert grad(y.sum(), edge)[0].tolist() == [2, 2]
+    assert grad(y.sum(), x, allow_unused=True) == (None,)
+    edge, y = get_gradient_edge(gone := leaf()), gone * 3
+    del gone
+    assert grad(y.sum(), edge)[0].tolist() == [3, 3]

@@ -164,3 +164,16 @@ def test_hooks_of_a_linear_node_see_gradients_in_pytorchs_order():
     node(y).register_hook(lambda inputs, outputs: seen.extend(tuple(gradient.shape) for gradient in inputs))
     y.sum().backward()
     assert seen[:2] == [(4,), (2, 3)]
+
+
+def test_a_saved_result_is_the_memory_of_the_result():
+    y = leaf(2).exp()
+    saved = node(y)._saved_result
+    with torch.no_grad():
+        y += 1
+    assert saved.tolist() == y.tolist() and saved._version == y._version == 1
+
+
+def test_a_hook_may_not_write_to_a_result_either():
+    with pytest.raises(RuntimeError, match="^A saved tensor pack hook is modifying its input in place"):
+        node(leaf(2).exp())._raw_saved_result.register_hooks(lambda tensor: tensor.add_(1), lambda tensor: tensor)

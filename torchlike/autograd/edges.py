@@ -41,7 +41,10 @@ def _stand_in(edge: GradientEdge) -> Tensor:
     """The leaf that an edge leads to, or a tensor of the same shape as the result, whose elements nobody reads."""
     node = edge.node
     if isinstance(node, AccumulateGrad):
-        return node.variable
+        leaf: Any = node.variable
+        if leaf is not None and leaf._accumulator is node:
+            return leaf
+        # Else the leaf is gone, or has left its graphs and has another node.
     aval = node.avals[edge.output_nr]
     if aval is None:
         raise RuntimeError(f"output {edge.output_nr} of {node.name()} is no tensor")

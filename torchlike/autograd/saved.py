@@ -14,12 +14,13 @@ import numpy as np
 
 from .._core.modes import hooks
 from .._core.node import FREED, HAS_HOOKS, IS_NONE, ITSELF, SECOND_BACKWARD, AccumulateGrad, Node, check_versions
-from .._core.tensor import Tensor, from_host, from_value
+from .._core.tensor import Tensor, from_host, from_storage, from_value
 from ..dispatch.apply import packed
 from ..dispatch.lowering import TENSOR
 from ..dispatch.opdef import Op
 from ..dispatch.pullback import Rule
 from ..engine.value import Value
+from .grad_mode import no_grad
 
 __all__ = ["SavedTensor"]
 
@@ -64,6 +65,8 @@ class SavedTensor:
         if tensor is None:
             raise RuntimeError(IS_NONE)
         if self._place is None:
+            with no_grad():
+                packed(pack_hook, tensor)  # pyright: ignore[reportArgumentType]
             raise NotImplementedError(
                 f"torchlike does not support hooks for the result that {node.label} has saved: it computes it again"
             )
@@ -162,7 +165,7 @@ class _Attributes:
     def _result(self) -> Tensor | None:
         for storage, _, aval, producer in reversed(self.node.watched):
             if producer is ITSELF and storage.value.aval is aval:
-                result = from_value(storage.value)
+                result = from_storage(storage)
                 result._set_history(self.node, 0)
                 return result
         return None
