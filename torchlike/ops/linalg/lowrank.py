@@ -110,6 +110,7 @@ def lobpcg(
             f"eigenpairs (={start})"
         )
     dense = A.to_dense() if A.layout is not strided else A  # pyright: ignore[reportAttributeAccessIssue]
+    dense = (dense + dense.mH) / 2  # the decomposition reads one triangle alone, and the derivative is that of both
     if B is None:
         values, vectors = linalg_eigh(dense)
     else:
