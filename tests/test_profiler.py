@@ -78,10 +78,10 @@ def test_the_actions_of_a_schedule():
 def test_own_times_leave_out_what_lies_within():
     events = with_self_times(
         [
-            FunctionEvent("child", 2, 5, "a"),
-            FunctionEvent("parent", 0, 10, "a"),
-            FunctionEvent("grandchild", 3, 4, "a"),
-            FunctionEvent("elsewhere", 0, 10, "b", "device"),
+            FunctionEvent(1, "child", "a", 2, 5),
+            FunctionEvent(2, "parent", "a", 0, 10),
+            FunctionEvent(3, "grandchild", "a", 3, 4),
+            FunctionEvent(4, "elsewhere", "b", 0, 10, device="device"),
         ]
     )
     assert {event.name: event.self_time for event in events} == {
@@ -113,7 +113,9 @@ def test_a_device_tells_its_operations_once():
     ]
     events += [run(1, 1, "dot", hlo_op="dot"), run(1, 1, "end: dot", hlo_op="dot"), run(1, 1, "ExecuteHelper")]
     events += [run(2, 1, "kernel"), run(2, 2, "kernel"), run(3, 1, "fusion"), run(3, 2, "1")]
-    found = [(event.name, event.device, event.end - event.start) for event in events_of_xla({"traceEvents": events})]
+    found = [
+        (event.name, event.device, event.end_us - event.start_us) for event in events_of_xla({"traceEvents": events})
+    ]
     assert found == [("dot", "cpu", 2), ("kernel", "device", 2), ("fusion", "device", 2)]
 
 
@@ -185,3 +187,30 @@ def test_either_of_pytorchs_recorders_can_be_asked_for(use_kineto):
     with torch.autograd.profiler.profile(use_kineto=use_kineto) as prof, record_function("mine"):
         torch.ones(2) + 1
     assert "mine" in [event.name for event in prof.function_events]
+
+
+def test_events_know_what_lies_within_them():
+    spans = [("a", 0, 2), ("a", 1, 3), ("b", 1, 2), ("a", 1, 2), ("a", 2, 3)]
+    events = EventList(
+        FunctionEvent(id=i, name="", thread=t, start_us=s, end_us=e) for i, (t, s, e) in enumerate(spans)
+    )
+    events._populate_cpu_children()
+    assert [[child.id for child in event.cpu_children] for event in events] == [[], [3, 4], [], [], []]
+    assert [event.self_cpu_time_total for event in events] == [2, 0, 1, 1, 1]
+    assert events[1].time_range.elapsed_us() == 2
+
+
+def test_ranges_by_operators_and_what_the_table_leaves_out():
+    operators: Any = torch.ops.profiler  # pyright: ignore[reportAttributeAccessIssue]
+    with torch.autograd.profiler.profile() as prof:
+        outer = operators._record_function_enter("outer", None)
+        inner = operators._record_function_enter_new("inner")
+        operators._record_function_exit(inner)
+        operators._record_function_exit(outer)
+    sums = prof.key_averages()
+    whole = sums.table(row_limit=-1, time_unit="s", max_src_column_width=5)
+    assert "outer" in whole and "inner" in whole and "us " not in whole
+    top = sums.table(row_limit=-1, top_level_events_only=True, max_name_column_width=4)
+    assert "o..." in top and "i..." not in top
+    with pytest.raises(ValueError, match="time_unit"):
+        sums.table(time_unit="h")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 
 from ._ops import DEFINED, OpOverloadPacket, packet_of
+from .autograd.profiler import record_function
 
 __all__ = ["import_module", "load_library", "loaded_libraries"]
 
@@ -32,7 +33,18 @@ class _OpNamespace(types.ModuleType):
         return sorted([*super().__dir__(), *operators])
 
 
-_namespaces: dict[str, _OpNamespace] = {}
+def _begin_range(name: str, args: str | None = None) -> record_function:
+    """The older way to name a range of a profile: what it gives is handed over to ``_record_function_exit``."""
+    return record_function(name, args).__enter__()
+
+
+def _end_range(handle: record_function) -> None:
+    handle.__exit__(None, None, None)
+
+
+_namespaces: dict[str, _OpNamespace] = {"profiler": _OpNamespace("profiler")}
+for _name, _value in {"_enter": _begin_range, "_enter_new": _begin_range, "_exit": _end_range}.items():
+    setattr(_namespaces["profiler"], f"_record_function{_name}", _value)
 
 
 def __getattr__(name: str) -> _OpNamespace:

@@ -159,7 +159,10 @@ class profile:
         """Records a range that has ended, unless it began before the profile."""
         if start >= self._start:
             thread = f"thread {threading.get_ident()}"
-            self._ranges.append(FunctionEvent(name, (start - self._start) / 1e3, (end - self._start) / 1e3, thread))
+            self._ranges.append(self._event(name, thread, start, end))
+
+    def _event(self, name: str, thread: str, start: int, end: int) -> FunctionEvent:
+        return FunctionEvent(len(self._ranges), name, thread, (start - self._start) / 1e3, (end - self._start) / 1e3)
 
     def _take_operation(self, kernel: Kernel, start: int, results: object) -> None:
         """An operation that has run by itself. What XLA ran is in its own events, unless these are not wanted."""
@@ -168,9 +171,7 @@ class profile:
         if start < self._start or (by_xla and not self._one_by_one):
             return
         end = time.perf_counter_ns() if not by_xla else _when_ready(arrays)
-        event = FunctionEvent(
-            kernel.name, (start - self._start) / 1e3, (end - self._start) / 1e3, f"thread {threading.get_ident()}"
-        )
+        event = self._event(kernel.name, f"thread {threading.get_ident()}", start, end)
         if kernel.out_avals and kernel.out_avals[0].placement.platform != "cpu":
             event.device = "device"
         if self.record_shapes:
@@ -191,6 +192,7 @@ class profile:
         if self._events is None:
             events = [*self._ranges, *([] if self._one_by_one else events_of_xla(json.loads(self._trace)))]
             self._events = EventList(with_self_times(event for event in events if event.device in self._kept))
+            self._events._populate_cpu_children()
         return self._events
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
