@@ -132,6 +132,16 @@ def test_functions_are_scripts_too():
     assert torch.jit.load(io.BytesIO(file.getvalue()))(torch.ones(1)).item() == 3
 
 
+def test_load_knows_the_files_of_scripts(tmp_path):
+    path = tmp_path / "script.pt"
+    torch.jit.save(torch.jit.script(nn.Linear(3, 4)), path)
+    with pytest.raises(RuntimeError, match="^Cannot use ``weights_only=True`` with TorchScript archives passed to"):
+        torch.load(path)
+    with pytest.warns(UserWarning, match="dispatching to 'torch.jit.load'"):
+        loaded = torch.load(path, weights_only=False)
+    assert isinstance(loaded, torch.jit.ScriptModule) and loaded(torch.ones(3)).shape == (4,)
+
+
 def test_files_that_are_no_scripts_are_refused(tmp_path):
     assert not hasattr(nn.ReLU(), "save") and not isinstance(nn.ReLU(), torch.jit.ScriptModule)
     with pytest.raises(AttributeError, match="'ReLU' object has no attribute 'save'"):

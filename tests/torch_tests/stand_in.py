@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import atexit
 import contextlib
 import importlib.machinery
 import importlib.util
+import os
+import shutil
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -120,11 +124,20 @@ def _entries_one_by_one(loader: Loader, module: ModuleType) -> None:
                 table[eval(ast.unparse(key), vars(module))] = eval(ast.unparse(value), vars(module))
 
 
+def _in_processes() -> None:
+    """Makes `import torch` mean torchlike in the processes that a test starts: PyTorch's installed package would come first."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    Path(folder, "sitecustomize.py").write_text("import torchlike\n\ntorchlike.alias()\n", encoding="utf-8")
+    os.environ["PYTHONPATH"] = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
+
+
 def begin() -> Any:
     """Makes `import torch` mean torchlike, with PyTorch's harness."""
     import torchlike
 
     torch = torchlike.alias()
+    _in_processes()
     sys.meta_path.insert(0, Finder())  # pyright: ignore[reportArgumentType]
     for name in [name for name in sys.modules if name.startswith(HARNESS)]:
         del sys.modules[name]

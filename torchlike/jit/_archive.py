@@ -11,8 +11,9 @@ from weakref import WeakSet
 
 from ..nn import Module
 from ..nn.modules import _scripted
-from ..serialization import load as load_objects, save as save_objects
-from ..serialization._load import is_script
+from ..serialization import load as load_objects
+from ..serialization._load import is_script, load_own_script
+from ..serialization._save import save_script
 from ._weights import load_weights
 
 __all__ = ["ScriptFunction", "ScriptModule", "as_script", "load", "save"]
@@ -84,7 +85,7 @@ def save(m: object, f: Any, _extra_files: dict[str, str | bytes] | None = None) 
         wanted = "save" if isinstance(f, (str, os.PathLike)) else "save_to_buffer"
         raise AttributeError(f"'{type(m).__name__}' object has no attribute '{wanted}'")
     extra = {name: text.encode() if isinstance(text, str) else text for name, text in (_extra_files or {}).items()}
-    save_objects({_MARK: 1, "script": m, "extra_files": extra}, f)
+    save_script({_MARK: 1, "script": m, "extra_files": extra}, f)
 
 
 def load(
@@ -113,7 +114,9 @@ def load(
             raise ValueError(f"The provided filename {f} is a directory")
     if is_script(f):
         return as_script(load_weights(f, map_location))
-    content = load_objects(f, map_location=map_location, weights_only=False)
+    content = load_own_script(f, map_location)
+    if content is None:
+        content = load_objects(f, map_location=map_location, weights_only=False)
     if not isinstance(content, dict) or _MARK not in content:
         raise NotImplementedError(
             "torchlike does not support torch.jit.load of a file that torch.jit.save of torchlike did not write"

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 ALIGNMENT = 64  # the alignment of records in the file, so that a mapped file can be read in place
+SCRIPT = "torchlike.jit"  # the record by which a file of jit.save is known
 NEWEST = 10  # the newest known version of the format
 _HEADER = 30  # the length of a record's header, up to its name
 _ADVICE = (

@@ -10,12 +10,13 @@ import sys
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from .._core import devices
-from ._archive import Reader, damaged
+from ._archive import SCRIPT, Reader, damaged
 from ._legacy import read_legacy
 from ._locations import Restore, restorer
 from ._memory import Memory
@@ -23,7 +24,7 @@ from ._names import Global, as_storage_class, inward, storage_dtype
 from ._options import LoadEndianness, get_default_load_endianness, skipping
 from ._rebuild import KNOWN, Stored, missing_kind
 from ._safe import lookup
-from ._safe_unpickler import SafeUnpickler, Survey, global_text, todays
+from ._safe_unpickler import PROMISE, SafeUnpickler, Survey, global_text, todays
 
 __all__ = ["get_unsafe_globals_in_checkpoint", "load"]
 
@@ -165,9 +166,17 @@ def _check_not_empty(file: Any, safe: bool) -> None:
 
 def _from_archive(reader: Reader, unpickle: Unpickle, restore: Restore, safe: bool) -> Any:
     # TorchScript archives are zip files too, and have their constants in a pickle of this name.
-    if "constants.pkl" in reader:
+    own = SCRIPT in reader
+    if own and not safe:
+        warnings.warn(
+            "'torch.load' received a zip file that looks like a TorchScript archive dispatching to 'torch.jit.load' (call "
+            "'torch.jit.load' directly to silence this warning)",
+            stacklevel=3,
+        )
+        return script_of(_objects(reader, unpickle, restore))
+    if own or "constants.pkl" in reader:
         raise RuntimeError(
-            "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``."
+            f"Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. {PROMISE}"
             if safe
             else "the file is a TorchScript archive (torch.jit.save): torchlike does not support TorchScript; "
             "torch.jit.load reads its weights"
@@ -219,6 +228,21 @@ def is_script(f: Any) -> bool:
         found = "constants.pkl" in Reader(file, None)
         file.seek(start)  # pyright: ignore[reportAttributeAccessIssue]
         return found
+
+
+def load_own_script(f: object, map_location: object) -> Any:
+    """What ``torch.jit.save`` of torchlike has written; None for another file, which is put back to where it stands."""
+    with _opened(f) as file:
+        start = file.tell()  # pyright: ignore[reportAttributeAccessIssue]
+        if _is_zipfile(file) and SCRIPT in (reader := Reader(file, None)):
+            return _objects(reader, _unpickler(pickle, {"encoding": "utf-8"}), restorer(map_location))
+        file.seek(start)  # pyright: ignore[reportAttributeAccessIssue]
+        return None
+
+
+def script_of(content: Mapping[str, Any]) -> Any:
+    """The script in such a file."""
+    return import_module("torchlike.jit").as_script(content["script"])
 
 
 def _objects(reader: Reader, unpickle: Unpickle, restore: Restore) -> Any:

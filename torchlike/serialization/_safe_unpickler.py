@@ -16,7 +16,7 @@ from ._names import Global, as_storage_class
 from ._rebuild import missing_kind
 from ._safe import lookup, users
 
-_PROMISE = (
+PROMISE = (
     "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to `True`. Re-running "
     "`torch.load` with `weights_only` set to `False` will likely succeed, but it can result in arbitrary code execution. Do it only "
     "if you got the file from a trusted source."
@@ -30,7 +30,7 @@ _MORE = (
 def unsafe_pickle(why: str) -> UnpicklingError:
     """The error, with PyTorch's text, for a pickle that uses something that files of weights do not need."""
     return UnpicklingError(
-        f"Weights only load failed. {_PROMISE}\nPlease file an issue with the following so that we can make `weights_only=True` "
+        f"Weights only load failed. {PROMISE}\nPlease file an issue with the following so that we can make `weights_only=True` "
         f"compatible with your use case: WeightsUnpickler error: \n\n{why}{_MORE}"
     )
 
@@ -38,7 +38,7 @@ def unsafe_pickle(why: str) -> UnpicklingError:
 def _not_allowed(name: str) -> UnpicklingError:
     return UnpicklingError(
         "Weights only load failed. This file can still be loaded, to do so you have two options, \033[1mdo those steps only if you "
-        f"trust the source of the checkpoint\033[0m. \n\t(1) {_PROMISE}\n\t(2) Alternatively, to load with `weights_only=True` please "
+        f"trust the source of the checkpoint\033[0m. \n\t(1) {PROMISE}\n\t(2) Alternatively, to load with `weights_only=True` please "
         f"check the recommended steps in the following error message.\n\tWeightsUnpickler error: Unsupported global: GLOBAL {name} was "
         f"not an allowed global by default. Please use `torch.serialization.add_safe_globals([{name}])` or the "
         f"`torch.serialization.safe_globals([{name}])` context manager to allowlist this global if you trust this class/function.{_MORE}"
@@ -47,7 +47,7 @@ def _not_allowed(name: str) -> UnpicklingError:
 
 def _blocked(module: str, name: str) -> UnpicklingError:
     return UnpicklingError(
-        f"Weights only load failed. {_PROMISE}\n\n\nTrying to load unsupported GLOBAL {module}.{name} whose module {module} is "
+        f"Weights only load failed. {PROMISE}\n\n\nTrying to load unsupported GLOBAL {module}.{name} whose module {module} is "
         f"blocked.{_MORE}"
     )
 

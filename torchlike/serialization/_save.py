@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ._archive import ALIGNMENT, Writer
+from ._archive import ALIGNMENT, SCRIPT, Writer
 from ._legacy import write_legacy
 from ._options import get_crc32_options, skipping
 from ._pickler import Pickler
@@ -62,11 +62,24 @@ def save(
         with opened_to_write(f) as file:
             write_legacy(obj, file, pickle_protocol)
         return
+    write_archive(
+        obj,
+        f,
+        pickle_protocol,
+        {k: v for k, v in _MARKS.items() if not (_disable_byteorder_record and k == "byteorder")},
+    )
+
+
+def save_script(content: object, f: object) -> None:
+    """Saves a script with its files: ``torch.load`` then knows that ``torch.jit.save`` did it."""
+    write_archive(content, f, 2, {**_MARKS, SCRIPT: b"1"})
+
+
+def write_archive(obj: object, f: object, pickle_protocol: int, marks: dict[str, bytes]) -> None:
     # Pickle first: for an object that cannot be pickled, no file is created.
     text = io.BytesIO()
     pickler = Pickler(text, pickle_protocol)
     pickler.dump(obj)
-    marks = {k: v for k, v in _MARKS.items() if k != "byteorder" or not _disable_byteorder_record}
     with opened_to_write(f) as file:
         writer = Writer(file, name_of_archive(f), get_crc32_options())
         writer.write("data.pkl", text.getvalue())
