@@ -42,7 +42,7 @@ def _stand_in(edge: GradientEdge) -> Tensor:
     node = edge.node
     if isinstance(node, AccumulateGrad):
         leaf: Any = node.variable
-        if leaf is not None and leaf._accumulator is node:
+        if leaf is not None and leaf._edge()[0] is node:
             return leaf
         # Else the leaf is gone, or has left its graphs and has another node.
     aval = node.avals[edge.output_nr]
