@@ -500,3 +500,15 @@ def test_files_of_python_2_with_bytes_for_texts(weights_only):
     data = old + data
     found = torch.load(io.BytesIO(data), encoding="bytes", weights_only=weights_only)
     assert list(found) == [b"a"] and found[b"a"].tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_an_empty_storage_has_the_type_that_it_was_saved_with(zipped):
+    a = torch.tensor([], dtype=torch.int8)
+    storage = torch.TypedStorage(wrap_storage=a.storage().untyped(), dtype=torch.float64)
+    file = io.BytesIO()
+    torch.save([a, storage, a], file, _use_new_zipfile_serialization=zipped)
+    file.seek(0)
+    first, second, third = torch.load(file)
+    assert (first.dtype, second.dtype, third.dtype) == (torch.int8, torch.float64, torch.int8)

@@ -51,7 +51,7 @@ class Pickler(pickle._Pickler):
         super().__init__(file, protocol)
         self.memory: dict[str, np.ndarray] = {}
         self._legacy = legacy
-        self._keys: dict[Storage, tuple[str, dtypes.dtype | None]] = {}
+        self._keys: dict[object, tuple[str, dtypes.dtype | None]] = {}
 
     def dump(self, obj: object) -> None:
         limit = sys.getrecursionlimit()
@@ -118,6 +118,14 @@ class Pickler(pickle._Pickler):
 
     # ---- tensors
 
+    def _key(self, storage: Storage, typed: dtypes.dtype | None, size: int) -> str:
+        """The name of a storage's memory. Where it is empty each type has its own, since the old format knows one type for a name."""
+        owner = storage if size else (storage, typed)
+        key, first = self._keys.setdefault(owner, (str(len(self._keys)), typed))
+        if first is not typed:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        return key
+
     def _by_itself(self, storage: TypedStorage | UntypedStorage) -> _Saved:
         """A storage that is saved for itself. As bytes it has no dtype."""
         untyped = storage.untyped()
@@ -127,9 +135,7 @@ class Pickler(pickle._Pickler):
         dtype = dtypes.uint8 if bytes_only else storage.dtype
         root, elements = untyped._root, untyped._bytes().view(dtype.numpy)
         typed = None if bytes_only else dtype
-        key, first = self._keys.setdefault(root, (str(len(self._keys)), typed))
-        if first is not typed and elements.size:
-            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        key = self._key(root, typed, elements.size)
         elements = self.memory.setdefault(key, elements)
         return _Saved(UNTYPED if bytes_only else storage_class(dtype), key, str(untyped.device), elements.size)
 
@@ -175,9 +181,7 @@ class Pickler(pickle._Pickler):
         storage, elements = _room_for(tensor) if is_made else memory_of(tensor)
         kind = storage_class(tensor.dtype)
         typed = None if kind is UNTYPED else tensor.dtype
-        key, first = self._keys.setdefault(storage, (str(len(self._keys)), typed))
-        if first is not typed and elements.size:
-            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        key = self._key(storage, typed, elements.size)
         elements = self.memory.setdefault(key, elements.view(np.uint8) if kind is UNTYPED else elements)
         geometry = tensor._geometry
         arguments: tuple[object, ...] = (
