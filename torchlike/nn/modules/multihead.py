@@ -9,6 +9,7 @@ from ..._core.tensor import Tensor
 from .. import functional as F, init
 from ..functional._attention import canonical_mask
 from ..parameter import Parameter, unfilled
+from ._nested_attention import attend_nested
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module, member
 
@@ -116,6 +117,9 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Attention of queries to keys; arguments and results as of ``F.multi_head_attention_forward``."""
+        if query.is_nested or key.is_nested or value.is_nested:
+            masked = key_padding_mask is not None or attn_mask is not None
+            return attend_nested(self, query, key, value, masked, need_weights, average_attn_weights)
         swap = self.batch_first and query.dim() == 3
         key_padding_mask = canonical_mask(
             key_padding_mask,
