@@ -51,7 +51,12 @@ def has_torch_function(relevant_args: Iterable[object]) -> bool:
         return False
     if settings.stack:
         return True
-    return not settings.off and any(type(arg) is not Tensor and _protocol.overrides(type(arg)) for arg in relevant_args)
+    return not settings.off and any(_is_override(type(arg)) for arg in relevant_args)
+
+
+def _is_override(kind: type) -> bool:
+    # A strided nested tensor is a plain tensor in PyTorch, and a class of its own here.
+    return kind is not Tensor and not getattr(kind, "_plain_elsewhere", False) and _protocol.overrides(kind)
 
 
 def has_torch_function_unary(argument: object) -> bool:

@@ -60,3 +60,10 @@ def test_other_keys_and_gradients_are_refused() -> None:
         module(nested, nested, nested)
     module.requires_grad_(False)
     assert module(nested, nested, nested)[0].is_nested
+
+
+def test_a_strided_nested_tensor_overrides_no_functions() -> None:
+    """As in PyTorch, where it is a plain tensor; a jagged one is of a class of its own."""
+    asks = torch.overrides.has_torch_function
+    assert not asks((nested_tensor(parts()), torch.ones(1)))
+    assert asks((nested_tensor(parts(), layout=torch.jagged),))

@@ -75,6 +75,7 @@ class StridedNestedTensor(Nested):
     """What ``nested_tensor`` gives where nothing else is asked for. ``_packed`` is the memory, in one dimension."""
 
     _arrangement: Places
+    _plain_elsewhere = True  # PyTorch has no class for it: see ``torch.overrides.has_torch_function``
 
     @property
     def layout(self) -> layout_type:
