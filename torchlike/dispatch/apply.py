@@ -11,6 +11,7 @@ import numpy as np
 
 from .._core import attributes, dtypes
 from .._core.attributes import Contents, Fields
+from .._core.fields import move_to_storage
 from .._core.modes import carries, modes
 from .._core.node import ITSELF, OF_A_VIEW, Node, RuleFields, forward_trace, next_number
 from .._core.sparse import SparseAval, SparseOperand, call as call_sparse
@@ -278,7 +279,7 @@ def _results(
             results[i]._set_history(node, i)
         for i in rule.saved_results:
             output = rule.outputs.index(i) if i in rule.outputs else None
-            results[i]._storage = SavedResult(outs[i], node, output)
+            move_to_storage(results[i], SavedResult(outs[i], node, output))
     return results
 
 
