@@ -8,18 +8,27 @@ import pytest
 
 pytestmark = [pytest.mark.recorded, pytest.mark.skipif(sys.platform != "linux", reason="needs glibc's on_exit")]
 
-# The compiler works for seconds when Python ends, which here takes `lasts` seconds: so the compiler is done before it, or only after it.
-PROGRAM = """
+# A destructor of a library stands here as a function that the C library calls at the end, and that aborts.
+WITH_A_DESTRUCTOR = """
+import ctypes, sys
+import torchlike as torch
+
+libc = ctypes.CDLL(None)
+libc.on_exit(ctypes.cast(libc.abort, ctypes.c_void_p), None)
+if sys.argv[1] == "computes":
+    x = torch.compile(lambda x: (x @ x).tanh())(torch.ones(600, 600))
+    print(x.sum().item())
+print("all is printed")
+sys.exit(3)
+"""
+WHILE_IT_COMPILES = """
 import sys, time
 import torchlike as torch
 from torchlike.engine import background
 import jax, jax.numpy as jnp
 
-background.SECONDS_AT_EXIT = 0.0
-torch.ones(300, 300).mm(torch.ones(300, 300)).sum().item()
-
 def many(x):
-    for i in range(600):
+    for i in range(300):
         x = jnp.tanh(x @ x) + jnp.cumsum(jnp.sin(x * i), 0)
     return x
 
@@ -27,23 +36,28 @@ def compiled():
     begun.append(True)
     return lowered.compile()
 
-class EndsLate:
-    def __del__(self, sleep=time.sleep, lasts=float(sys.argv[1])):
-        sleep(lasts)
-
 begun, lowered = [], jax.jit(many).lower(jnp.ones((64, 64)))
 background.begin(background.Task(compiled, "a test"))
 while not begun:
     time.sleep(0.01)
-sys.kept = EndsLate()
 print("all is printed")
 sys.exit(3)
 """
 
 
-@pytest.mark.parametrize("lasts", [0, 30])
-def test_a_process_ends_with_its_exit_code_while_xla_compiles(lasts: int, tmp_path: Path) -> None:
+def ended(tmp_path: Path, text: str, *words: str) -> tuple[int, str, str]:
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    ended = subprocess.run([sys.executable, str(program), str(lasts)], capture_output=True, text=True, timeout=200)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "all is printed\n", "")
+    program.write_text(text)
+    done = subprocess.run([sys.executable, str(program), *words], capture_output=True, text=True, timeout=100)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("word", ["computes", "imports"])
+def test_no_destructor_is_called_once_xla_has_started(word: str, tmp_path: Path) -> None:
+    code, out, err = ended(tmp_path, WITH_A_DESTRUCTOR, word)
+    assert out.endswith("all is printed\n")
+    assert (code, err) == ((3, "") if word == "computes" else (-6, ""))
+
+
+def test_a_process_waits_for_the_compiler_and_keeps_its_exit_code(tmp_path: Path) -> None:
+    assert ended(tmp_path, WHILE_IT_COMPILES) == (3, "all is printed\n", "")

@@ -1,9 +1,9 @@
 """The engine records operations, runs cold traces op by op, and compiles hot ones whole. It uses JAX and knows nothing of tensors."""
 
-from . import exits as exits, forks as forks
 from .aval import Aval as Aval, OutOfMemoryError as OutOfMemoryError, Placement as Placement, jax_devices as jax_devices
 from .interpreter.sharing import set_threads as set_threads
 from .kernel import Kernel as Kernel, Pieces as Pieces, tracing as tracing
+from .processes import exits as exits, forks as forks
 from .recorder import (
     Recorder as Recorder,
     boundary as boundary,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import queue
 import sys
 import threading
@@ -15,8 +16,6 @@ from typing import Any
 from .handlers import hold, let_go
 from .threads import state
 
-# How long the end of the process waits for a compilation that XLA has begun: it cannot be stopped, and must not outlive XLA.
-SECONDS_AT_EXIT = 60.0
 # How long the program waits for a compilation before a person at a terminal is told why.
 SECONDS_UNTIL_TOLD = 5.0
 # How often a thread that waits for a compilation looks whether that waits for it in turn.
@@ -170,10 +169,22 @@ class _Worker:
                 self._made.popleft().drop_result()
 
     def stop(self) -> None:
+        """Waits for the compilation that XLA has begun: nothing can stop it, and it crashes when it returns to a Python that ends."""
         self._stopped = True
         self._tasks.put(None)
-        if self._thread is not None:
-            self._thread.join(SECONDS_AT_EXIT)
+        if self._thread is None:
+            return
+        timer = threading.Timer(
+            SECONDS_UNTIL_TOLD, tell, ["torchlike ends when a program is compiled that XLA has begun"]
+        )
+        timer.daemon = True
+        timer.start()
+        try:
+            self._thread.join()
+        except KeyboardInterrupt:
+            os._exit(130)  # what a shell says of Ctrl-C
+        finally:
+            timer.cancel()
 
 
 _worker = _Worker()

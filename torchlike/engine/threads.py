@@ -1,7 +1,7 @@
 """The threads of the process: the recorder of each that has recorded anything, and how a thread that forks waits for the others.
 
 A lock that another thread holds while a process forks would stay locked in the child for ever, as the child has only the thread that
-forked: see ``forks.py``.
+forked: see ``processes/forks.py``.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from ..._core.modes import DISPATCHED, hooks, modes
 from ..._core.sparse import is_sparse
 from ..._core.tensor import Tensor, from_host, from_value
 from ..._core.torch_function import PLAIN
-from ...engine.forks import settle
 from ...engine.handlers import HeldBack
+from ...engine.processes.forks import settle
 from ._channel import CHECK_SECONDS, connect
 from ._host import host_array
 from ._worker import Maker, Plan, Restart, Task, run_worker

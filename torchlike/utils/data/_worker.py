@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ...engine.forks import compute_by_numpy
 from ...engine.handlers import in_child
+from ...engine.processes.forks import compute_by_numpy
 from ...ops.settings.switches import set_num_threads
 from ...random_streams import rng
 from . import worker_info

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-PER_CLASS = {"train": 150, "t10k": 30}
+PER_CLASS = {"train": 150, "t10k": 25}
 HERE = Path(__file__).parent
 # Four bits of the byte before choose the model of a byte: neighbouring pixels are alike, and there are no words to align to.
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 2}]

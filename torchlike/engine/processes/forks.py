@@ -20,11 +20,11 @@ from typing import Any
 
 import jax
 
-from . import recorder as recorders, threads
-from .aval import started
-from .jax_settings import TRACING
-from .threads import SECONDS_BETWEEN_LOOKS, SECONDS_FOR_COMPILING, free_others, hold, others_are_in, release, state
-from .tiers import NEVER, choice
+from .. import recorder as recorders, threads
+from ..aval import started
+from ..jax_settings import TRACING
+from ..threads import SECONDS_BETWEEN_LOOKS, SECONDS_FOR_COMPILING, free_others, hold, others_are_in, release, state
+from ..tiers import NEVER, choice
 
 try:
     from jax._src import api, xla_bridge
@@ -38,7 +38,7 @@ def settle() -> None:
 
     A fork does so by itself, but an exception that is raised meanwhile, such as Ctrl-C, is lost there.
     """
-    if _shares_xla():
+    if uses_xla():
         with contextlib.suppress(Exception):  # whoever reads the value gets the error
             recorders.recorder().finish("a process is forked")
         wait_for_runs()
@@ -62,8 +62,8 @@ def compute_by_numpy() -> None:
     _keep_clients()
 
 
-def _shares_xla() -> bool:
-    """Whether a child that is forked now finds XLA started, without the threads that it needs."""
+def uses_xla() -> bool:
+    """Whether XLA has been started here. A child that is forked now finds it without the threads that it needs."""
     in_jax = xla_bridge is not None and xla_bridge.backends_are_initialized()
     return (started() or in_jax) and not state.by_numpy_alone
 
@@ -75,7 +75,7 @@ def _before() -> None:
     while True:
         hold(thread_recorder.lock for thread_recorder in threads.recorders())
         state.closed = True
-        if not _shares_xla():
+        if not uses_xla():
             return
         if not others_are_in(TRACING) or time.monotonic() > until:
             break
@@ -90,7 +90,7 @@ _AFTER = (partial(setattr, state, "closed", False), partial(setattr, state, "for
 
 
 def _in_child() -> None:
-    if _shares_xla():
+    if uses_xla():
         compute_by_numpy()
 
 

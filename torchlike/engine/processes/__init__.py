@@ -1,0 +1,1 @@
+"""How a process that uses XLA forks, and how it ends."""
