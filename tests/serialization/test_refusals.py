@@ -181,7 +181,6 @@ FOUR = {"data/0": bytes(16)}
         (tensor([4], [1], key="../../../etc/passwd"), FOUR, "PytorchStreamReader failed locating file data/../../../etc/passwd"),
         (tensor([4], [1], more=b"}" + text("zero") + b"\x88s"), FOUR, "torchlike does not know what is said of a tensor in the file: "),
         (tensor([4], [1]), {**FOUR, "constants.pkl": b""}, "Cannot use ``weights_only=True`` with TorchScript archives"),
-        (HEAD + named("torch._utils", "_rebuild_nested_tensor") + b".", {}, "the file holds nested tensors, which torchlike does not"),
     ],
 )  # fmt: skip
 def test_tensors_that_cannot_be(pickled, records, message):
