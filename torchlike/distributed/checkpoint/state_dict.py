@@ -69,7 +69,7 @@ def _given_out(value: object, options: StateDictOptions) -> Any:
 
 def get_model_state_dict(
     model: object, *, submodules: set[object] | None = None, options: StateDictOptions | None = None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """The state dictionary of a model, by the names that it has without wrappers.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html#torch.distributed.checkpoint.state_dict.get_model_state_dict
@@ -120,7 +120,7 @@ def _open_state(optimizer: Any) -> None:
 
 def get_optimizer_state_dict(
     model: object, optimizers: object, *, submodules: set[object] | None = None, options: StateDictOptions | None = None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """The state dictionary of optimizers, by the names of the model's parameters. An optimizer without state gets one first.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html
