@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from typing import Any
 
 import jax
 import jax.extend
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from tests.onnx.models import MODELS, dynamic_shapes, larger, made
 from torchlike import nn
 from torchlike._dynamo.exc import UserError
 from torchlike.export import _plain
+from torchlike.numerics import pooling
 from torchlike.utils._pytree import tree_leaves, tree_map
 
 pytestmark = pytest.mark.recorded
@@ -164,3 +167,14 @@ def test_attention_of_long_sequences_and_grouped_heads():
     artifact = torch.export_jax(model, (q, k, v))
     assert "custom_call" not in artifact.mlir_module()
     np.testing.assert_allclose(artifact.call(q.numpy(), k.numpy(), v.numpy()), model(q, k, v).numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["picked_p", "spread_p"])
+def test_the_plain_forms_of_pooling_give_the_same(name: str) -> None:
+    windows = pooling.Windows(sizes=(3, 2), kernel=(3, 2), stride=(2, 3), before=(1, 0))
+    draw = np.random.default_rng(0)
+    image = jnp.asarray(draw.permutation(2 * 5 * 6).reshape(2, 5, 6), np.float32)  # no two are equal
+    second = (2, 5, 6) if name == "picked_p" else (2, 3, 2)
+    other, primitive = jnp.asarray(draw.normal(size=second), np.float32), getattr(pooling, name)
+    found: Any = _plain.PLAIN[primitive](image, other, windows=windows)
+    np.testing.assert_allclose(found, primitive.bind(image, other, windows=windows), rtol=1e-6)

@@ -13,7 +13,7 @@ from jax._src.interpreters.partial_eval import dce_jaxpr
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
 
 from ..engine.geometry import Geometry
-from ..numerics import attention, attention_blocks, convolution, lstm, matmul_precision, product
+from ..numerics import attention, attention_blocks, convolution, lstm, matmul_precision, pooling, product
 from ..numerics.attention_blocks import Attention
 from ..numerics.convolution_ways import by_xla as convolve_by_xla
 from ..numerics.half_precision import in_float32, widened
@@ -59,6 +59,8 @@ PLAIN: dict[Primitive, Callable[..., object]] = {
     attention.forward_p: _attend,
     attention.tangent_p: attention._tangent,
     attention.gradients_p: attention._gradients,
+    pooling.picked_p: pooling.by_places,
+    pooling.spread_p: pooling.spread_by_places,
 }
 # Calls, which become a part of what calls them.
 _CALLS = frozenset(

@@ -149,7 +149,8 @@ _declare(spread_p, picked_p)
 # ---- how a program computes them
 
 
-def _by_places(image: Array, other: Array, *, windows: Windows) -> Array:
+def by_places(image: Array, other: Array, *, windows: Windows) -> Array:
+    """``picked_by_largest`` by one image for each place of a window."""
     ones = (1,) * len(windows.sizes)
     _, places = first_largest(elements(image, *windows, ones, low(image.dtype)), first_inside(*windows, ones))
     zero = jnp.zeros((), other.dtype)
@@ -158,6 +159,14 @@ def _by_places(image: Array, other: Array, *, windows: Windows) -> Array:
     for number, part in parts:
         total = total + jnp.where(places == number, part, zero)
     return total
+
+
+def spread_by_places(image: Array, numbers: Array, *, windows: Windows) -> Array:
+    """The transpose of ``by_places``: the numbers, added at these places."""
+    places = jax.linear_transpose(
+        lambda other: by_places(image, other, windows=windows), jax.ShapeDtypeStruct(image.shape, numbers.dtype)
+    )
+    return places(numbers)[0]
 
 
 def _select_and_scatter(ctx: Any, image: Any, numbers: Any, *, windows: Windows) -> Any:
@@ -190,5 +199,5 @@ def _select_and_scatter(ctx: Any, image: Any, numbers: Any, *, windows: Windows)
     return spread.results
 
 
-mlir.register_lowering(picked_p, mlir.lower_fun(_by_places, multiple_results=False))
+mlir.register_lowering(picked_p, mlir.lower_fun(by_places, multiple_results=False))
 mlir.register_lowering(spread_p, _select_and_scatter)
