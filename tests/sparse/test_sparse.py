@@ -302,3 +302,33 @@ def test_conjugates_have_memory_of_their_own():
     x.conj().to_dense().abs().sum().backward()
     assert x.grad is not None
     torch.testing.assert_close(x.grad.to_dense().diagonal(), torch.full((2,), (1 + 2j) / 5**0.5))
+
+
+KEPT = {
+    "to_dense": lambda x: x,
+    "clone": lambda x: x.clone(),
+    "to": lambda x: x.to(torch.float64),
+    "device": lambda x: x.to("cpu", copy=True),
+    "copy_": lambda x: torch.sparse_coo_tensor([[0], [0]], [1.0], (2, 3)).copy_(x),
+    "clone twice": lambda x: x.clone().clone(),
+    "coalesce": lambda x: x.coalesce(),
+    "transpose": lambda x: x.t().t(),
+    "number": lambda x: x * 1,
+    "sum": lambda x: x + torch.sparse_coo_tensor([[0], [0]], [1.0], (2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("dense_dims", [(), (2,)])
+def test_an_index_that_comes_twice_has_its_gradient_once(name: str, dense_dims: tuple[int, ...]) -> None:
+    if dense_dims and name in ("copy_", "sum", "transpose"):
+        pytest.skip("made for elements without dimensions")
+    x = torch.sparse_coo_tensor(
+        [[0, 1, 1], [2, 0, 0]], torch.ones(3, *dense_dims), (2, 3, *dense_dims)
+    ).requires_grad_()
+    weight = torch.arange(1.0, 1 + x.numel()).reshape(x.shape)
+    (KEPT[name](x).to_dense() * weight).sum().backward()
+    stored = torch.zeros(2, 3, *dense_dims)
+    stored[[0, 1], [2, 0]] = 1
+    assert x.grad is not None
+    assert torch.equal(x.grad.to_dense(), weight * stored)

@@ -99,7 +99,13 @@ class _Values(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Tensor:
-        return assembled(ctx.pattern, grads[0], ctx.in_order)
+        pattern, values = ctx.pattern, grads[0]
+        if not ctx.in_order and pattern.layout is sparse_coo:
+            # An index that comes twice has its gradient twice, and each is that of the whole element: they must not be added.
+            pattern, place = _without_repetition(pattern)
+            zeros = ops.zeros((pattern.count, *values.shape[1:]), dtype=values.dtype, device=values.device)
+            return assembled(pattern, ops.index_copy(zeros, 0, place, values), True)
+        return assembled(pattern, values, ctx.in_order)
 
 
 def values_of(sparse: Tensor) -> Tensor:
