@@ -1,19 +1,16 @@
-"""Attention of a nested tensor to itself by the module MultiheadAttention: as PyTorch's fast path, in inference alone."""
+"""Attention of a nested tensor to itself by the module MultiheadAttention, which calls this: as PyTorch's fast path, in inference alone."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ... import ops
 from ..._core.modes import modes
 from ..._core.tensor import Tensor
 from ...nested import as_nested_tensor
 
-if TYPE_CHECKING:
-    from .multihead import MultiheadAttention
 
-
-def _obstacle(module: MultiheadAttention, query: Tensor, key: Tensor, value: Tensor, masked: bool) -> str | None:
+def _obstacle(module: Any, query: Tensor, key: Tensor, value: Tensor, masked: bool) -> str | None:
     """Why PyTorch would not take its fast path, in its words; None if it would."""
     weights = [module.in_proj_weight, module.in_proj_bias, module.out_proj.weight, module.out_proj.bias]
     bias, given = module.in_proj_bias, [weight for weight in (query, *weights) if weight is not None]
@@ -39,7 +36,7 @@ def _obstacle(module: MultiheadAttention, query: Tensor, key: Tensor, value: Ten
 
 
 def attend_nested(
-    module: MultiheadAttention, query: Tensor, key: Tensor, value: Tensor, masked: bool, need_weights: bool, mean: bool
+    module: Any, query: Tensor, key: Tensor, value: Tensor, masked: bool, need_weights: bool, mean: bool
 ) -> tuple[Tensor, Tensor | None]:
     """The attention within each part, and the weights, padded with zeros.
 
