@@ -175,6 +175,10 @@ def test_a_file_with_parts_outside_of_the_memory_is_refused(sizes, offset):
 
     with pytest.raises(RuntimeError, match="outside of its memory"):
         rebuilt(torch.ones(6), torch.tensor(sizes), torch.tensor([[3, 1]]), torch.tensor([offset]))
+    with pytest.raises(RuntimeError, match="outside of its memory"):
+        rebuilt(torch.ones(0), torch.tensor([[1]]), torch.tensor([[1]]), torch.tensor([0]))
+    with pytest.raises(RuntimeError, match="a size, strides and an offset each"):
+        rebuilt(torch.ones(6), torch.tensor(sizes), torch.tensor([[3, 1]]), torch.tensor([0, 0]))
 
 
 REFUSED = {

@@ -177,9 +177,8 @@ class SavedResult(Storage):
 
     def write(self, value: Value) -> None:
         node = None if self.version else self.node()
-        if node is not None and isinstance(
-            node.watched, list
-        ):  # not once it is freed, nor where hooks have packed what it saves
+        # Once the node is freed, or hooks have packed what it saves, it has no list.
+        if node is not None and isinstance(node.watched, list):
             node.watched.append((self, 0, self.value.aval, self.output))
         super().write(value)
 

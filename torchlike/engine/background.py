@@ -181,8 +181,9 @@ class _Worker:
         timer.start()
         try:
             self._thread.join()
-        except KeyboardInterrupt:
-            os._exit(130)  # what a shell says of Ctrl-C
+        except (KeyboardInterrupt, SystemExit) as end:  # of Ctrl-C, or of a handler of the program's
+            sys.stdout.flush()
+            os._exit(130 if isinstance(end, KeyboardInterrupt) else end.code if isinstance(end.code, int) else 1)
         finally:
             timer.cancel()
 

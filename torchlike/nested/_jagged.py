@@ -10,7 +10,6 @@ import numpy as np
 
 from .. import ops
 from .._core.annotations import IntOrInts
-from .._core.dtypes import int64
 from .._core.layouts import jagged, layout as layout_type
 from .._core.signatures import Kwargs
 from .._core.size import Size, SymInt
@@ -243,9 +242,7 @@ def jagged_over(tensor: Tensor) -> NestedTensor:
     """A nested tensor whose parts are the rows of a tensor, in the tensor's memory."""
     tensor = tensor.contiguous()
     rows, length = tensor.shape[:2]
-    ends = (
-        ops.arange(0, rows * length + 1, length, device=tensor.device) if length else ops.zeros(rows + 1, dtype=int64)
-    )
+    ends = ops.arange(rows + 1, device=tensor.device) * length
     arrangement = Arrangement(ends, 1, ("min_seqlen", "max_seqlen"))
     return hold(NestedTensor, tensor.reshape(rows * length, *tensor.shape[2:]), arrangement, tensor)
 

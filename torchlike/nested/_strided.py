@@ -216,9 +216,11 @@ def rebuilt(memory: Tensor, sizes: Tensor, strides: Tensor, offsets: Tensor) -> 
     """A nested tensor over memory of one dimension, as files and pickles describe it."""
     shapes, steps = (tuple(map(tuple, each.tolist())) for each in (sizes, strides))
     places = Places(shapes, steps, tuple(offsets.tolist()))
+    if sizes.shape != strides.shape or sizes.shape[:1] != offsets.shape:
+        raise RuntimeError("the parts of the nested tensor do not have a size, strides and an offset each")
     for size, stride, offset in zip(*places, strict=True):
-        end = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True)) if count(size) else 0
-        if min(offset, *size, *stride) < 0 or end >= max(memory.numel(), 1):
+        needed = 1 + offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True)) if count(size) else 0
+        if min(offset, *size, *stride) < 0 or needed > memory.numel():
             raise RuntimeError("a part of the nested tensor lies outside of its memory")
     return hold(StridedNestedTensor, memory, places)
 

@@ -7,6 +7,7 @@ has derivatives of every order. The gradient of a sparse tensor stands where its
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -102,9 +103,7 @@ class _Values(Function):
         pattern, values = ctx.pattern, grads[0]
         if not ctx.in_order and pattern.layout is sparse_coo:
             # An index that comes twice has its gradient twice, and each is that of the whole element: they must not be added.
-            pattern, place = _without_repetition(pattern)
-            zeros = ops.zeros((pattern.count, *values.shape[1:]), dtype=values.dtype, device=values.device)
-            return assembled(pattern, ops.index_copy(zeros, 0, place, values), True)
+            return assembled(*_once_each(pattern, values, ops.index_copy), True)
         return assembled(pattern, values, ctx.in_order)
 
 
@@ -137,9 +136,14 @@ def coalesced(sparse: Tensor) -> Tensor:
 
 def added_up(pattern: Pattern, values: Tensor) -> tuple[Pattern, Tensor]:
     """A pattern with each index once, in order, and the values added for each."""
+    return _once_each(pattern, values, ops.index_add)
+
+
+def _once_each(pattern: Pattern, values: Tensor, put: Callable[..., Tensor]) -> tuple[Pattern, Tensor]:
+    """A pattern with each index once, in order, and for each what ``put`` makes of the values there: ``index_add``, ``index_copy``."""
     ordered, place = _without_repetition(pattern)
     zeros = ops.zeros((ordered.count, *values.shape[1:]), dtype=values.dtype, device=values.device)
-    return ordered, zeros.index_add(0, place, values)
+    return ordered, put(zeros, 0, place, values)
 
 
 def _without_repetition(pattern: Pattern) -> tuple[Pattern, Tensor]:
