@@ -215,6 +215,7 @@ def test_memory_that_runs_out_in_a_large_batch():
     assert done.stdout.split("\n")[:3] == ["DefaultCPUAllocator", "True", "True"], done.stdout + done.stderr[-2000:]
 
 
+@pytest.mark.recorded
 def test_steps_that_run_before_a_wrong_index_is_noticed_change_nothing(monkeypatch):
     """The host looks at a verdict some steps later where the processor is busy. Those steps count nothing either, in their first line."""
     looks, noticed = checks.find_failed, []

@@ -15,9 +15,10 @@ import torchlike as torch
 from torchlike.engine import Aval, compiling, executable, forget
 from torchlike.engine.aval import CPU
 from torchlike.engine.executable import COMPILER_OPTIONS, compiled_with, options_for_cpu
+from torchlike.engine.memory import heap
 
 pytestmark = pytest.mark.recorded
-GLIBC = executable._trim is not None and Path("/proc/self/statm").exists()
+GLIBC = heap._trim is not None and Path("/proc/self/statm").exists()
 
 
 def large_step(x, count=15):
@@ -141,3 +142,67 @@ def test_a_program_of_larger_arrays_than_blocks_stays_as_it_is():
     aval = Aval((3000, 3000), np.dtype(np.float32), CPU)  # 34 MiB
     with pytest.raises(executable.TooLarge):
         executable.compile_ahead(lambda x: (x @ x,), [aval], [aval], reuse_memory=True)
+
+
+class Heap:
+    """One in which blocks get the addresses that a test says, of a process that has so many bytes."""
+
+    def __init__(self, monkeypatch):
+        self.address, self.resident, self.most, self.given_back, self.freed = 1000, 500, 600, 0, 0
+        for name in ("malloc", "free", "trim"):
+            monkeypatch.setattr(heap, f"_{name}", getattr(self, name))
+        monkeypatch.setattr(heap, "resident", lambda: (self.resident, self.most))
+        monkeypatch.setattr(heap, "_room", heap.Room())
+        heap._room._begun -= 1000
+
+    def malloc(self, nbytes):
+        return self.address
+
+    def free(self, address):
+        assert address == self.address
+
+    def trim(self, nbytes):
+        self.given_back += 1
+        self.resident -= self.freed
+
+
+def test_memory_is_given_back_where_a_run_would_take_more_than_ever(monkeypatch):
+    known, place = Heap(monkeypatch), heap.Place()
+    place.make_room(200)
+    assert known.given_back == 1, "of its first run nothing is known"
+    place.make_room(200)
+    assert known.given_back == 1, "it has its place"
+    known.address = 2000
+    place.make_room(100)
+    assert known.given_back == 1, "there is room below what the process had once"
+    known.address = 3000
+    place.make_room(101)
+    assert known.given_back == 2
+    for _ in range(2):
+        place.make_room(heap.LARGEST_BLOCK_KEPT)
+    assert known.given_back == 4, "it is mapped anew for each run"
+
+
+def test_giving_memory_back_takes_a_small_part_of_the_time(monkeypatch):
+    known = Heap(monkeypatch)
+    heap._room._begun += 1000 - 1  # the process is a second old
+    known.freed = 10**8  # each time 10 ms of clearing
+    for _ in range(50):
+        known.resident = known.freed
+        heap.Place().make_room(200)
+    assert 3 <= known.given_back <= 5
+
+
+def test_where_the_system_does_not_say_how_much_memory_there_is_nothing_is_given_back(monkeypatch, tmp_path):
+    resident = heap.resident
+    known = Heap(monkeypatch)
+    monkeypatch.setattr(heap, "resident", resident)
+    for status in ("", "Name: python\n"):
+        monkeypatch.setattr(heap, "STATUS", tmp_path / "status")
+        if status:
+            heap.STATUS.write_text(status)
+        assert heap.resident() == (0, 0)
+        heap.Place().make_room(10**6)
+    assert not known.given_back
+    (tmp_path / "status").write_text("VmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n")
+    assert heap.resident() == (2**20, 2**21)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, starmap
 from math import prod
@@ -25,6 +23,7 @@ from . import disk
 from .aval import Aval, check_allocation, out_of_memory
 from .described import noted
 from .jax_settings import drop_what_was_sent, keep_on_no_disk, tracing
+from .memory.heap import Place, keep_blocks
 from .report import report
 from .threads import refuse_xla, state
 
@@ -98,7 +97,7 @@ class Executable:
         "_device",
         "bytes_needed",
         "bytes_within",
-        "_runs",
+        "_place",
         "parts",
         "calls_python",
         "divided",
@@ -107,7 +106,7 @@ class Executable:
 
     def __init__(self, compiled: Any, device: Any, bytes_needed: int | None = None) -> None:
         """``compiled``: of JAX, or the parts of one that was read from disk, with the ``bytes_needed`` that are known then."""
-        self._runs = 0  # counted where there is reason to
+        self._place = Place()
         self.divided = False  # whether its memory is divided into blocks that the process keeps
         self.entry: Path | None = None  # where it lies on disk
         self._compiled = compiled  # keeps alive what the executable refers to
@@ -159,12 +158,7 @@ class Executable:
         if self._device.platform == "cpu":
             _large_runs.wait()
             drop_what_was_sent()
-            # What the steps before it needed, and after its first runs what its inputs were copied from: NumPy's arrays are let go one
-            # after the other, and lie in blocks that this program does not use. Later seldom: looking for such blocks takes a while.
-            runs = self._runs
-            if runs < 4 or not runs & (runs - 1):
-                give_back_memory()
-            self._runs += 1
+            self._place.make_room(nbytes)
             check_allocation(nbytes, self._device)
             return
         statistics = self._device.memory_stats() or {}
@@ -193,59 +187,6 @@ class LastRun:
 
 
 _large_runs = LastRun()  # of those that need much memory
-_glibc = ctypes.CDLL(None) if sys.platform == "linux" else None
-_trim = getattr(_glibc, "malloc_trim", None)
-_mallopt = getattr(_glibc, "mallopt", None)
-
-# The numbers of glibc's settings (malloc.h): how many bytes at the end of its heap it keeps in any case, how many there may be free before
-# it looks for some to give back, and the size from which a block is mapped and unmapped by itself.
-_TOP_PAD, _TRIM_THRESHOLD, _MMAP_THRESHOLD = -2, -1, -3
-# What threads other than the first allocate lies in heaps of this size. One that has become empty goes back to the system at once, unless
-# that much is to be kept.
-_THREAD_HEAP_BYTES = 64 * 2**20
-# No more than this is kept for programs.
-MOST_BYTES_KEPT = 2**30
-
-
-# From this size on arrays are mapped by themselves where outputs make up most of what a program needs, see ``keep_blocks``.
-MAPPED_BYTES = 4 * 2**20
-
-
-class _Kept:
-    """``nbytes``: what glibc keeps for the runs of programs."""
-
-    nbytes = 0
-
-
-def keep_blocks(nbytes: int, within: int) -> None:
-    """Lets glibc keep the memory of a program that needs so many bytes, in blocks of less than 32 MiB, from one run to the next.
-
-    By default it gives memory back once 64 MiB at the end of its heap are free, or less in other threads. The system clears each of these
-    pages again when the next run uses it, which costs a fifth of the run.
-
-    What lies in the heap is not all used again: XLA asks for aligned blocks, and glibc finds none among those that it gave out for such a
-    request before, since each is some bytes too small now. Gradients of large parameters, which are new in each step, fill several times
-    their memory in this way. So where outputs are most of what a program needs, large arrays are mapped and unmapped by themselves.
-
-    Args:
-        within: of these bytes, those that are given back when a run ends.
-    """
-    if 2 * within < nbytes:
-        if _mallopt is not None and not _Kept.nbytes:
-            _mallopt(_MMAP_THRESHOLD, MAPPED_BYTES)
-        return
-    nbytes = min(nbytes, MOST_BYTES_KEPT) + _THREAD_HEAP_BYTES
-    if _mallopt is not None and nbytes > _Kept.nbytes:
-        _Kept.nbytes = nbytes
-        _mallopt(_MMAP_THRESHOLD, 32 * 2**20)
-        _mallopt(_TRIM_THRESHOLD, nbytes)
-        _mallopt(_TOP_PAD, nbytes)
-
-
-def give_back_memory() -> None:
-    """Gives memory that is not used back to the system, where the C library can: compiling leaves tens of megabytes."""
-    if _trim is not None:
-        _trim(0)
 
 
 def _bytes_needed(compiled: Any) -> int:

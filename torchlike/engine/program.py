@@ -23,11 +23,12 @@ from .aval import Aval, Meshed, out_of_memory
 from .background import CompilerWaits, Task, begin
 from .collective import compile_for_group
 from .described import ON_DEVICE
-from .executable import RECOMPUTED, Executable, NotKept, compile_ahead, for_one_trace, give_back_memory
+from .executable import RECOMPUTED, Executable, NotKept, compile_ahead, for_one_trace
 from .handlers import without_handlers
 from .interpreter import JoinedPlan
 from .kernel import Kernel
 from .memory import mappings
+from .memory.heap import give_back_memory
 from .memory.large_programs import LARGE_BYTES, SecondProgram
 from .memory.transfer import put
 from .meshes import compile_over_mesh

@@ -40,11 +40,11 @@ from . import checks, threads
 from .aval import Aval, Meshed, out_of_memory
 from .background import making, waiting_for
 from .collective import Disagreement
-from .executable import give_back_memory
 from .handlers import catch_up, collector, without_handlers
 from .jax_settings import drop_what_was_sent
 from .kernel import Kernel
 from .memory.ending import LARGE_BYTES, Ending, ending_of
+from .memory.heap import give_back_memory
 from .memory.transfer import put
 from .meshes import arrange, settle
 from .program import Decision, OneOp, OpFailed, Program, choose, install, run_cold

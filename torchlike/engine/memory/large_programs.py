@@ -13,9 +13,10 @@ import time
 from collections.abc import Callable
 
 from ..background import Task, begin
-from ..executable import Executable, give_back_memory
+from ..executable import Executable
 from ..report import COMPILING, report
 from ..tiers import NOW, choice
+from .heap import give_back_memory
 
 # Programs that need this much are compiled again.
 LARGE_BYTES = 32 * 2**20

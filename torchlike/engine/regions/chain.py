@@ -19,8 +19,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..aval import Aval
-from ..executable import RECOMPUTED, RESERVED_BYTES, Executable, keep_blocks
+from ..executable import RECOMPUTED, RESERVED_BYTES, Executable
 from ..kernel import Kernel
+from ..memory.heap import keep_blocks
 from ..places import at_places
 from ..trace import Path
 from ..value import Value
