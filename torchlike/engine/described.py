@@ -157,7 +157,6 @@ class NotRun:
     """An executable for a described device. It runs nothing; ``program`` is what it counts its runs in, if it was compiled."""
 
     calls_python = False
-    divided = False
     entry = parts = None
     bytes_needed = bytes_within = 0
 

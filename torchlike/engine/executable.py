@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, starmap
-from math import prod
 from operator import methodcaller
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +20,7 @@ except ImportError:  # the name is internal, so another version of JAX may lack 
 from . import disk
 from .aval import Aval, check_allocation, out_of_memory
 from .described import noted
-from .jax_settings import drop_what_was_sent, keep_on_no_disk, tracing
+from .jax_settings import drop_what_was_sent, tracing
 from .memory.heap import Place, keep_blocks
 from .report import report
 from .threads import refuse_xla, state
@@ -31,10 +29,6 @@ from .threads import refuse_xla, state
 # (Without XLA's fusion emitters an op alone compiles in half the time, but its last bits are not those it has in a whole program.)
 Options = dict[str, str | bool | int]
 COMPILER_OPTIONS: Options = {"xla_allow_excess_precision": False}
-# Divides the memory of a large program into blocks that the process keeps (``memory/large_programs.py``): of this size, or of that of its
-# largest array. XLA warns on the terminal of arrays that are larger than a block. glibc keeps blocks of less than 32 MiB.
-BLOCKS = "xla_multiheap_size_constraint_per_heap"
-BLOCK_BYTES, MAX_BLOCK_BYTES = 8 * 2**20, 30 * 2**20
 # For programs with convolutions on a CPU. By default jaxlib 0.10 hands these to a library that takes two to five times as long as XLA's
 # own code for them; with this option it keeps matrix products and sums. (XLA's own sums over images take several times as long, and have
 # larger rounding errors.) Other versions may not know the option.
@@ -100,14 +94,12 @@ class Executable:
         "_place",
         "parts",
         "calls_python",
-        "divided",
         "entry",
     )
 
     def __init__(self, compiled: Any, device: Any, bytes_needed: int | None = None) -> None:
         """``compiled``: of JAX, or the parts of one that was read from disk, with the ``bytes_needed`` that are known then."""
         self._place = Place()
-        self.divided = False  # whether its memory is divided into blocks that the process keeps
         self.entry: Path | None = None  # where it lies on disk
         self._compiled = compiled  # keeps alive what the executable refers to
         self._device = device
@@ -158,7 +150,7 @@ class Executable:
         if self._device.platform == "cpu":
             _large_runs.wait()
             drop_what_was_sent()
-            self._place.make_room(nbytes)
+            self._place.make_room(self.bytes_within, nbytes)
             check_allocation(nbytes, self._device)
             return
         statistics = self._device.memory_stats() or {}
@@ -229,12 +221,9 @@ def lower_once(
     return lowered
 
 
-def options_for_cpu(
-    convolves: bool, recomputes: bool, block_bytes: int | None = None, by_element: bool = False
-) -> Options:
+def options_for_cpu(convolves: bool, recomputes: bool, by_element: bool = False) -> Options:
     """What XLA is told for a program on a CPU, of what this version of it knows."""
-    wanted = COMPILER_OPTIONS | ({} if block_bytes is None else {BLOCKS: block_bytes})
-    wanted |= (FASTER_CONVOLUTIONS if convolves else {}) | (LASTING_BARRIERS if recomputes else {})
+    wanted = COMPILER_OPTIONS | (FASTER_CONVOLUTIONS if convolves else {}) | (LASTING_BARRIERS if recomputes else {})
     wanted |= QUICK_ELEMENTS if by_element else {}
     return {name: value for name, value in wanted.items() if name not in _unknown}
 
@@ -252,22 +241,8 @@ def compiled_with(lowered: Any, options: Options) -> Any:
             options = {name: value for name, value in options.items() if name not in named}
 
 
-class TooLarge(ValueError):
-    """A program has an array of so many bytes, which lies in no block of memory that the process would keep."""
-
-
 class NotKept(LookupError):
     """A program does not lie on disk any more."""
-
-
-def largest_array(program: str) -> int:
-    """The bytes of the largest array in a program's text, as JAX writes it for XLA."""
-    found = 0
-    for sizes, kind in set(re.findall(r"tensor<((?:\d+x)*)(complex<f\d+>|\w+)>", program)):
-        bits = re.search(r"\d+", kind)
-        nbytes = -(-int(bits[0]) // 8) * (2 if kind.startswith("complex") else 1) if bits else 1
-        found = max(found, prod(map(int, sizes.split("x")[:-1])) * nbytes)
-    return found
 
 
 @tracing
@@ -278,32 +253,27 @@ def compile_ahead(
     donate: tuple[int, ...] = (),
     convolves: bool = False,
     recomputes: bool = False,
-    reuse_memory: bool = False,
     kept: bool = False,
     by_element: bool = False,
 ) -> Executable:
     """Compiles ``fn`` for these avals, 64-bit types kept, so that calling the result needs no JAX setting at all.
 
-    On a CPU the memory of a program that is kept on no disk is divided into blocks, which XLA could not write there.
-
     Args:
         donate: the numbers of the inputs over which results are written.
         by_element: whether it computes element by element, as updates of most optimizers do. For others the code may be slower.
         convolves: whether there are convolutions. ``recomputes``: whether something is computed a second time to save memory.
-        reuse_memory: divide the memory, and keep the program on no disk: see ``memory/large_programs.py``.
         kept: compile nothing: the program lies on disk.
 
     Raises:
         NotKept: it does not.
-        TooLarge: the memory is to be divided, and an array is larger than the blocks that can be reused.
     """
     placement = (out_avals or in_avals)[0].placement
     lowered = lower_once(fn, [a.abstract() for a in in_avals], donate, placement.sharding)
     if placement.described:
         return noted(compiled_with(lowered, COMPILER_OPTIONS))  # pyright: ignore[reportReturnType]
     on_cpu = placement.platform == "cpu"
-    options = options_for_cpu(convolves, recomputes, None, by_element) if on_cpu else COMPILER_OPTIONS
-    entry = None if reuse_memory else disk.entry_of(lowered, options, placement.device)
+    options = options_for_cpu(convolves, recomputes, by_element) if on_cpu else COMPILER_OPTIONS
+    entry = disk.entry_of(lowered, options, placement.device)
     stored = _read(entry, lowered, placement.device) if entry is not None else None
     new_bytes = sum([a.nbytes for a in out_avals]) - sum([in_avals[i].nbytes for i in donate])  # of outputs
     if stored is not None:
@@ -312,19 +282,8 @@ def compile_ahead(
         return stored
     if kept:
         raise NotKept
-    divided = on_cpu and entry is None and (reuse_memory or not disk.kept_by_jax())
-    if divided:
-        block_bytes = max(BLOCK_BYTES, largest_array(lowered.as_text()))
-        if block_bytes <= MAX_BLOCK_BYTES:
-            options = options_for_cpu(convolves, recomputes, block_bytes, by_element)
-            keep_on_no_disk()
-        elif reuse_memory:
-            raise TooLarge(block_bytes)
-        else:
-            divided = False
     compiled = compiled_with(lowered, options)
     executable = Executable(compiled, placement.device)
-    executable.divided = divided
     _note_memory(executable, new_bytes, on_cpu)
     if entry is not None and executable.parts is not None:  # other executables call functions of this process
         disk.write(entry, executable.parts.xla_executable, executable.bytes_needed)

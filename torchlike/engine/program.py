@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import threading
 import time
@@ -29,14 +28,13 @@ from .interpreter import JoinedPlan
 from .kernel import Kernel
 from .memory import mappings
 from .memory.heap import give_back_memory
-from .memory.large_programs import LARGE_BYTES, SecondProgram
 from .memory.transfer import put
 from .meshes import compile_over_mesh
 from .places import at_places
 from .regions import MIN_SAVED, Chain, Undivided
 from .report import COMPILING, observers, report, user_line, user_position
 from .threads import state
-from .tiers import AUTO, Due, choice, cost_of, due, light_plan, plan_to_use, seconds_of
+from .tiers import AUTO, Due, choice, due, light_plan, plan_to_use, seconds_of
 from .trace import Path, PathHistory, ScheduledStep, TraceNode, what_is_new
 from .value import Value, host_memory
 
@@ -123,7 +121,7 @@ class Program:
 
     __slots__ = (
         "live", "donated", "donated_bytes", "used", "_executable", "_make_errors", "_clean", "_path", "_checked", "_older",
-        "_smallest", "_second", "_places", "__weakref__",
+        "_smallest", "_places", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -139,7 +137,6 @@ class Program:
         self.donated = donated
         self.donated_bytes = sum(path.avals[path.leaves[i]].nbytes for i in donated)
         self.used = 0
-        self._second: SecondProgram | None = None
         checking_steps = [n for n, step in enumerate(path.steps) if step.kernel.make_error is not None]
         self._make_errors: list[Any] = [path.steps[n].kernel.make_error for n in checking_steps]
         older = {**path.replaced, **dict(replaced)} if checking_steps else {}
@@ -248,13 +245,7 @@ class Program:
             group = next(step.kernel.group for step in path.steps if step.kernel.group is not None)
             return compile_for_group(program, avals, self.donated, group, calls, recomputes=recomputes)
         convolves = any(step.kernel.convolutions for step in path.steps)
-        compiled = functools.partial(
-            compile_ahead, program, avals, live_avals, donate=self.donated, convolves=convolves, recomputes=recomputes
-        )
-        executable = compiled(kept=kept)
-        if executable.bytes_within >= LARGE_BYTES and home.platform == "cpu" and not executable.divided:
-            self._second = SecondProgram(functools.partial(compiled, reuse_memory=True), cost_of(path).price)
-        return executable
+        return compile_ahead(program, avals, live_avals, self.donated, convolves, recomputes, kept)
 
     def made_after(self, number: int) -> list[int]:
         """The live positions computed after a check (by its number), without those that keep an older value if it fails."""
@@ -270,8 +261,6 @@ class Program:
         report.hot += 1
         report.donated_bytes += self.donated_bytes
         self.used = _next_use()
-        if self._second is not None and (better := self._second.made()) is not None:
-            self._executable, self._second = better, None
         executable = self._executable
         executable.reserve()
         more: Iterable[None] = ()

@@ -120,12 +120,6 @@ def tracing(fn: Callable[P, T]) -> Callable[P, T]:
 TRACING = tracing(lambda: None).__code__  # pyright: ignore[reportFunctionMemberAccess]
 
 
-def keep_on_no_disk() -> None:
-    """Keeps JAX from writing what is compiled next to its cache. To be called within ``tracing``, at whose end that is as before."""
-    if _x64 is not None:
-        config.persistent_cache_min_compile_time_secs.set_local(float("inf"))
-
-
 def with_64_bits(fn: Callable[P, T]) -> Callable[P, T]:
     """The same function with 64-bit types kept. For functions of JAX that trace nothing: a tenth of the time of ``tracing``."""
 

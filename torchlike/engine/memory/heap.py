@@ -1,46 +1,53 @@
 """What glibc keeps of the memory that programs run in, and what it gives back to the system.
 
-Elsewhere than under glibc nothing of this is done: each function says so by doing nothing.
+XLA allocates the memory of all intermediate values in one block, and frees it after the run. glibc maps blocks of 32 MiB and more by
+themselves, and the system clears each of their pages again in the next run: a third of the time of a ResNet's step. So once there is a
+program with such a block, glibc takes all from its heap, and keeps it. XLA allocates in threads of its own, whose heaps in glibc hold
+64 MiB, so that all threads share the heap of the first. A user's MALLOC_ARENA_MAX stands.
+
+Elsewhere than under glibc nothing of this is done.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 _glibc = ctypes.CDLL(None) if sys.platform == "linux" else None
 _trim = getattr(_glibc, "malloc_trim", None)
 _mallopt = getattr(_glibc, "mallopt", None)
-_malloc, _free = getattr(_glibc, "malloc", None), getattr(_glibc, "free", None)
-if _trim is None:
-    _malloc = None
-if _malloc is not None and _free is not None:
-    _malloc.argtypes, _malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+_allocate = getattr(_glibc, "aligned_alloc", None)
+_free = getattr(_glibc, "free", None)
+if _allocate is not None and _free is not None:
+    _allocate.argtypes, _allocate.restype = [ctypes.c_size_t, ctypes.c_size_t], ctypes.c_void_p
     _free.argtypes, _free.restype = [ctypes.c_void_p], None
 
-# The numbers of glibc's settings (malloc.h): how many bytes there may be free at the end of its heap before it gives them back, and the
-# size from which a block is mapped and unmapped by itself.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-# What threads other than the first allocate lies in heaps of this size. One that has become empty goes back to the system at once.
-_THREAD_HEAP_BYTES = 64 * 2**20
+# The numbers of glibc's settings (malloc.h): how many bytes there may be free at the end of its heap before it gives them back, the size
+# from which a block is mapped by itself, how many blocks may be, and how many heaps there are at most.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -3, -4, -8
 # No more than this is kept for programs.
 MOST_BYTES_KEPT = 2**30
 # The largest size from which glibc can be told to map blocks by themselves.
-LARGEST_BLOCK_KEPT = 32 * 2**20
+LARGEST_THRESHOLD = 32 * 2**20
 # From this size on arrays are mapped by themselves where outputs make up most of what a program needs, see ``keep_blocks``.
 MAPPED_BYTES = 4 * 2**20
-
-
+# Room for what is allocated between an array and the next, beside a program's outputs.
+SPARE_BYTES = 2 * 2**20
+ALIGNMENT = 64  # of XLA's arrays
 # How much of a process's time may go into giving memory back before runs, and the seconds in which the system clears a byte of it that is
 # asked for again.
 MOST_TIME = 0.03
 SECONDS_PER_BYTE = 1e-10
-
-
+PAUSES = (1e-4, 1e-3)  # seconds
 STATUS = Path("/proc/self/status")
+
+if _mallopt is not None and "MALLOC_ARENA_MAX" not in os.environ:
+    _mallopt(_ARENA_MAX, 1)  # has an effect on the threads that begin later
 
 
 class _Kept:
@@ -50,10 +57,10 @@ class _Kept:
 
 
 def keep_blocks(nbytes: int, within: int) -> None:
-    """Lets glibc keep the memory of a program that needs so many bytes, in blocks of less than 32 MiB, from one run to the next.
+    """Lets glibc keep the memory of a program that needs so many bytes from one run to the next.
 
-    By default it gives memory back once 64 MiB at the end of its heap are free, or less in other threads. The system clears each of these
-    pages again when the next run uses it, which costs a fifth of the run.
+    By default it gives memory back once 64 MiB at the end of its heap are free. The system clears each of these pages again when the
+    next run uses it, which costs a fifth of the run.
 
     What lies in the heap is not all used again: XLA asks for aligned blocks, and glibc finds none among those that it gave out for such a
     request before, since each is some bytes too small now. Gradients of large parameters, which are new in each step, fill several times
@@ -66,11 +73,14 @@ def keep_blocks(nbytes: int, within: int) -> None:
         if _mallopt is not None and not _Kept.nbytes:
             _mallopt(_MMAP_THRESHOLD, MAPPED_BYTES)
         return
-    nbytes = min(nbytes, MOST_BYTES_KEPT) + _THREAD_HEAP_BYTES
+    nbytes = min(nbytes, MOST_BYTES_KEPT)
     if _mallopt is not None and nbytes > _Kept.nbytes:
+        if not _Kept.nbytes:
+            _mallopt(_MMAP_THRESHOLD, LARGEST_THRESHOLD)
         _Kept.nbytes = nbytes
-        _mallopt(_MMAP_THRESHOLD, LARGEST_BLOCK_KEPT)
-        _mallopt(_TRIM_THRESHOLD, 2 * nbytes)
+        _mallopt(_TRIM_THRESHOLD, 2 * nbytes + LARGEST_THRESHOLD)
+        if nbytes >= LARGEST_THRESHOLD:
+            _mallopt(_MMAP_MAX, 0)
 
 
 def give_back_memory() -> None:
@@ -94,15 +104,24 @@ class Room:
     def __init__(self) -> None:
         self._begun, self._spent = time.perf_counter(), 0.0
 
-    def make(self, nbytes: int) -> None:
-        """Gives memory back if so many bytes more would be more than the process ever had."""
+    def make(self, nbytes: int, is_there: Callable[[], bool]) -> None:
+        """Gives memory back if so many bytes more would be more than the process ever had.
+
+        Args:
+            is_there: whether there is room after all. XLA may free the block of the last run a moment after its outputs are there.
+        """
         start = time.perf_counter()
         if self._spent > MOST_TIME * (start - self._begun):
             return
         now, most = resident()
         if 0 < most < now + nbytes:
-            give_back_memory()
-            self._spent += max(now - resident()[0], 0) * SECONDS_PER_BYTE
+            for pause in PAUSES:
+                time.sleep(pause)
+                if is_there():
+                    break
+            else:
+                give_back_memory()
+                self._spent += max(now - resident()[0], 0) * SECONDS_PER_BYTE
         self._spent += time.perf_counter() - start
 
 
@@ -110,23 +129,36 @@ _room = Room()
 
 
 class Place:
-    """Where the heap has room for a block of memory, from one run of a program to the next."""
+    """Where the heap has room for a program's block of memory, from one run to the next."""
 
     __slots__ = ("_address",)
 
     def __init__(self) -> None:
         self._address: int | None = None
 
-    def make_room(self, nbytes: int) -> None:
-        """Sees to it that a block of so many bytes does not take more than the process ever had, if that can be.
+    def make_room(self, block: int, nbytes: int) -> None:
+        """Sees to it that a run does not take more memory than the process ever had, if that can be.
 
         A block that lies where the last one lay takes nothing. NumPy's arrays, which are let go one after the other, and arrays of XLA
         leave free memory in which the next block has no place; it would stay with the process beside that block.
+
+        Args:
+            block: the bytes of the intermediate values.
+            nbytes: with the outputs.
         """
-        if _malloc is None or _free is None:
+        allocate, free = _allocate, _free
+        if allocate is None or free is None:
             return
-        address = _malloc(nbytes)
-        _free(address)
-        if address != self._address or nbytes >= LARGEST_BLOCK_KEPT:
-            self._address = address
-            _room.make(nbytes)
+        known, mapped = self._address, block >= LARGEST_THRESHOLD > _Kept.nbytes
+
+        def is_there() -> bool:
+            """Whether glibc has the last run's place for a block that it would allocate now."""
+            self._address = allocate(ALIGNMENT, block)
+            # What else a run allocates takes the smallest piece that is large enough: this one, and not a part of the block.
+            spare = allocate(ALIGNMENT, nbytes - block + SPARE_BYTES)
+            free(self._address)
+            free(spare)
+            return self._address == known and not mapped
+
+        if not is_there():
+            _room.make(nbytes, is_there)

@@ -57,8 +57,6 @@ class _Updates(NamedTuple):
 class Chain:
     """The executables of a path, and what each reads. It is called as an ``Executable`` is."""
 
-    divided = True  # among many blocks of memory already
-
     def __init__(
         self,
         path: Path,
