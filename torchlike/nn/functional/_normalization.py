@@ -72,7 +72,7 @@ def group_norm(
     """
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
-    _more_than_one((input.shape[0] * input.shape[1] // max(num_groups, 1), num_groups, *input.shape[2:]))
+    _more_than_one([input.shape[0] * input.shape[1] // max(num_groups, 1), num_groups, *input.shape[2:]])
     return _group_norm(input, num_groups, weight, bias, eps)
 
 

@@ -532,6 +532,7 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) 
     forms=Form.NONE,
     backward="WhereBackward0",
     samples=[],
+    validation=Validation(shapes=lambda *args: check_broadcast([getattr(a, "shape", ()) for a in args])),
 )
 def select_by(condition: Indices, input: Operand, other: Operand) -> Array:
     """``input`` where the condition holds, else ``other``."""
@@ -540,8 +541,6 @@ def select_by(condition: Indices, input: Operand, other: Operand) -> Array:
             f"where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{dtypes.from_numpy_dtype(condition.dtype).scalar_name}"
         )
-    check_broadcast([input.shape, other.shape])
-    check_broadcast([condition.shape, np.broadcast_shapes(input.shape, other.shape)])
     return jnp.where(condition.astype(bool), input, other)
 
 

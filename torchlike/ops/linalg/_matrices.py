@@ -31,12 +31,21 @@ def said(dtype: np.dtype) -> str:
     return dtypes.from_numpy_dtype(np.dtype(dtype)).scalar_name
 
 
-def floating(name: str, x: Array, half: bool = False) -> Array:
-    """The array; RuntimeError where its dtype is not floating point or complex, or is a half type."""
+def floating(name: str, x: Any, half: bool = False, kernel: str = "") -> Array:
+    """The array; an error where its dtype is not floating point or complex, or is a half type: of ``kernel``, where one is named."""
     if x.dtype.kind in "iub":
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {said(x.dtype)}")
+    if kernel:
+        return wide(kernel, x)
     if x.dtype.itemsize < 4 and not half:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {said(x.dtype)}")
+    return x
+
+
+def wide(kernel: str, x: Array) -> Array:
+    """The array; NotImplementedError where its dtype is none of those that PyTorch's kernels of linear algebra take."""
+    if x.dtype.kind in "iub" or x.dtype.itemsize < 4:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{said(x.dtype)}'")
     return x
 
 

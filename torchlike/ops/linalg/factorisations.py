@@ -25,6 +25,7 @@ from ._matrices import (
     mm,
     said,
     square,
+    wide,
     zero_on_diagonal,
 )
 
@@ -103,7 +104,7 @@ def linalg_cholesky(input: Array, *, upper: bool = False) -> Array:
     tensor([[2., 0.],
             [1., 2.]])
     """
-    return cholesky_of(square("linalg.cholesky", floating("linalg.cholesky", input)), upper)
+    return cholesky_of(square("linalg.cholesky", floating("linalg.cholesky", input, kernel="cholesky_cpu")), upper)
 
 
 @op(
@@ -121,7 +122,7 @@ def linalg_cholesky(input: Array, *, upper: bool = False) -> Array:
 )
 def linalg_cholesky_ex(input: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, ...]:
     """``cholesky`` without an error: ``info`` is 0, or the order of the first minor that is not positive-definite."""
-    square("linalg.cholesky", floating("linalg.cholesky", input))
+    square("linalg.cholesky", floating("linalg.cholesky", input, kernel="cholesky_cpu"))
     return return_types.linalg_cholesky_ex(cholesky_of(input, upper), minor_that_fails(input, upper))
 
 
@@ -139,7 +140,7 @@ def linalg_cholesky_ex(input: Array, *, upper: bool = False, check_errors: bool 
 )
 def plain_cholesky(input: Array, upper: bool) -> Array:
     """``torch.cholesky``, whose messages name it."""
-    return cholesky_of(square("cholesky", floating("cholesky", input)), upper)
+    return cholesky_of(square("cholesky", wide("cholesky_cpu", input)), upper)
 
 
 # ---- LU
@@ -188,7 +189,7 @@ def _singular_lu(value: int, *args: object, avals: Sequence[Aval]) -> Exception:
 )
 def linalg_lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, ...]:
     """``P L U = A`` in compact form: L below the diagonal, U on it and above, and the rows exchanged, counted from 1."""
-    floating("torch.linalg.lu_factor", matrices("torch.linalg.lu_factor", A))
+    floating("torch.linalg.lu_factor", matrices("torch.linalg.lu_factor", A), kernel="lu_cpu")
     _no_pivoting(pivot)
     return return_types.linalg_lu_factor(*lu_of(A)[:2])
 
@@ -208,7 +209,7 @@ def linalg_lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, ...]:
 )
 def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, ...]:
     """``lu_factor`` without an error: ``info`` is 0, or the number of the first zero on U's diagonal."""
-    floating("torch.linalg.lu_factor_ex", matrices("torch.linalg.lu_factor_ex", A))
+    floating("torch.linalg.lu_factor_ex", matrices("torch.linalg.lu_factor_ex", A), kernel="lu_cpu")
     _no_pivoting(pivot)
     factors, pivots, _ = lu_of(A)
     return return_types.linalg_lu_factor_ex(factors, pivots, zero_on_diagonal(factors))
@@ -247,7 +248,7 @@ def linalg_lu(A: Array, *, pivot: bool = True) -> tuple[Array, ...]:
     tensor([[0., 1.],
             [1., 0.]])
     """
-    floating("linalg.lu", matrices("linalg.lu", A))
+    floating("linalg.lu", matrices("linalg.lu", A), kernel="lu_cpu")
     _no_pivoting(pivot)
     factors, _, order = lu_of(A)
     return return_types.linalg_lu(permutation(order, A.dtype), *triangles(factors))
@@ -312,7 +313,7 @@ def linalg_qr(A: Array, mode: str = "reduced") -> tuple[Array, ...]:
     Args:
         mode: "reduced": as many columns as the smaller side; "complete": a square Q; "r": R alone, Q empty.
     """
-    floating("linalg.qr", matrices("linalg.qr", A))
+    floating("linalg.qr", matrices("linalg.qr", A), kernel="geqrf_cpu")
     q, r = qr_of(A, mode)
     if mode == "r":
         q = jnp.zeros((0,), A.dtype)
@@ -340,6 +341,7 @@ def linalg_householder_product(input: Array, tau: Array) -> Array:
             f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is "
             f"equal to {input.ndim}"
         )
+    wide("orgqr_cpu", input)
     if input.shape[:-2] != tau.shape[:-1]:
         raise RuntimeError(
             f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
@@ -400,7 +402,7 @@ def linalg_eigh(input: Array, UPLO: str = "L") -> tuple[Array, ...]:
     >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
     """
-    square("linalg.eigh", floating("linalg.eigh", input))
+    square("linalg.eigh", floating("linalg.eigh", input, kernel="linalg_eigh_cpu"))
     return return_types.linalg_eigh(*eigh_of(input, _check_uplo(UPLO)))
 
 
@@ -415,7 +417,7 @@ def linalg_eigh(input: Array, UPLO: str = "L") -> tuple[Array, ...]:
 )
 def linalg_eigvalsh(input: Array, UPLO: str = "L") -> Array:
     """The eigenvalues of Hermitian matrices, smallest first."""
-    square("linalg.eigvalsh", floating("linalg.eigvalsh", input))
+    square("linalg.eigvalsh", floating("linalg.eigvalsh", input, kernel="linalg_eigh_cpu"))
     return eigh_of(input, _check_uplo(UPLO))[0]
 
 
@@ -468,7 +470,9 @@ _eig.defvjp(_eig_forward, _eig_backward)
 )
 def linalg_eig(input: Array) -> tuple[Array, ...]:
     """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex."""
-    return return_types.linalg_eig(*_eig(square("linalg.eig", floating("linalg.eig", input))))
+    return return_types.linalg_eig(
+        *_eig(square("linalg.eig", floating("linalg.eig", input, kernel="linalg_eig_out_cpu")))
+    )
 
 
 @op(
@@ -487,7 +491,7 @@ def linalg_eig(input: Array) -> tuple[Array, ...]:
 )
 def linalg_eigvals(input: Array) -> Array:
     """The eigenvalues of square matrices, complex."""
-    return _eig(square("linalg.eigvals", floating("linalg.eigvals", input)))[0]
+    return _eig(square("linalg.eigvals", floating("linalg.eigvals", input, kernel="linalg_eig_out_cpu")))[0]
 
 
 # ---- singular values
@@ -536,7 +540,7 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
     Args:
         full_matrices: whether U and Vh are square.
     """
-    floating("linalg.svd", matrices("linalg.svd", A))
+    floating("linalg.svd", matrices("linalg.svd", A), kernel="linalg_svd_cpu")
     _no_driver("svd", driver)
     return return_types.linalg_svd(*svd_of(A, full_matrices))
 
@@ -563,7 +567,7 @@ def linalg_svdvals(A: Array, *, driver: str | None = None) -> Array:
     >>> torch.linalg.svdvals(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor([4., 3.])
     """
-    floating("linalg.svd", matrices("linalg.svd", A))
+    floating("linalg.svd", matrices("linalg.svd", A), kernel="linalg_svd_cpu")
     _no_driver("svdvals", driver)
     return svd_of(A, False)[1]
 
@@ -578,7 +582,7 @@ def linalg_svdvals(A: Array, *, driver: str | None = None) -> Array:
 )
 def geqrf(input: Array) -> tuple[Array, Array]:
     """The reflections that QR is made of: R on and above the diagonal, vectors below it, and their factors."""
-    x = floating("geqrf", input)
+    x = floating("geqrf", input, kernel="geqrf_cpu")
     if x.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     m, n = x.shape[-2:]
@@ -621,6 +625,7 @@ def ormqr(input: Array, input2: Array, input3: Array, left: bool = True, transpo
         raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
     if input3.ndim < 2:
         raise RuntimeError("torch.ormqr: other must have at least 2 dimensions.")
+    wide("ormqr_cpu", input)
     side = input3.shape[-2 if left else -1]
     place = "-2" if left else "-1"
     if side < input2.shape[-1]:

@@ -35,6 +35,8 @@ def _check(name: str, A: Any, argument: str = "A") -> None:
         )
     if not A.dtype.is_floating_point and not A.dtype.is_complex:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}")
+    if A.dtype.itemsize < 4:
+        raise NotImplementedError(f"\"ldl_factor_kernel_cpu\" not implemented for '{A.dtype.scalar_name}'")
 
 
 def _refuse_gradient(name: str, *tensors: Any) -> None:

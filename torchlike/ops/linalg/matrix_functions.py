@@ -39,7 +39,7 @@ from .factorisations import (
     plain_cholesky,
 )
 from .matmul import matmul
-from .solving import check_tolerances, linalg_inv, linalg_inv_ex, linalg_solve
+from .solving import check_tolerances, linalg_inv, linalg_inv_ex, linalg_solve, precision_of
 
 SQUARE = Sample(values=([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]],))
 
@@ -52,7 +52,7 @@ linalg_matmul = alias("linalg_matmul", matmul)
 
 def _det(name: str) -> Callable[[Array], Array]:
     def compute(A: Array) -> Array:
-        square(name, floating(name, A))
+        square(name, floating(name, A, kernel="lu_cpu"))
         return jnp.linalg.det(A) if A.shape[-1] else jnp.ones(A.shape[:-2], A.dtype)
 
     compute.__doc__ = """The determinants of square matrices.
@@ -94,6 +94,7 @@ def slogdet(input: Tensor) -> Any:
 @composite(forms=Form.FUNCTION | Form.METHOD)
 def logdet(input: Tensor) -> Tensor:
     """The logarithms of the determinants: NaN where one is negative."""
+    floating("logdet", input._aval)
     sign, size = linalg_slogdet(input)
     if input.is_complex():
         return sign.log() + size
@@ -262,10 +263,10 @@ def linalg_matrix_rank(
             )
     if input.numel() == 0:
         return input.new_zeros(input.shape[:-2], dtype=dtypes.int64)
+    usual = precision_of(input.dtype) * max(input.shape[-2:]) if rtol is None else 0.0
     values = linalg_eigvalsh(input).abs() if hermitian else linalg_svdvals(input)
     largest = values.amax(-1, True)
     if rtol is None:
-        usual = float(np.finfo(input.dtype.numpy).eps) * max(input.shape[-2:])
         if tol is None and isinstance(atol, Tensor):
             rtol = (atol <= 0) * usual
         else:

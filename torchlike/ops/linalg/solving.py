@@ -33,6 +33,7 @@ from ._matrices import (
     mm,
     said,
     square,
+    wide,
     zero_on_diagonal,
 )
 from .factorisations import SVD_OF_NUMBERS, eigh_of, lu_of, order_of, svd_of
@@ -233,6 +234,13 @@ def _bounds(input: Any, atol: object, rtol: object) -> tuple[Tensor, Tensor]:
     return make(atol), make(rtol)
 
 
+def precision_of(dtype: dtypes.dtype) -> float:
+    """Of numbers of 32 or 64 bits; PyTorch's error for other dtypes."""
+    if dtype.category < dtypes.FLOAT or dtype.itemsize < 4:
+        raise RuntimeError("This function doesn't handle types other than float and double")
+    return float(np.finfo(dtype.numpy).eps)
+
+
 def check_tolerances(name: str, **bounds: object) -> None:
     """Raises PyTorch's error unless the tolerances that are given are all numbers or all tensors, which may be one for each matrix."""
     several = any(isinstance(bound, Tensor) and (bound.dim() > 0 or bound.requires_grad) for bound in bounds.values())
@@ -293,7 +301,7 @@ def _as_columns(a: Array, b: Array) -> tuple[Array, bool]:
 
 
 def _check_solve(name: str, A: Array, B: Array, left: bool) -> None:
-    square(name, floating(name, A))
+    square(name, floating(name, A, kernel="lu_cpu"))
     if A.dtype != B.dtype:
         raise RuntimeError(
             f"{name}: Expected A and B to have the same dtype, but found A of type {said(A.dtype)} and B of type {said(B.dtype)} instead"
@@ -397,7 +405,7 @@ def linalg_solve_triangular(
         unitriangular: whether the diagonal is taken to be ones.
     """
     name = "linalg.solve_triangular"
-    square(name, input)
+    square(name, floating(name, input, kernel="triangular_solve_cpu"))
     matrices(name, B, "B")
     if input.shape[-1] != B.shape[-2 if left else -1]:
         raise RuntimeError(
@@ -418,17 +426,17 @@ def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Array, Array]:
     """The X of ``A X = input`` for triangular matrices (or of ``A^T X = input``), and a copy of A."""
-    square("triangular_solve", A)
+    square("triangular_solve", wide("triangular_solve_cpu", A))
     if A.shape[-1] != input.shape[-2]:
         raise RuntimeError(
             f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.shape[-1]} by {A.shape[-1]} but each b matrix is "
             f"{input.shape[-2]} by {input.shape[-1]}"
         )
     batch = common_shape([A.shape[:-2], input.shape[:-2]])
-    wide = jnp.broadcast_to(A, (*batch, *A.shape[-2:]))
-    triangle = jnp.swapaxes(wide, -1, -2) if transpose else wide
+    matrix = jnp.broadcast_to(A, (*batch, *A.shape[-2:]))
+    triangle = jnp.swapaxes(matrix, -1, -2) if transpose else matrix
     solution = triangular(triangle, input, lower=upper is transpose, unit=unitriangular)
-    return return_types.triangular_solve(solution, wide)
+    return return_types.triangular_solve(solution, matrix)
 
 
 @op(
@@ -443,7 +451,7 @@ def cholesky_solve(input: Array, input2: Array, upper: bool = False) -> Array:
     if input.ndim < 2 or input2.ndim < 2:
         name, x = ("b", input) if input.ndim < 2 else ("u", input2)
         raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
-    floating("cholesky_solve", input2)
+    wide("cholesky_solve_cpu", input2)
     input2 = adjoint(input2) if upper else input2
     return triangular(input2, triangular(input2, input, lower=True), lower=True, adjointed=True)
 
@@ -460,7 +468,7 @@ def cholesky_solve(input: Array, input2: Array, upper: bool = False) -> Array:
 )
 def cholesky_inverse(input: Array, upper: bool = False) -> Array:
     """The inverse of ``L L^H``, or of ``L^H L`` with ``upper``."""
-    square("cholesky_inverse", floating("cholesky_inverse", input))
+    square("cholesky_inverse", wide("cholesky_inverse_out_cpu", input))
     input = adjoint(input) if upper else input
     half = triangular(input, jnp.eye(input.shape[-1], dtype=input.dtype), lower=True)
     return mm(adjoint(half), half)
@@ -470,7 +478,7 @@ def cholesky_inverse(input: Array, upper: bool = False) -> Array:
 def linalg_lu_solve(LU: Array, pivots: Indices, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """The X of ``A X = B`` (``left``) or ``X A = B``, or of the same for A's adjoint, from what ``lu_factor`` gives for A."""
     name = "torch.linalg.lu_solve"
-    floating(name, LU)
+    floating(name, LU, kernel="linalg.lu_solve_cpu")
     if LU.dtype != B.dtype:
         raise RuntimeError(
             f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {said(LU.dtype)} and B of type "
@@ -546,7 +554,7 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver
         place = "-1" if vectors else "-2"
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({place})")
     m, n = input.shape[-2:]
-    bound = float(np.finfo(input.dtype.numpy).eps) * max(m, n) if rcond is None else float(rcond)
+    bound = precision_of(input.dtype) * max(m, n) if rcond is None else float(rcond)
     solution, residuals, rank, singular = least_squares(input, b, bound)
     nothing = input.new_empty((0,), dtype=singular.dtype)
     full = driver == "gels" or (m > n and bool((rank == n).all()))

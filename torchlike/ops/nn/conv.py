@@ -542,5 +542,11 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
         raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
     if weight.shape[2] != bias.shape[0]:
         raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
-    columns = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
-    return columns.permute(2, 0, 1)
+    times = input.shape[0] - weight.shape[0] + 1 + 2 * pad
+    if times < 0:
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {times}: {[times, input.shape[1], weight.shape[2]]}"
+        )
+    more = times == 0  # conv1d refuses a result without elements
+    columns = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad + more)
+    return columns.permute(2, 0, 1)[more : times + more]

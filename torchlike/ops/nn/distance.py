@@ -80,8 +80,8 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     dots = (input1 * input2).sum(dim)
     squares = [(x * x).sum(dim) + tiny for x in (input1, input2)]
     cosine = dots / (squares[0] * squares[1]).sqrt()
-    alike = (1 - cosine).masked_fill(target != 1, 0)
-    dissimilar = (cosine - margin).clamp_min(0).masked_fill(target != -1, 0)
+    alike = pointwise.select_by(target == 1, 1 - cosine, 0)
+    dissimilar = pointwise.select_by(target == -1, (cosine - margin).clamp_min(0), 0)
     return reduced(alike + dissimilar, reduction)
 
 
@@ -114,9 +114,22 @@ def multi_margin_loss(
     """``mean over classes of max(0, margin - x[target] + x[class]) ** p``, the target class left out."""
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
+    if input.ndim > 2 or (input.ndim and not input.shape[-1]):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
+        )
     rows = jnp.atleast_2d(input)
-    if target.size != rows.shape[0]:
-        raise RuntimeError(f"inconsistent target size, expected {rows.shape[0]} but got {list(target.shape)}")
+    if target.ndim > 1 or target.size != rows.shape[0]:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target "
+            f"size [{rows.shape[0]}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
+        )
+    if weight is not None:
+        if weight.size != rows.shape[1]:
+            raise RuntimeError(f"inconsistent weight size, expected {rows.shape[1]} but got {list(weight.shape)}")
+        if weight.dtype != input.dtype:
+            names = [dtypes.from_numpy_dtype(x.dtype).scalar_name for x in (input, weight)]
+            raise RuntimeError("expected scalar type {} but found {}".format(*names))
     where = target.reshape(-1, 1)
     is_target = jnp.arange(rows.shape[1], dtype=where.dtype) == where
     zero = jnp.zeros((), rows.dtype)

@@ -53,7 +53,7 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
             [0.3000, 0.4000]])
     """
     if isinstance(p, complex) or p <= 0:
-        raise RuntimeError("renorm: non-positive norm not supported")
+        raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if input.ndim < 2:
