@@ -30,8 +30,8 @@ def get_overwrite_module_params_on_conversion() -> bool:
 
 
 def set_swap_module_params_on_conversion(value: bool) -> None:
-    """Keeps the choice whether ``Module.to`` and ``load_state_dict`` exchange what parameters are. Parameters stay the same objects in
-    any case, which is what swapping is for.
+    """Whether ``load_state_dict(assign=True)`` keeps the module's tensors as objects, which become what is loaded; ``Module.to`` does in
+    any case.
     """
     _Choices.swap = bool(value)
 

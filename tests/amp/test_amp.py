@@ -209,3 +209,12 @@ def test_an_optimizer_that_scales_by_itself_gets_the_scale():
     scaler.update()
     with pytest.warns(FutureWarning, match="GradScaler is going to stop passing itself"):
         assert scaler.step(TakesScaler([w], lr=0.1)) == "GradScaler"
+
+
+def test_the_flag_of_the_cache_is_that_of_the_innermost_autocast():
+    with torch.autocast("cpu", cache_enabled=False):
+        assert not torch.is_autocast_cache_enabled()
+        with torch.autocast("cpu", cache_enabled=True):
+            assert torch.is_autocast_cache_enabled()
+        assert not torch.is_autocast_cache_enabled()
+    assert torch.is_autocast_cache_enabled()

@@ -173,7 +173,7 @@ class autocast:
         device_type: "cpu", "cuda" or "tpu"; tensors elsewhere are left alone.
         dtype: the half type. Default: bfloat16 on the CPU and on TPUs, float16 on a GPU.
         enabled: False switches an outer autocast off.
-        cache_enabled: accepted; weights cast twice in a step are cast once by the compiler.
+        cache_enabled: what ``is_autocast_cache_enabled`` says; weights cast twice in a step are cast once by the compiler in any case.
 
     >>> x = torch.ones(2, 2)
     >>> with torch.autocast("cpu"):
@@ -203,22 +203,22 @@ class autocast:
                 stacklevel=2,
             )
             enabled = False
-        self._enabled = enabled
+        self._enabled, self._cache_enabled = enabled, _defaults.cache if cache_enabled is None else cache_enabled
         self._before: list[Any] = []
 
     def __enter__(self) -> autocast:
-        self._before.append((modes.autocast, _defaults.dtypes))
+        self._before.append((modes.autocast, _defaults.dtypes, _defaults.cache))
         now = {name: half for name, half in (modes.autocast or {}).items() if name != self.device}
         if self._enabled:
             now[self.device] = self.fast_dtype
-        modes.autocast = now or None
+        modes.autocast, _defaults.cache = now or None, bool(self._cache_enabled)
         modes.update()
         return self
 
     def __exit__(
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        modes.autocast, _defaults.dtypes = self._before.pop()
+        modes.autocast, _defaults.dtypes, _defaults.cache = self._before.pop()
         modes.update()
 
     def __call__(self, function: Callable[..., object]) -> Callable[..., Any]:

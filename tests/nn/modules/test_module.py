@@ -400,3 +400,14 @@ class Blank(torch.nn.Module):
 )
 def test_empty_lines_of_a_representation_are_pytorchs(module, text):
     assert repr(module) == text
+
+
+def test_a_memory_format_is_of_the_tensors_with_four_or_five_dimensions():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Linear(4, 2)).to(memory_format=torch.channels_last)
+    assert [p.stride() for p in model.parameters()] == [(27, 1, 9, 3), (1,), (1,), (1,), (4, 1), (1,)]
+    model.to(torch.float64, memory_format=torch.contiguous_format)
+    assert model[0].weight.stride() == (27, 9, 3, 1) and model[0].weight.dtype is torch.float64
+    with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
+        nn.Conv3d(2, 3, 3).to(memory_format=torch.channels_last)
+    with pytest.raises(TypeError, match="invalid combination of arguments"):
+        model.to(memory_format=3)  # pyright: ignore[reportArgumentType]

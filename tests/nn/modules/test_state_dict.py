@@ -2,6 +2,7 @@
 
 import pickle
 import weakref
+from typing import Any
 
 import pytest
 
@@ -147,3 +148,19 @@ _noted = []
 
 def _note_module(module, *_):
     _noted.append(module)
+
+
+def test_assignment_may_keep_the_tensors_of_the_module_as_objects():
+    conversion: Any = torch.__future__  # pyright: ignore[reportAttributeAccessIssue]
+    conversion.set_swap_module_params_on_conversion(True)
+    try:
+        model, other = nn.BatchNorm1d(2), nn.BatchNorm1d(2).double()
+        weight, mean = model.weight, model.running_mean
+        model(torch.ones(3, 2)).sum().backward()
+        other.weight.data.fill_(3.0)
+        model.load_state_dict(other.state_dict(), assign=True)
+    finally:
+        conversion.set_swap_module_params_on_conversion(False)
+    assert model.weight is weight and model.running_mean is mean and weight.requires_grad
+    assert (weight.tolist(), weight.dtype, weight.grad, mean.dtype) == ([3.0, 3.0], torch.float64, None, torch.float64)
+    assert other.weight is not weight and other.weight.tolist() == [3.0, 3.0]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ..._core import devices, dtypes
 from ..._core.annotations import DeviceLike
 from ..._core.fields import grad_of
+from ..._core.layouts import memory_format
 from ..._core.meta import on_meta
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
@@ -56,7 +57,8 @@ class Movable:
     def to(self, *args: object, **kwargs: object) -> Self:
         """Moves parameters and buffers to a device, floating point ones to a dtype, or both; in place.
 
-        Call it as ``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``.
+        Call it as ``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``. ``memory_format`` is of those with 4 or 5
+        dimensions.
 
         >>> torch.nn.Linear(1, 1).to(torch.float64).weight.dtype
         torch.float64
@@ -67,6 +69,7 @@ class Movable:
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
         place = {} if device is None else {"device": device}
+        layout = kwargs.get("memory_format")
 
         def moved(tensor: Tensor) -> Tensor:
             if place and on_meta(tensor) and device != tensor.device:
@@ -74,9 +77,12 @@ class Movable:
                     "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
                     "when moving module from meta to a different device."
                 )
+            how: dict[str, Any] = dict(place)
             if dtype is not None and tensor.dtype.category >= dtypes.FLOAT:
-                return tensor.to(dtype=dtype, **place)
-            return tensor.to(**place) if place else tensor
+                how["dtype"] = dtype
+            if layout is not None and tensor.dim() in (4, 5):
+                how["memory_format"] = layout
+            return tensor.to(**how) if how else tensor
 
         return self._apply(moved)
 
@@ -154,6 +160,7 @@ def _where_to(args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[device 
     is_valid = (
         is_valid and (dtype is None or isinstance(dtype, dtypes.dtype)) and all(isinstance(f, bool) for f in flags)
     )
+    is_valid = is_valid and isinstance(kwargs.get("memory_format"), (memory_format, type(None)))
     if not is_valid or set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "copy", "memory_format"}:
         argument_types = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()])
         raise TypeError(

@@ -9,9 +9,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from ... import __future__
 from ..._core.meta import on_meta
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
+from ...utils._swap import swap_tensors
 from ..parameter import Parameter, is_lazy
 from ._hooks import HookHandle
 
@@ -315,6 +317,13 @@ def _load_tensor(module: object, name: str, own: Any, key: str, loaded: object, 
         with no_grad():
             if not assign:
                 own.copy_(loaded)
+            elif __future__.get_swap_module_params_on_conversion():
+                # The tensor stays the same object, and becomes what is loaded.
+                made = own.module_load(loaded, assign=True)
+                if type(made) is Tensor:
+                    own.data, own.grad = made, None
+                else:
+                    swap_tensors(own, Parameter(made, own.requires_grad) if isinstance(own, Parameter) else made)
             elif isinstance(own, Parameter):
                 parameter = (
                     loaded if isinstance(loaded, Parameter) else Parameter(loaded, requires_grad=own.requires_grad)
