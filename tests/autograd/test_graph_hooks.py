@@ -143,3 +143,38 @@ def test_a_graph_that_was_passed_through_holds_no_hooks_for_saved_tensors(retain
     loss.backward(retain_graph=retain)
     assert [reference() is None for reference in kept] == [True, not retain]
     assert loss.grad_fn is not None
+
+
+def test_a_pack_hook_gets_leaves_themselves_and_others_with_their_history():
+    x, w = torch.ones(2), torch.nn.Parameter(torch.full((2,), 3.0))
+    h = w * 2
+    seen = []
+
+    def pack(tensor):
+        seen.append((tensor is w, tensor.requires_grad, tensor.is_leaf, (tensor * 2).requires_grad))
+        return (tensor,)
+
+    with graph.saved_tensors_hooks(pack, lambda packed: packed[0]):
+        y = (h * w).sum() + (w * x).sum()
+        h.mul_(w)
+    plain = (False, False, True, False)
+    # Of ``x`` it is what it holds now: the operation may write to a tensor. So h's second value is no part of the first product.
+    assert seen == [
+        (True, True, True, False),
+        (False, True, False, False),
+        plain,
+        (True, True, True, False),
+        (False, True, False, False),
+    ]
+    (y + h.sum()).backward()
+    assert w.grad is not None and w.grad.tolist() == [4 * 3.0 + 1 + 4 * 3.0] * 2
+
+
+@pytest.mark.parametrize("wrong", [5, None, [1.0]])
+def test_what_unpack_gives_back_is_a_tensor(wrong):
+    text = f"^Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(wrong).__name__}$"
+    x = torch.ones(2, requires_grad=True)
+    with graph.saved_tensors_hooks(lambda tensor: tensor, lambda packed: wrong):
+        y = (x * x).sum()
+    with pytest.raises(TypeError, match=text):
+        y.backward()

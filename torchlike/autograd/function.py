@@ -26,7 +26,7 @@ from .._core.node import FREED, HAS_HOOKS, IS_NONE, SECOND_BACKWARD, Node, forwa
 from .._core.tensor import Tensor, alias, from_value
 from .._core.views import DEFAULT, IN_FUNCTION, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View
 from .._core.vmapped import Vmapped, levels_of
-from ..dispatch.apply import packed
+from ..dispatch.apply import packed, unpacked
 from ..dispatch.inplace import adopt_write, check_writable
 from ..dispatch.pullback import ForwardOnly
 from ..dispatch.warned import warn
@@ -224,14 +224,14 @@ class FunctionNode(Node, FunctionCtx):
             raise RuntimeError(SECOND_BACKWARD)
         unpack = self.unpack
         if unpack is not None:
-            return tuple(None if each is None else unpack(each) for each in self._kept)
+            return tuple(None if each is None else unpacked(unpack, each) for each in self._kept)
         tensors = []
         for entry in self._kept or self._unsaved():
             if entry is None:
                 tensors.append(None)
                 continue
             if isinstance(entry, _PackedEntry):
-                tensors.append(entry.unpack(entry.packed))
+                tensors.append(unpacked(entry.unpack, entry.packed))
                 continue
             tensor, version, number = entry
             if version_of(tensor) != version:

@@ -15,12 +15,11 @@ import numpy as np
 from .._core.modes import hooks
 from .._core.node import FREED, HAS_HOOKS, IS_NONE, ITSELF, SECOND_BACKWARD, AccumulateGrad, Node, check_versions
 from .._core.tensor import Tensor, from_host, from_storage, from_value
-from ..dispatch.apply import packed
+from ..dispatch.apply import packed, unpacked
 from ..dispatch.lowering import TENSOR
 from ..dispatch.opdef import Op
 from ..dispatch.pullback import Rule
 from ..engine.value import Value
-from .grad_mode import no_grad
 
 __all__ = ["SavedTensor"]
 
@@ -65,8 +64,7 @@ class SavedTensor:
         if tensor is None:
             raise RuntimeError(IS_NONE)
         if self._place is None:
-            with no_grad():
-                packed(pack_hook, tensor)  # pyright: ignore[reportArgumentType]
+            packed(pack_hook, tensor)  # pyright: ignore[reportArgumentType]
             raise NotImplementedError(
                 f"torchlike does not support hooks for the result that {node.label} has saved: it computes it again"
             )
@@ -89,7 +87,8 @@ class _Packed:
         if self.before is not None:
             saved = self.before(saved)
         return tuple(
-            self.hooks[place](each)._value() if place in self.hooks else each for place, each in enumerate(saved)
+            unpacked(self.hooks[place], each)._value() if place in self.hooks else each
+            for place, each in enumerate(saved)
         )
 
 

@@ -357,7 +357,7 @@ def link(rule: Rule, kernel: Lowered, values: list[Value], tensors: list[Tensor]
         if modes.anomaly:
             node.trace = forward_trace()
         if modes.saved_tensors_hooks and node.saved:
-            _pack(node)
+            _pack(node, tensors)
         if modes.level is not None:
             modes.level.keep_saved(node, rule, tensors)
     return node
@@ -375,30 +375,56 @@ def without_derivative(result: Tensor, inputs: Sequence[Tensor], missing: str, n
     return result
 
 
-def _pack(node: Node) -> None:
+def _pack(node: Node, tensors: list[Tensor]) -> None:
     """Passes what the node saves through the user's pack hook. The backward pass calls the unpack hook to get it back.
 
-    What the hook has packed is the hook's: later writes to the tensor that was saved are not looked for.
+    What the hook has packed is the hook's: later writes to the tensor that was saved are not looked for. So the hook gets a leaf that
+    requires a gradient itself, and of another tensor what it holds now, with its history: the operation may write to it.
     """
     pack, unpack = modes.saved_tensors_hooks[-1]
     assert node.saved is not None
-    node.saved = tuple([packed(pack, from_value(value)) for value in node.saved])
+    saved = []
+    for number, value in zip(node.rule.saved, node.saved, strict=True):
+        tensor, own = tensors[number] if number < len(tensors) else None, from_value(value)
+        if tensor is not None and tensor._tracked and modes.level is None and tensor._value() is value:
+            if tensor._grad_fn is None:
+                own = tensor
+            else:
+                own._set_history(*tensor._edge())
+        result = packed(pack, own)
+        saved.append(from_value(value) if result is own else result)
+    node.saved = tuple(saved)
     node.unpack = partial(_unpacked, unpack)  # a closure, compiled, would hold ``pack`` and what it holds as well
     node.watched = ()
 
 
 def _unpacked(unpack: Callable[[Any], Tensor], saved: Sequence[object]) -> tuple[Value, ...]:
-    return tuple([unpack(each)._value() for each in saved])
+    return tuple([unpacked(unpack, each)._value() for each in saved])
+
+
+def unpacked(unpack: Callable[[Any], object], packed: object) -> Tensor:
+    """What a user's hook has unpacked; PyTorch's error where that is no tensor."""
+    tensor = unpack(packed)
+    if not isinstance(tensor, Tensor):
+        raise TypeError(
+            f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}"
+        )
+    return tensor
 
 
 def packed(pack: Callable[[Tensor], object], tensor: Tensor) -> object:
-    """What a user's hook has packed.
+    """What a user's hook has packed, within ``no_grad``.
 
     Raises:
         RuntimeError: the hook has written to the tensor.
     """
-    version = tensor._storage.version
-    result = pack(tensor)
+    version, before = tensor._storage.version, (modes.grad_enabled, modes.forward_only)
+    modes.record(False)
+    try:
+        result = pack(tensor)
+    finally:
+        modes.grad_enabled, modes.forward_only = before
+        modes.update()
     if tensor._storage.version != version:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified by "
@@ -532,4 +558,14 @@ def _plain(dispatcher: Dispatcher, args: tuple[object, ...]) -> tuple[Any, ...]:
     return tuple(plain(a, r) for a, r in zip(args, op.roles, strict=True))
 
 
-__all__ = ["DynamicNumber", "Dispatcher", "apply", "forget_kernels", "link", "packed", "static_of", "view_of"]
+__all__ = [
+    "DynamicNumber",
+    "Dispatcher",
+    "apply",
+    "forget_kernels",
+    "link",
+    "packed",
+    "static_of",
+    "unpacked",
+    "view_of",
+]
