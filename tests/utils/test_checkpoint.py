@@ -304,3 +304,20 @@ def test_gradients_within_a_checkpoint_that_runs_again_to_its_end():
         with torch.utils.checkpoint.set_checkpoint_early_stop(early):
             torch.utils.checkpoint.checkpoint(gradient, x, use_reentrant=False).sum().backward()
         torch.testing.assert_close(x.grad, -x.detach().sin())
+
+
+@pytest.mark.parametrize("write", ["h.add_(1)", "m.add_(1)", "h[0].mul_(2)"])
+def test_an_argument_that_was_written_to_in_between_is_an_error(write):
+    x, m = torch.tensor([1.0, -2.0], requires_grad=True), torch.ones(2)
+    h = x * 1
+    y = checkpoint(lambda h, m: (h * h * m).sin(), h, m, use_reentrant=False)
+    exec(write, {"h": h, "m": m})
+    with pytest.raises(RuntimeError, match="modified by an inplace operation.* is at version 1; expected version 0"):
+        y.sum().backward()
+
+
+def test_a_function_that_writes_to_its_argument_cannot_run_again():
+    h = torch.ones(2, requires_grad=True) * 1
+    y = checkpoint(lambda h: h.mul_(2).exp(), h, use_reentrant=False)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()

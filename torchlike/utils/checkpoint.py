@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Any
 
+from .._core.fields import node_of, storage_of, version_of
 from .._core.modes import modes
+from .._core.node import modified
 from .._core.tensor import Tensor
 from ..autograd import Function, backward as run_backward
 from ..autograd.grad_mode import enable_grad, no_grad
@@ -143,6 +145,7 @@ def checkpoint(
 
     Raises:
         CheckpointError: in the backward pass, if the second run saves other tensors than the first.
+        RuntimeError: then too, if a tensor among ``args`` has been written to.
 
     Source: https://docs.pytorch.org/docs/stable/checkpoint.html; Chen et al., "Training deep nets with sublinear memory cost" (2016).
     """
@@ -202,6 +205,7 @@ class _Frame:
         early_stop: bool,
     ) -> None:
         self.function, self.args, self.kwargs, self.state = function, args, kwargs, state
+        self.versions = [version_of(a) if isinstance(a, Tensor) else None for a in args]
         self.context, self.check, self.early_stop = context, check, early_stop
         self.autocast = modes.autocast  # of the forward pass: the backward pass runs outside of it
         self.saved: list[weakref.ref[_Saved]] = []
@@ -241,6 +245,10 @@ class _Frame:
         return value
 
     def run_again(self) -> None:
+        for tensor, version in zip(self.args, self.versions, strict=True):
+            if isinstance(tensor, Tensor) and version is not None and version_of(tensor) != version:
+                writer = node_of(tensor)
+                raise modified(storage_of(tensor), version, tensor._aval, None if writer is None else writer.operation)
         recomputed: list[Tensor] = []
         gradient, self.gradient = self.gradient, None
 
