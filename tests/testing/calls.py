@@ -50,6 +50,8 @@ CALLS = [
     "make((2, 2), dtype=torch.float32, device='cpu', requires_grad=True)",
     "make((2, 2), dtype=torch.int32, device='cpu', requires_grad=True)",
     "make((2, 2), dtype=torch.float32, device='cpu', low=3, high=2)",
+    "make((2, 2), dtype=torch.float8_e4m3fn, device='cpu').float()",
+    "make((2, 2), dtype=torch.float8_e5m2, device='cpu', low=-1000, high=1000).float()",
 ]
 
 

@@ -79,13 +79,14 @@ def _random_tensor(shape: Size, dtype: Dtype, device: DeviceLike | None, low: ob
         return ops.randint(low, high, shape, device=device, dtype=dtype)
     limits = dtypes.finfo(dtype)
     low, high = _range(dtype, low, high, -9, 9, limits.min, limits.max)
-    result = ops.empty(shape, device=device, dtype=dtype)
+    drawn = dtypes.float32 if dtype.itemsize == 1 else dtype  # no numbers are drawn in types of 8 bits
+    result = ops.empty(shape, device=device, dtype=drawn)
     if dtype.is_complex:
         parts = ops.view_as_real(result)
         parts.uniform_(low, high)
     else:
         result.uniform_(low, high)
-    return result
+    return result.to(dtype)
 
 
 def _range(
