@@ -387,7 +387,7 @@ def _pack(node: Node, tensors: list[Tensor]) -> None:
     for number, value in zip(node.rule.saved, node.saved, strict=True):
         tensor, own = tensors[number] if number < len(tensors) else None, from_value(value)
         if tensor is not None and tensor._tracked and modes.level is None and tensor._value() is value:
-            if tensor._grad_fn is None:
+            if tensor.is_leaf:
                 own = tensor
             else:
                 own._set_history(*tensor._edge())
