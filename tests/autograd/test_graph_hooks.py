@@ -63,6 +63,31 @@ def test_hooks_on_saved_tensors_can_be_refused():
         pass
 
 
+def test_hooks_on_saved_tensors_see_no_python_number_that_changes():
+    x = torch.tensor([0.5, -1.0], requires_grad=True)
+    for step in range(8):  # after some steps the program takes the number as an input
+        shapes: list[torch.Size] = []
+        with graph.saved_tensors_hooks(lambda t, shapes=shapes: shapes.append(t.shape) or t, lambda t: t):
+            y = torch.tanh(x * step) * x
+        (gradient,) = torch.autograd.grad(y.sum(), x)
+        assert shapes == [x.shape] * 3
+        inner = torch.tanh(x.detach() * step)
+        torch.testing.assert_close(gradient, inner + x.detach() * step * (1 - inner * inner))
+
+
+def test_a_checkpoint_with_a_number_that_changes_computes_the_same_again():
+    x, y = torch.tensor([0.5, -1.0], requires_grad=True), torch.ones(2, requires_grad=True)
+
+    def norm_of_gradients(call, step):
+        loss = (call(lambda x: torch.tanh(x * step) * x, x) * 0.5).pow(2).sum() + (y**3 * x).sum()
+        total = sum((g**2).sum() for g in torch.autograd.grad(loss, [x, y], create_graph=True))
+        return torch.autograd.grad(total, x)[0]
+
+    for step in range(8):
+        again = norm_of_gradients(lambda f, x: torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False), step)
+        torch.testing.assert_close(again, norm_of_gradients(lambda f, x: f(x), step))
+
+
 def test_a_counted_write_is_found_by_the_graph():
     x = torch.ones(1)
     graph.increment_version([x, x])

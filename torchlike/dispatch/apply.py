@@ -376,30 +376,37 @@ def without_derivative(result: Tensor, inputs: Sequence[Tensor], missing: str, n
 
 
 def _pack(node: Node, tensors: list[Tensor]) -> None:
-    """Passes what the node saves through the user's pack hook. The backward pass calls the unpack hook to get it back.
+    """Passes the tensors that the node saves through the user's pack hook. The backward pass calls the unpack hook to get them back.
 
     What the hook has packed is the hook's: later writes to the tensor that was saved are not looked for. So the hook gets a leaf that
-    requires a gradient itself, and of another tensor what it holds now, with its history: the operation may write to it.
+    requires a gradient itself, and of another tensor what it holds now, with its history: the operation may write to it. Inputs beyond
+    the tensors are Python numbers, which no hook sees.
     """
     pack, unpack = modes.saved_tensors_hooks[-1]
     assert node.saved is not None
-    saved = []
-    for number, value in zip(node.rule.saved, node.saved, strict=True):
-        tensor, own = tensors[number] if number < len(tensors) else None, from_value(value)
-        if tensor is not None and tensor._tracked and modes.level is None and tensor._value() is value:
+    saved, by_hook = list[Any](node.saved), [number < len(tensors) for number in node.rule.saved]
+    for place, (number, value) in enumerate(zip(node.rule.saved, node.saved, strict=True)):
+        if not by_hook[place]:
+            continue
+        tensor, own = tensors[number], from_value(value)
+        if tensor._tracked and modes.level is None and tensor._value() is value:
             if tensor.is_leaf:
                 own = tensor
             else:
                 own._set_history(*tensor._edge())
         result = packed(pack, own)
-        saved.append(from_value(value) if result is own else result)
+        saved[place] = from_value(value) if result is own else result
     node.saved = tuple(saved)
-    node.unpack = partial(_unpacked, unpack)  # a closure, compiled, would hold ``pack`` and what it holds as well
+    node.unpack = partial(
+        _unpacked, unpack, by_hook
+    )  # a closure, compiled, would hold ``pack`` and what it holds as well
     node.watched = ()
 
 
-def _unpacked(unpack: Callable[[Any], Tensor], saved: Sequence[object]) -> tuple[Value, ...]:
-    return tuple([unpacked(unpack, each)._value() for each in saved])
+def _unpacked(unpack: Callable[[Any], Tensor], by_hook: Sequence[bool], saved: Sequence[Any]) -> tuple[Value, ...]:
+    return tuple([
+        unpacked(unpack, each)._value() if hook else each for each, hook in zip(saved, by_hook, strict=True)
+    ])  # fmt: skip
 
 
 def unpacked(unpack: Callable[[Any], object], packed: object) -> Tensor:
