@@ -18,52 +18,47 @@ pytestmark = pytest.mark.recorded
 GLIBC = heap._trim is not None and Path("/proc/self/statm").exists()
 
 
-def large_step(x, count=15):
+def large_step(x, row, count):
     """Needs 4 MiB for each of the products, since the last is read first."""
-    products = [(x * number) @ x.T for number in range(1, count + 1)]  # [1000, 1000] each
-    row = x[:4] @ x.T
+    products = [((x + row) * number) @ x.T for number in range(1, count + 1)]  # [1000, 1000] each
+    read = x[:4] @ x.T
     for product in reversed(products):
-        row = torch.tanh(row @ product)
-    return row.sum()
+        read = torch.tanh(read @ product)
+    return row + 0.001 * read.sum()
 
 
 MEASURE = """
-def pages_of(step):
+x, row, pages, results = torch.arange(64000.0).reshape(1000, 64).sin(), torch.zeros(1000, 64), [], []
+for _ in range(12):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    result = step(x, count).item()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before, result
-
+    for _ in range(3):  # the second and the third begin in a thread of XLA
+        row = large_step(x, row, count)
+    results.append(row[0, 0].item())
+    pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 # Beside other work threads of XLA may take their memory one after another, for a dozen steps.
-steps = [pages_of(large_step) for _ in range(24)]
-print(min(pages for pages, _ in steps[12:]), *[result for _, result in steps])
+print(min(pages[4:]), *results)
 """
 
 
-def measured(cache, count=15):
-    """Pages that are mapped in the best step, and all results."""
+def measured(cache, count):
+    """Pages that are mapped in the best three steps, and all results."""
     program = f"import resource\nimport torchlike as torch\ncount = {count}\n"
-    program += f"x = torch.arange(64000.0).reshape(1000, 64).sin()\n{inspect.getsource(large_step)}{MEASURE}"
+    program += inspect.getsource(large_step) + MEASURE
     environment = {**os.environ, "TORCHLIKE_COMPILE": "now", "TORCHLIKE_OP_BY_OP": "0", "TORCHLIKE_CACHE_DIR": cache}
     run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    best, *results = run.stdout.split()
-    return int(best), set(results)
-
-
-# 60 MiB are 15,000 pages. Beside other work some hundred are mapped anew.
-FEW, ALL = 3000, 12000
+    pages, *results = run.stdout.split()
+    return int(pages), tuple(results)
 
 
 @pytest.mark.skipif(not GLIBC, reason="the C library is not glibc")
 @pytest.mark.parametrize("count", [15, 60])
-def test_the_memory_of_a_large_program_is_kept(tmp_path, monkeypatch, count):
+def test_the_memory_of_a_large_program_is_kept(tmp_path, count):
     """Without a cache on disk, with one, and as it was read from there."""
     measurements = [measured(cache, count) for cache in ("", str(tmp_path), str(tmp_path))]
-    assert all(pages < FEW for pages, _ in measurements)
-    assert len(set.union(*[results for _, results in measurements])) == 1, "all of them compute the same bits"
-    if count == 60:
-        monkeypatch.setenv("MALLOC_ARENA_MAX", "8")  # a user's own choice: then threads have heaps of 64 MiB at most
-        assert measured(str(tmp_path))[0] > ALL
+    # 4 MiB are 1,000 pages. Beside other work some hundred are mapped anew.
+    assert all(pages < 300 * count for pages, _ in measurements), measurements
+    assert len({results for _, results in measurements}) == 1, "all of them compute the same bits"
 
 
 def test_a_large_run_waits_for_the_one_before(monkeypatch):
