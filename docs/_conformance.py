@@ -52,6 +52,17 @@ Each reason, in how many tests it was found, and their names. {groups}.
 |---|---|--:|---|
 """
 
+SITUATIONS = """
+## Single situations
+
+{snippets} snippets, each of one situation that PyTorch's tests are about, were run by both libraries: **{same} print the same lines.** The
+others, and what differs in {programs} small programs made after public reports, of which {same_programs} print the same (-: what depends on
+the run, as addresses do):
+
+| | group | reason |
+|---|---|---|
+"""
+
 
 def tenth(test: str) -> bool:
     """Whether a test is among the fixed tenth."""
@@ -94,6 +105,13 @@ def torch_tests(data: dict[str, Any], version: str) -> list[str]:
     return lines
 
 
+def situations(data: dict[str, Any]) -> list[str]:
+    """The part about single situations: a row for each that differs, several with one reason in a row."""
+    lines = [SITUATIONS.format(**data["counts"]).rstrip("\n")]
+    rows = [f"| {row['name']} | {row['group']} | {row['reason']} |" for row in data["remaining"]]
+    return lines + [row.replace("__", "\\_\\_") for row in rows]
+
+
 def load() -> dict[str, Any]:
     """Reads the measurements: ``results`` has a row for each dtype and suite, ``remaining`` the differences, ``reasons`` why, by name."""
     return json.loads(DATA.read_text(encoding="utf-8"))
@@ -118,6 +136,8 @@ def page(data: dict[str, Any]) -> str:
             lines.append(f"| `{name}` | {row['suite']} | {passed} | {data['reasons'][row['reason']]} |")
     if "torch_tests" in data:
         lines += torch_tests(data["torch_tests"], data["pytorch"])
+    if "situations" in data:
+        lines += situations(data["situations"])
     return "\n".join(lines) + "\n"
 
 
