@@ -397,9 +397,8 @@ def _pack(node: Node, tensors: list[Tensor]) -> None:
         result = packed(pack, own)
         saved[place] = from_value(value) if result is own else result
     node.saved = tuple(saved)
-    node.unpack = partial(
-        _unpacked, unpack, by_hook
-    )  # a closure, compiled, would hold ``pack`` and what it holds as well
+    # A closure, compiled, would hold ``pack`` and what it holds as well.
+    node.unpack = partial(_unpacked, unpack, by_hook)
     node.watched = ()
 
 
