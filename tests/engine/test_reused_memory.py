@@ -119,6 +119,7 @@ class Heap:
         monkeypatch.setattr(heap, "_room", heap.Room())
         heap._room._begun -= 1000
         monkeypatch.setattr(heap._Kept, "nbytes", 0)
+        monkeypatch.setattr(heap._Kept, "in_heap", None)
 
     def allocate(self, alignment, nbytes):
         if nbytes > heap.SPARE_BYTES - 1 and nbytes < heap.LARGEST_THRESHOLD:
@@ -151,7 +152,7 @@ def test_memory_is_given_back_where_a_run_would_take_more_than_ever(monkeypatch)
     for _ in range(2):
         place.make_room(heap.LARGEST_THRESHOLD, heap.LARGEST_THRESHOLD)
     assert known.given_back == 4, "it is mapped anew for each run"
-    heap._Kept.nbytes = heap.LARGEST_THRESHOLD
+    heap._Kept.in_heap = True
     place.make_room(heap.LARGEST_THRESHOLD, heap.LARGEST_THRESHOLD)
     assert known.given_back == 4, "it is kept, too"
 
@@ -179,3 +180,16 @@ def test_where_the_system_does_not_say_how_much_memory_there_is_nothing_is_given
     assert not known.given_back
     (tmp_path / "status").write_text("VmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n")
     assert heap.resident() == (2**20, 2**21)
+
+
+def test_a_program_that_is_too_large_ends_the_keeping_of_large_blocks(monkeypatch):
+    Heap(monkeypatch)
+    settings = {}
+    monkeypatch.setattr(heap, "_mallopt", settings.__setitem__)
+    heap.keep_blocks(2**26, 2**26)
+    assert settings[heap._MMAP_MAX] == 0 and heap._Kept.in_heap
+    heap.keep_blocks(2**30, 0)
+    assert settings[heap._MMAP_MAX] == heap.MAPPED_BLOCKS and not heap._Kept.in_heap
+    heap.keep_blocks(2**27, 2**27)
+    assert settings[heap._MMAP_MAX] == heap.MAPPED_BLOCKS and not heap._Kept.in_heap
+    assert settings[heap._TRIM_THRESHOLD] < 2**30

@@ -30,8 +30,10 @@ if _allocate is not None and _free is not None:
 # The numbers of glibc's settings (malloc.h): how many bytes there may be free at the end of its heap before it gives them back, the size
 # from which a block is mapped by itself, how many blocks may be, and how many heaps there are at most.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -3, -4, -8
-# No more than this is kept for programs.
-MOST_BYTES_KEPT = 2**30
+# No more than this is kept for programs. In a process with a larger one, large blocks are mapped as they were: in the heap, arrays of a
+# gigabyte that come and go leave gigabytes between them.
+MOST_BYTES_KEPT = 2**29
+MAPPED_BLOCKS = 65536  # that there may be, by default
 # The largest size from which glibc can be told to map blocks by themselves.
 LARGEST_THRESHOLD = 32 * 2**20
 # From this size on arrays are mapped by themselves where outputs make up most of what a program needs, see ``keep_blocks``.
@@ -51,9 +53,10 @@ if _mallopt is not None and "MALLOC_ARENA_MAX" not in os.environ:
 
 
 class _Kept:
-    """``nbytes``: what glibc keeps for the runs of programs."""
+    """``nbytes``: what glibc keeps for the runs of programs. ``in_heap``: whether large blocks come from the heap, too; None as yet."""
 
     nbytes = 0
+    in_heap: bool | None = None
 
 
 def keep_blocks(nbytes: int, within: int) -> None:
@@ -69,17 +72,23 @@ def keep_blocks(nbytes: int, within: int) -> None:
     Args:
         within: of these bytes, those that are given back when a run ends.
     """
+    if _mallopt is None:
+        return
+    if nbytes > MOST_BYTES_KEPT:
+        _Kept.in_heap = False
+        _mallopt(_MMAP_MAX, MAPPED_BLOCKS)
     if 2 * within < nbytes:
-        if _mallopt is not None and not _Kept.nbytes:
+        if not _Kept.nbytes:
             _mallopt(_MMAP_THRESHOLD, MAPPED_BYTES)
         return
     nbytes = min(nbytes, MOST_BYTES_KEPT)
-    if _mallopt is not None and nbytes > _Kept.nbytes:
+    if nbytes > _Kept.nbytes:
         if not _Kept.nbytes:
             _mallopt(_MMAP_THRESHOLD, LARGEST_THRESHOLD)
         _Kept.nbytes = nbytes
         _mallopt(_TRIM_THRESHOLD, 2 * nbytes + LARGEST_THRESHOLD)
-        if nbytes >= LARGEST_THRESHOLD:
+        if nbytes >= LARGEST_THRESHOLD and _Kept.in_heap is None:
+            _Kept.in_heap = True
             _mallopt(_MMAP_MAX, 0)
 
 
@@ -149,7 +158,7 @@ class Place:
         allocate, free = _allocate, _free
         if allocate is None or free is None:
             return
-        known, mapped = self._address, block >= LARGEST_THRESHOLD > _Kept.nbytes
+        known, mapped = self._address, block >= LARGEST_THRESHOLD and not _Kept.in_heap
 
         def is_there() -> bool:
             """Whether glibc has the last run's place for a block that it would allocate now."""
