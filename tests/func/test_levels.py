@@ -49,6 +49,21 @@ class WithJvp(StraightThrough):
         return tangent * x * 7
 
 
+class Within(WithJvp):
+    @staticmethod
+    def backward(ctx, gradient):
+        with torch.no_grad():
+            y = WithJvp.apply(gradient)
+        return y * ctx.saved_tensors[0]
+
+
+class SavesAnother(WithJvp):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(WithJvp.apply(inputs[0]))
+        ctx.save_for_forward(*inputs)
+
+
 class WithVmap(WithJvp):
     generate_vmap_rule = False
 
@@ -73,6 +88,52 @@ def a_constant_within_one_of_two(x):
     with torch.no_grad():
         c = grad(lambda y: y * y * y)(x)
     return x * c
+
+
+def function_under_no_grad(x):
+    y = x * 1
+    with torch.no_grad():
+        y = WithJvp.apply(y)
+    return y * x
+
+
+def functions_under_no_grad(x):
+    with torch.no_grad():
+        y = WithJvp.apply(x)
+        with torch.enable_grad():
+            y = y * 2
+        y = WithJvp.apply(y)
+    return y * x
+
+
+def own_vmap_under_no_grad(x):
+    y = x * x
+    with torch.no_grad():
+        y = WithVmap.apply(y)
+    return y * x
+
+
+def function_for_the_outer_alone(x):
+    y = x * 2
+    with torch.no_grad():
+        y = WithJvp.apply(y)
+    return grad(lambda z: y * z * z)(x)
+
+
+def backward_under_no_grad(x):
+    return Within.apply(x * 1) * x
+
+
+def setup_with_a_function(x):
+    return SavesAnother.apply(x) * x
+
+
+def vmap_under_no_grad(x):
+    y = torch.stack([x, x])[None]
+    with torch.no_grad():
+        y = vmap(lambda x: WithJvp.apply(x), in_dims=1, out_dims=1)(y)
+        z = vmap(lambda x: x)(y)
+    return z.prod() * x
 
 
 def write_to_argument(x):
@@ -105,6 +166,15 @@ def own_gradient(x):
     return g * x
 
 
+ABOUT_FUNCTIONS = {
+    "a Function under no_grad": function_under_no_grad,
+    "two under no_grad": functions_under_no_grad,
+    "vmap under no_grad": own_vmap_under_no_grad,
+    "a Function that the outer derivative sees": function_for_the_outer_alone,
+    "no_grad in a backward": backward_under_no_grad,
+    "a Function in a setup_context": setup_with_a_function,
+    "mapped under no_grad": vmap_under_no_grad,
+}
 FUNCTIONS = {
     "detach": lambda x: x * x.detach(),
     "data": lambda x: x * x.data,
@@ -120,6 +190,7 @@ FUNCTIONS = {
     "write to a clone": write_to_clone,
     "write to a view": write_to_view,
     "write under no_grad": write_without_gradient,
+    **ABOUT_FUNCTIONS,
 }
 
 
@@ -193,8 +264,8 @@ LEFT_OUT = {
     ("linearize", "write to the argument"),  # it traces the function a second time, on what the first time has written
     ("linearize", "write to a view"),
     ("vmap of jvp", "write to a view"),  # refused: the tangent of a view that is written to is not mapped
-    ("jvp of jvp", "jvp"),  # what ``save_for_forward`` kept has lost the outer tangent
-    ("jvp of jvp", "vmap"),
+    # What ``save_for_forward`` kept has lost the outer tangent; or writes are refused, as the two tangents share memory.
+    *[("jvp of jvp", name) for name in ("jvp", "vmap", *ABOUT_FUNCTIONS)],
 }
 
 
@@ -214,6 +285,13 @@ EXPECTED = {
         "write to a clone": 24.0,
         "write to a view": 27.0,
         "write under no_grad": 36.0,
+        "a Function under no_grad": 3.0,
+        "two under no_grad": 6.0,
+        "vmap under no_grad": 9.0,
+        "a Function that the outer derivative sees": 12.0,
+        "no_grad in a backward": 12.0,
+        "a Function in a setup_context": 48.0,
+        "mapped under no_grad": 9.0,
     },
     "vjp": {
         "detach": [3.0],
@@ -230,6 +308,13 @@ EXPECTED = {
         "write to a clone": [24.0],
         "write to a view": [27.0],
         "write under no_grad": [36.0],
+        "a Function under no_grad": [3.0],
+        "two under no_grad": [6.0],
+        "vmap under no_grad": [9.0],
+        "a Function that the outer derivative sees": [12.0],
+        "no_grad in a backward": [12.0],
+        "a Function in a setup_context": [48.0],
+        "mapped under no_grad": [9.0],
     },
     "jvp": {
         "detach": [9.0, 3.0],
@@ -246,6 +331,13 @@ EXPECTED = {
         "write to a clone": [36.0, 24.0],
         "write to a view": [27.0, 27.0],
         "write under no_grad": [54.0, 54.0],
+        "a Function under no_grad": [9.0, 66.0],
+        "two under no_grad": [18.0, 5298.0],
+        "vmap under no_grad": [27.0, 1143.0],
+        "a Function that the outer derivative sees": [36.0, 516.0],
+        "no_grad in a backward": [9.0, 66.0],
+        "a Function in a setup_context": [9.0, 66.0],
+        "mapped under no_grad": [27.0, 387.0],
     },
     "jacrev": {
         "detach": 3.0,
@@ -262,6 +354,13 @@ EXPECTED = {
         "write to a clone": 24.0,
         "write to a view": 27.0,
         "write under no_grad": 36.0,
+        "a Function under no_grad": 3.0,
+        "two under no_grad": 6.0,
+        "vmap under no_grad": 9.0,
+        "a Function that the outer derivative sees": 12.0,
+        "no_grad in a backward": 12.0,
+        "a Function in a setup_context": 48.0,
+        "mapped under no_grad": 9.0,
     },
     "jacfwd": {
         "detach": 3.0,
@@ -278,6 +377,13 @@ EXPECTED = {
         "write to a clone": 24.0,
         "write to a view": 27.0,
         "write under no_grad": 54.0,
+        "a Function under no_grad": 66.0,
+        "two under no_grad": 5298.0,
+        "vmap under no_grad": 1143.0,
+        "a Function that the outer derivative sees": 516.0,
+        "no_grad in a backward": 66.0,
+        "a Function in a setup_context": 66.0,
+        "mapped under no_grad": 387.0,
     },
     "hessian": {
         "detach": 0.0,
@@ -294,6 +400,13 @@ EXPECTED = {
         "write to a clone": 8.0,
         "write to a view": 18.0,
         "write under no_grad": 24.0,
+        "a Function under no_grad": 21.0,
+        "two under no_grad": 1764.0,
+        "vmap under no_grad": 378.0,
+        "a Function that the outer derivative sees": 168.0,
+        "no_grad in a backward": 87.0,
+        "a Function in a setup_context": 351.0,
+        "mapped under no_grad": 126.0,
     },
     "linearize": {
         "detach": [9.0, 3.0],
@@ -308,6 +421,13 @@ EXPECTED = {
         "vmap": [9.0, 66.0],
         "write to a clone": [36.0, 24.0],
         "write under no_grad": [54.0, 54.0],
+        "a Function under no_grad": [9.0, 66.0],
+        "two under no_grad": [18.0, 5298.0],
+        "vmap under no_grad": [27.0, 1143.0],
+        "a Function that the outer derivative sees": [36.0, 516.0],
+        "no_grad in a backward": [9.0, 66.0],
+        "a Function in a setup_context": [9.0, 66.0],
+        "mapped under no_grad": [27.0, 387.0],
     },
     "vmap": {
         "detach": [[1.0, 6.25], [1.0, 2.5]],
@@ -324,6 +444,13 @@ EXPECTED = {
         "write to a clone": [[4.0, 25.0], [1.0, 2.5]],
         "write to a view": [[1.0, 15.625], [1.0, 2.5]],
         "write under no_grad": [[2.0, 31.25], [1.0, 2.5]],
+        "a Function under no_grad": [[1.0, 5.0], [1.0, 2.5]],
+        "two under no_grad": [[2.0, 10.0], [1.0, 2.5]],
+        "vmap under no_grad": [[3.0, 20.0], [1.0, 2.5]],
+        "a Function that the outer derivative sees": [[4.0, 25.0], [1.0, 2.5]],
+        "no_grad in a backward": [[1.0, 5.0], [1.0, 2.5]],
+        "a Function in a setup_context": [[1.0, 5.0], [1.0, 2.5]],
+        "mapped under no_grad": [[1.0, 10.0], [1.0, 2.5]],
     },
     "backward of vmap": {
         "detach": [[1.0, 6.25], [1.0, 2.5]],
@@ -340,6 +467,13 @@ EXPECTED = {
         "write to a clone": [[4.0, 25.0], [8.0, 20.0]],
         "write to a view": [[1.0, 15.625], [3.0, 18.75]],
         "write under no_grad": [[2.0, 31.25], [4.0, 25.0]],
+        "a Function under no_grad": [[1.0, 5.0], [1.0, 2.0]],
+        "two under no_grad": [[2.0, 10.0], [2.0, 4.0]],
+        "vmap under no_grad": [[3.0, 20.0], [3.0, 8.0]],
+        "a Function that the outer derivative sees": [[4.0, 25.0], [4.0, 10.0]],
+        "no_grad in a backward": [[1.0, 5.0], [2.0, 7.0]],
+        "a Function in a setup_context": [[1.0, 5.0], [6.0, 27.0]],
+        "mapped under no_grad": [[1.0, 10.0], [1.0, 4.0]],
     },
     "vmap of grad": {
         "detach": [1.0, 2.5],
@@ -356,6 +490,13 @@ EXPECTED = {
         "write to a clone": [8.0, 20.0],
         "write to a view": [3.0, 18.75],
         "write under no_grad": [4.0, 25.0],
+        "a Function under no_grad": [1.0, 2.0],
+        "two under no_grad": [2.0, 4.0],
+        "vmap under no_grad": [3.0, 8.0],
+        "a Function that the outer derivative sees": [4.0, 10.0],
+        "no_grad in a backward": [2.0, 7.0],
+        "a Function in a setup_context": [6.0, 27.0],
+        "mapped under no_grad": [1.0, 4.0],
     },
     "vmap of jvp": {
         "detach": [1.0, 2.5],
@@ -371,6 +512,13 @@ EXPECTED = {
         "write to the argument": [4.0, 7.0],
         "write to a clone": [8.0, 20.0],
         "write under no_grad": [6.0, 37.5],
+        "a Function under no_grad": [8.0, 45.75],
+        "two under no_grad": [198.0, 2454.0],
+        "vmap under no_grad": [17.0, 554.875],
+        "a Function that the outer derivative sees": [60.0, 360.0],
+        "no_grad in a backward": [8.0, 45.75],
+        "a Function in a setup_context": [8.0, 45.75],
+        "mapped under no_grad": [15.0, 179.0],
     },
     "vmap of hessian": {
         "detach": [0.0, 0.0],
@@ -387,6 +535,13 @@ EXPECTED = {
         "write to a clone": [8.0, 8.0],
         "write to a view": [6.0, 15.0],
         "write under no_grad": [8.0, 20.0],
+        "a Function under no_grad": [7.0, 17.5],
+        "two under no_grad": [196.0, 980.0],
+        "vmap under no_grad": [14.0, 218.75],
+        "a Function that the outer derivative sees": [56.0, 140.0],
+        "no_grad in a backward": [15.0, 63.25],
+        "a Function in a setup_context": [47.0, 246.25],
+        "mapped under no_grad": [14.0, 70.0],
     },
     "vmap of vmap": {
         "detach": [[1.0, 6.25], [4.0, 12.25]],
@@ -403,6 +558,13 @@ EXPECTED = {
         "write to a clone": [[4.0, 25.0], [16.0, 49.0]],
         "write to a view": [[1.0, 15.625], [8.0, 42.875]],
         "write under no_grad": [[2.0, 31.25], [16.0, 85.75]],
+        "a Function under no_grad": [[1.0, 5.0], [4.0, 14.0]],
+        "two under no_grad": [[2.0, 10.0], [8.0, 28.0]],
+        "vmap under no_grad": [[5.0, 25.0], [16.0, 56.0]],
+        "a Function that the outer derivative sees": [[4.0, 25.0], [16.0, 49.0]],
+        "no_grad in a backward": [[1.0, 5.0], [4.0, 14.0]],
+        "a Function in a setup_context": [[1.0, 5.0], [4.0, 14.0]],
+        "mapped under no_grad": [[1.0, 10.0], [8.0, 56.0]],
     },
     "grad of vmap": {
         "detach": [1.0, 2.5],
@@ -419,6 +581,13 @@ EXPECTED = {
         "write to a clone": [8.0, 20.0],
         "write to a view": [3.0, 18.75],
         "write under no_grad": [4.0, 25.0],
+        "a Function under no_grad": [1.0, 2.0],
+        "two under no_grad": [2.0, 4.0],
+        "vmap under no_grad": [3.0, 8.0],
+        "a Function that the outer derivative sees": [4.0, 10.0],
+        "no_grad in a backward": [2.0, 7.0],
+        "a Function in a setup_context": [6.0, 27.0],
+        "mapped under no_grad": [1.0, 4.0],
     },
     "jacrev of vmap": {
         "detach": [[1.0, 0.0], [0.0, 2.5]],
@@ -435,6 +604,13 @@ EXPECTED = {
         "write to a clone": [[8.0, 0.0], [0.0, 20.0]],
         "write to a view": [[3.0, 0.0], [0.0, 18.75]],
         "write under no_grad": [[4.0, 0.0], [0.0, 25.0]],
+        "a Function under no_grad": [[1.0, 0.0], [0.0, 2.0]],
+        "two under no_grad": [[2.0, 0.0], [0.0, 4.0]],
+        "vmap under no_grad": [[3.0, 0.0], [0.0, 8.0]],
+        "a Function that the outer derivative sees": [[4.0, 0.0], [0.0, 10.0]],
+        "no_grad in a backward": [[2.0, 0.0], [0.0, 7.0]],
+        "a Function in a setup_context": [[6.0, 0.0], [0.0, 27.0]],
+        "mapped under no_grad": [[1.0, 0.0], [0.0, 4.0]],
     },
     "jacfwd of vmap": {
         "detach": [[1.0, 0.0], [0.0, 2.5]],
@@ -451,6 +627,13 @@ EXPECTED = {
         "write to a clone": [[8.0, 0.0], [0.0, 20.0]],
         "write to a view": [[3.0, 0.0], [0.0, 18.75]],
         "write under no_grad": [[6.0, 0.0], [0.0, 37.5]],
+        "a Function under no_grad": [[8.0, 0.0], [0.0, 45.75]],
+        "two under no_grad": [[198.0, 0.0], [0.0, 2454.0]],
+        "vmap under no_grad": [[17.0, 0.0], [0.0, 554.875]],
+        "a Function that the outer derivative sees": [[60.0, 0.0], [0.0, 360.0]],
+        "no_grad in a backward": [[8.0, 0.0], [0.0, 45.75]],
+        "a Function in a setup_context": [[8.0, 0.0], [0.0, 45.75]],
+        "mapped under no_grad": [[15.0, 0.0], [0.0, 179.0]],
     },
     "grad of grad": {
         "detach": 0.0,
@@ -467,6 +650,13 @@ EXPECTED = {
         "write to a clone": 8.0,
         "write to a view": 18.0,
         "write under no_grad": 18.0,
+        "a Function under no_grad": 15.0,
+        "two under no_grad": 900.0,
+        "vmap under no_grad": 270.0,
+        "a Function that the outer derivative sees": 120.0,
+        "no_grad in a backward": 51.0,
+        "a Function in a setup_context": 255.0,
+        "mapped under no_grad": 90.0,
     },
     "jvp of grad": {
         "detach": [3.0, 0.0],
@@ -483,6 +673,13 @@ EXPECTED = {
         "write to a clone": [24.0, 8.0],
         "write to a view": [27.0, 18.0],
         "write under no_grad": [36.0, 24.0],
+        "a Function under no_grad": [3.0, 21.0],
+        "two under no_grad": [6.0, 1764.0],
+        "vmap under no_grad": [9.0, 378.0],
+        "a Function that the outer derivative sees": [12.0, 168.0],
+        "no_grad in a backward": [12.0, 87.0],
+        "a Function in a setup_context": [48.0, 351.0],
+        "mapped under no_grad": [9.0, 126.0],
     },
     "grad of jvp": {
         "detach": 0.0,
@@ -499,6 +696,13 @@ EXPECTED = {
         "write to a clone": 8.0,
         "write to a view": 18.0,
         "write under no_grad": 24.0,
+        "a Function under no_grad": 36.0,
+        "two under no_grad": 2664.0,
+        "vmap under no_grad": 648.0,
+        "a Function that the outer derivative sees": 288.0,
+        "no_grad in a backward": 45.0,
+        "a Function in a setup_context": 57.0,
+        "mapped under no_grad": 2106.0,
     },
     "jvp of jvp": {
         "detach": [3.0, 0.0],
@@ -529,6 +733,13 @@ EXPECTED = {
         "write to a clone": 8.0,
         "write to a view": 18.0,
         "write under no_grad": 18.0,
+        "a Function under no_grad": 15.0,
+        "two under no_grad": 900.0,
+        "vmap under no_grad": 270.0,
+        "a Function that the outer derivative sees": 120.0,
+        "no_grad in a backward": 51.0,
+        "a Function in a setup_context": 255.0,
+        "mapped under no_grad": 90.0,
     },
 }
 
@@ -545,3 +756,26 @@ def test_what_pytorch_gives(transform):
         else:
             flat = torch.utils._pytree.tree_leaves
             assert flat(result) == pytest.approx(flat(expected), rel=1e-4, abs=1e-6), function
+
+
+class Doubles(StraightThrough):
+    @staticmethod
+    def forward(x):
+        return x.mul_(2)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+
+
+def doubled_under_no_grad(x):
+    y = x * 1
+    with torch.no_grad():
+        z = Doubles.apply(y)
+    return z * x + y * x
+
+
+def test_a_write_by_a_function_under_no_grad_is_seen_by_one_derivative_at_most():
+    assert grad(doubled_under_no_grad)(three()).item() == 15.0
+    with pytest.raises(NotImplementedError, match="mark_dirty"):
+        grad(grad(doubled_under_no_grad))(three())

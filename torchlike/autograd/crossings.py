@@ -13,7 +13,6 @@ from .._core.modes import carries, modes
 from .._core.node import Node, node_class
 from .._core.tensor import Tensor, from_value
 from .._core.vmapped import Level
-from ..dispatch.pullback import ForwardOnly
 from ..engine.value import Value
 
 __all__ = ["drop", "enter", "leave", "same_for_all"]
@@ -54,12 +53,9 @@ def _cross(
     result = from_value(crossed)
     if carries(tensor):
         modes.level.put(result, _cross(name, modes.level.tangent(tensor), levels, there, back))
-    if modes.grad_enabled and tensor._tracked:
+    if tensor._tracked:  # within ``no_grad`` too: PyTorch has no operation here
         rule: Any = Crossing(name, levels, there, back)
-        node = rule.node_class.create(rule, (tensor._edge(),), (), (), (crossed.aval,))
-        if modes.forward_only:
-            node.rule = ForwardOnly(rule)
-        result._set_history(node)
+        result._set_history(rule.node_class.create(rule, (tensor._edge(),), (), (), (crossed.aval,)))
     return result
 
 

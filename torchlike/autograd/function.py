@@ -33,7 +33,7 @@ from ..dispatch.warned import warn
 from ..engine.value import Value
 from .crossings import drop, enter, leave, same_for_all
 from .custom_jvp import carry_by_jvp
-from .grad_mode import no_grad, recording, set_grad_enabled, without_tangents
+from .grad_mode import deriving, is_grad_enabled, no_grad, recording, set_grad_enabled, without_tangents
 
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
@@ -185,6 +185,7 @@ class FunctionNode(Node, FunctionCtx):
         self.output_count = 1
         self.saved_for_forward: tuple[Any, ...] = ()
         self.in_jvp = False
+        self.hidden_from: Any = None  # the derivative forwards for which nothing is recorded of ``jvp``
         self._kept: list[Any] | None = []
 
     def keep(self, outputs: tuple[Tensor, ...], record: bool) -> None:
@@ -424,22 +425,29 @@ class Function(FunctionCtx):
                 if len(modes.derivatives) <= level.derivatives:
                     return _mapped_by_the_user(cls, level, args)
                 forward = lambda *args: _mapped_by_the_user(cls, level, args)  # noqa: E731
-        record = modes.grad_enabled and any(isinstance(x, Tensor) and x._tracked for x in args)
+        # Where a Function is called, PyTorch's ``no_grad`` holds for the innermost derivative alone.
+        hidden = bool(modes.derivatives) and not (
+            is_grad_enabled() or modes.inference or cls.__module__.startswith(_PACKAGE)
+        )
+        record = (hidden or modes.grad_enabled) and any(isinstance(x, Tensor) and x._tracked for x in args)
         # Made also if nothing is recorded: ``forward`` gets it as its ctx in any case.
         ctx = _rule(cls).node_class(cls, args)
         if modes.anomaly:
             ctx.trace = forward_trace()
         with recording(False), without_tangents():
+            with deriving(()):  # PyTorch calls ``forward`` outside of all derivatives
+                result = forward(*args, **kwargs) if in_context else forward(ctx, *args, **kwargs)
             if in_context:
-                result = forward(*args, **kwargs)
                 cls.setup_context(ctx, args, result)
-            else:
-                result = forward(ctx, *args, **kwargs)
         outputs = result if isinstance(result, tuple) else (result,)
         _all_tensors("mark_dirty can only accept variables, but argument ", ctx.dirty_tensors)
         _all_tensors("mark_non_differentiable only accepts variable arguments, but got ", ctx.non_differentiable)
         if not all(any(dirty is output for output in outputs) for dirty in ctx.dirty_tensors):
             raise RuntimeError(_NOT_RETURNED)
+        if hidden and ctx.dirty_tensors:
+            if modes.derivatives[-1].is_within(ctx.dirty_tensors):
+                raise NotImplementedError(_DIRTY_IN_NO_GRAD)
+            hidden, record = False, record and modes.grad_enabled
         ctx.output_count = len(outputs)
         if ctx.non_differentiable:
             ctx.without_gradient = [n for n, o in enumerate(outputs) if any(o is x for x in ctx.non_differentiable)]
@@ -450,7 +458,11 @@ class Function(FunctionCtx):
         ctx.keep(wrapped, record)
         if modes.any_slow_mode and modes.level is not None:
             carry_by_jvp(ctx, cls.jvp, args, wrapped)
-        if modes.forward_only:
+        if hidden:
+            for output in wrapped:
+                if isinstance(output, Tensor):
+                    modes.derivatives[-1].hide(output)
+        elif modes.forward_only:
             ctx.rule = ForwardOnly(ctx.rule)
         return wrapped if isinstance(result, tuple) else wrapped[0]
 
@@ -631,6 +643,10 @@ _SEVERAL_WITH_A_VIEW = (
     "example) or make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that "
     "returns a single Tensor and a second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if "
     "you need help to do this change."
+)
+_DIRTY_IN_NO_GRAD = (
+    "torchlike does not support a Function that writes to its inputs (mark_dirty) within no_grad, where torch.func differentiates and "
+    "another derivative outside of it does too"
 )
 _NOT_RETURNED = (
     "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all "

@@ -183,6 +183,19 @@ class recording:
         modes.grad_enabled, modes.forward_only = self._before
 
 
+class deriving:
+    """Within it these derivatives of ``torch.func`` are in progress in this thread, and no others."""
+
+    def __init__(self, derivatives: tuple[Any, ...]) -> None:
+        self._derivatives = derivatives
+
+    def __enter__(self) -> None:
+        self._before, modes.derivatives = modes.derivatives, self._derivatives
+
+    def __exit__(self, *exc: object) -> None:
+        modes.derivatives = self._before
+
+
 class without_tangents:
     """Within it no tangents of dual tensors are computed in this thread."""
 

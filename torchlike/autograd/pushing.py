@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -73,7 +74,9 @@ def _push(node: Node, rule: Rule, tangents: list[Tensor | None]) -> Mapping[int,
 
 def _by_the_user(node: FunctionNode, rule: Any, tangents: list[Tensor | None]) -> Mapping[int, Tensor]:
     """Calls the user's ``jvp``."""
-    results = call_jvp(node, rule.function.jvp, tangents)
+    hidden = node.hidden_from is not None and node.hidden_from.asks
+    with no_grad() if hidden else contextlib.nullcontext():
+        results = call_jvp(node, rule.function.jvp, tangents)
     changes = {}
     for number, (change, aval) in enumerate(zip(results, node.avals, strict=True)):
         if change is None:

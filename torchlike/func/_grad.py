@@ -73,7 +73,7 @@ def grad_and_value(func: Callable[..., object], argnums: ArgNums = 0, has_aux: b
                 )
             aside = _Aside(aux)
         derivative.check_writes([value, *aside.tensors])
-        gradient = differentiated.nest(derivative.gradients([value], [None]))
+        gradient = differentiated.nest(derivative.gradients([value], [None], in_progress=True))
         (value,) = derivative.outside([value])
         return (gradient, (value, aside.outside(derivative))) if has_aux else (gradient, value)
 

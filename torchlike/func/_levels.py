@@ -21,7 +21,7 @@ from .._core.node import AccumulateGrad, ForwardLeaf, LevelLeaf, Node
 from .._core.tensor import Tensor, alias
 from ..autograd.crossings import same_for_all
 from ..autograd.engine import gradients as gradients_of
-from ..autograd.grad_mode import recording
+from ..autograd.grad_mode import deriving, recording
 from ..autograd.pushing import push
 from ..dispatch.pullback import ForwardOnly
 
@@ -45,16 +45,16 @@ class _Alias:
 
 
 class _Cut(_Alias):
-    """The rule of ``x.data`` within a derivative: it is a constant for this derivative, and for no other."""
+    """The rule of ``x.data`` within a derivative, and of what ``hide`` is given: a constant for this derivative, and for no other."""
 
     def __init__(self, derivative: Derivative) -> None:
         self.derivative = derivative
 
     def step(self, node: Node, cotangents: dict[int, Any], create: bool) -> list[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return [None if _asking.derivative is self.derivative else cotangents.get(0)]
+        return [None if self.derivative.asks else cotangents.get(0)]
 
     def push(self, node: Node, tangents: Sequence[Tensor | None]) -> dict[int, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return {} if _asking.derivative is self.derivative else {0: tangents[0]}
+        return {} if self.derivative.asks else {0: tangents[0]}
 
 
 class _Asking(threading.local):
@@ -127,15 +127,21 @@ class Derivative:
 
     # ---- afterwards
 
-    def gradients(self, outputs: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> list[Tensor]:
-        """The gradients of the outputs with respect to the arguments; zeros where nothing depends on one."""
+    def gradients(
+        self, outputs: Sequence[Tensor], seeds: Sequence[Tensor | None], in_progress: bool = False
+    ) -> list[Tensor]:
+        """The gradients of the outputs with respect to the arguments; zeros where nothing depends on one.
+
+        Args:
+            in_progress: whether users' ``backward`` runs within this derivative still.
+        """
         pairs = [(out, seed) for out, seed in zip(outputs, seeds, strict=True) if out._tracked and self.leads_here(out)]
         if not pairs:
             return [ops.zeros_like(leaf.detach()) for leaf in self.leaves]  # pyright: ignore[reportAttributeAccessIssue]
         roots, along = zip(*pairs, strict=True)
-        create = modes.grad_enabled and self._matters([*roots, *[seed for seed in along if seed is not None]])
+        create = modes.grad_enabled and self.is_within([*roots, *[seed for seed in along if seed is not None]])
         # The seeds have the history that they have outside.
-        with _asking.by(self):
+        with _asking.by(self), deriving((*modes.derivatives, self) if in_progress else modes.derivatives):
             gradients = gradients_of(
                 roots, self.leaves, along, retain_graph=True, create_graph=create, allow_unused=True
             )
@@ -147,7 +153,7 @@ class Derivative:
     def changes(self, outputs: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor | None]:
         """The changes of the outputs with those of the arguments; None for an output that depends on none."""
         arriving = dict(zip(self.entries, tangents, strict=True))
-        create = modes.grad_enabled and self._matters([*outputs, *tangents])
+        create = modes.grad_enabled and self.is_within([*outputs, *tangents])
         with _asking.by(self), contextlib.nullcontext() if create else recording(False):
             changes = push(outputs, arriving)  # pyright: ignore[reportArgumentType]
         return self.outside(changes) if create else changes
@@ -155,9 +161,31 @@ class Derivative:
     def data_of(self, tensor: Tensor, detached: Tensor) -> Tensor:
         """``tensor.data``, given the same without history: a constant for the innermost derivative that the tensor takes part in."""
         derivative = next((d for d in reversed(modes.derivatives) if d.leads_here(tensor)), None)
-        if derivative is not None and derivative._matters([tensor]):
-            detached._set_history(Node.create(_Cut(derivative), (tensor._edge(),), (), (), (tensor._aval,)))
+        if derivative is not None and derivative.is_within([tensor]):
+            detached._set_history(derivative._cut(tensor))
         return detached
+
+    def hide(self, tensor: Tensor) -> None:
+        """Makes what a Function has returned within ``no_grad`` a constant for this derivative, and for no other.
+
+        A derivative forwards is not switched off: only what the Function's ``jvp`` computes for it is not recorded.
+        """
+        if not (tensor._tracked and self.leads_here(tensor)):
+            return
+        if self.forwards:
+            node_of(tensor).hidden_from = self  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
+        elif self.is_within([tensor]):
+            tensor._set_history(self._cut(tensor))
+        else:
+            tensor._drop_history()
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks the graph at present."""
+        return _asking.derivative is self
+
+    def _cut(self, tensor: Tensor) -> Node:
+        return Node.create(_Cut(self), (tensor._edge(),), (), (), (tensor._aval,))
 
     def outside(self, tensors: Sequence[Any]) -> list[Any]:
         """The tensors as they are returned: those that only this derivative made part of a graph are part of none."""
@@ -166,7 +194,7 @@ class Derivative:
     def _outside(self, tensor: Tensor) -> Tensor:
         if not tensor._tracked:
             return tensor
-        if not (modes.grad_enabled and self._matters([tensor])):
+        if not (modes.grad_enabled and self.is_within([tensor])):
             return same_tangent(alias(tensor), tensor)
         if not modes.forward_only:
             return tensor
@@ -174,8 +202,8 @@ class Derivative:
         result._set_history(Node.create(ForwardOnly(_Alias), (tensor._edge(),), (), (), (tensor._aval,)))
         return result
 
-    def _matters(self, tensors: Iterable[Tensor]) -> bool:
-        """Whether a graph reaches leaves other than the arguments, or what these are outside."""
+    def is_within(self, tensors: Iterable[Tensor]) -> bool:
+        """Whether a graph reaches leaves other than the arguments, or what these are outside: other derivatives need it too."""
         nodes, visited = [tensor._edge()[0] for tensor in tensors if tensor._tracked], set()
         while nodes:
             node = nodes.pop()
@@ -214,7 +242,7 @@ class Derivative:
         for tensor, leaf, entry in zip(self._outer, self.leaves, self.entries, strict=True):
             node = node_of(leaf)
             if (
-                node is not entry[0] and node is not None and self._matters([leaf])
+                node is not entry[0] and node is not None and self.is_within([leaf])
             ):  # an argument, which is the same outside
                 tensor._rewrite_history(node, output_number_of(leaf))
         kept = [storage_of(tensor) for tensor in (*returned, *self.leaves) if isinstance(tensor, Tensor)]

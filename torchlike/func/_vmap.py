@@ -8,10 +8,12 @@ from typing import Any, TypeAlias
 
 from .. import ops
 from .._core.fields import version_of
+from .._core.modes import modes
 from .._core.storage import without_escapes
 from .._core.tensor import Tensor
 from .._core.vmapped import Vmapped, levels_of, within
 from ..autograd.crossings import enter, leave
+from ..autograd.grad_mode import recording
 from ..dispatch.inplace import check_writable, write
 from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_structure
 
@@ -154,10 +156,7 @@ class _Mapped:
         return without_escapes(self._outputs, level)(level)
 
     def _outputs(self, level: Vmapped) -> list[Tensor]:
-        firsts = [
-            leaf if dim is None else leaf.movedim(dim, 0) if dim else leaf
-            for leaf, dim in zip(self.leaves, self.in_dims, strict=True)
-        ]
+        firsts = [_moved(leaf, dim, 0) if dim else leaf for leaf, dim in zip(self.leaves, self.in_dims, strict=True)]
         mapped = [
             first if dim is None else enter(first, level) for first, dim in zip(firsts, self.in_dims, strict=True)
         ]
@@ -176,13 +175,19 @@ class _Mapped:
                 results.append(out)
             else:
                 whole = leave(out, level)
-                results.append(ops.movedim(whole, 0, dim) if dim else whole)
+                results.append(_moved(whole, 0, dim) if dim else whole)
         # The function has written to its arguments: so to the examples of the caller's tensors.
         for first, tensor, dim, version in zip(firsts, mapped, self.in_dims, versions, strict=True):
             if dim is not None and version_of(tensor) != version:
                 check_writable(first)
                 write(first, leave(tensor, level))
         return results
+
+
+def _moved(tensor: Tensor, source: int, destination: int) -> Tensor:
+    """The tensor with the dimension of its examples at another place. In PyTorch that is no operation, which ``no_grad`` would hide."""
+    with recording(not modes.inference):
+        return ops.movedim(tensor, source, destination)
 
 
 def _outputs(name: str, out_dims: InDims, outs: list[Any], shape: TreeSpec) -> list[int | None]:
