@@ -136,6 +136,29 @@ def vmap_under_no_grad(x):
     return z.prod() * x
 
 
+def write_what_is_saved(x):
+    y = x * 1
+    y.mul_(x)
+    return WithJvp.apply(y) + x
+
+
+def write_to_zeros_that_are_saved(x):
+    y = torch.zeros(2)
+    y.copy_(torch.stack([x, x]))
+    y[1:].mul_(x)
+    return WithJvp.apply(y).sum()
+
+
+KEPT = []  # outlives the transform
+
+
+def write_what_is_kept(x):
+    y = x * 1
+    y.mul_(x)
+    KEPT[:] = [y]
+    return y * 2
+
+
 def write_to_argument(x):
     x.add_(1)
     return x * x
@@ -174,6 +197,9 @@ ABOUT_FUNCTIONS = {
     "no_grad in a backward": backward_under_no_grad,
     "a Function in a setup_context": setup_with_a_function,
     "mapped under no_grad": vmap_under_no_grad,
+    "write to what is saved": write_what_is_saved,
+    "write to zeros that are saved": write_to_zeros_that_are_saved,
+    "write to what is kept": write_what_is_kept,
 }
 FUNCTIONS = {
     "detach": lambda x: x * x.detach(),
@@ -264,6 +290,9 @@ LEFT_OUT = {
     ("linearize", "write to the argument"),  # it traces the function a second time, on what the first time has written
     ("linearize", "write to a view"),
     ("vmap of jvp", "write to a view"),  # refused: the tangent of a view that is written to is not mapped
+    ("linearize", "write to zeros that are saved"),
+    # Refused: the zeros are not mapped.
+    *[(name, "write to zeros that are saved") for name in TRANSFORMS if name.startswith("vmap")],
     # What ``save_for_forward`` kept has lost the outer tangent; or writes are refused, as the two tangents share memory.
     *[("jvp of jvp", name) for name in ("jvp", "vmap", *ABOUT_FUNCTIONS)],
 }
@@ -292,6 +321,9 @@ EXPECTED = {
         "no_grad in a backward": 12.0,
         "a Function in a setup_context": 48.0,
         "mapped under no_grad": 9.0,
+        "write to what is saved": 271.0,
+        "write to zeros that are saved": 285.0,
+        "write to what is kept": 12.0,
     },
     "vjp": {
         "detach": [3.0],
@@ -315,6 +347,9 @@ EXPECTED = {
         "no_grad in a backward": [12.0],
         "a Function in a setup_context": [48.0],
         "mapped under no_grad": [9.0],
+        "write to what is saved": [271.0],
+        "write to zeros that are saved": [285.0],
+        "write to what is kept": [12.0],
     },
     "jvp": {
         "detach": [9.0, 3.0],
@@ -338,6 +373,9 @@ EXPECTED = {
         "no_grad in a backward": [9.0, 66.0],
         "a Function in a setup_context": [9.0, 66.0],
         "mapped under no_grad": [27.0, 387.0],
+        "write to what is saved": [12.0, 379.0],
+        "write to zeros that are saved": [12.0, 399.0],
+        "write to what is kept": [18.0, 12.0],
     },
     "jacrev": {
         "detach": 3.0,
@@ -361,6 +399,9 @@ EXPECTED = {
         "no_grad in a backward": 12.0,
         "a Function in a setup_context": 48.0,
         "mapped under no_grad": 9.0,
+        "write to what is saved": 271.0,
+        "write to zeros that are saved": 285.0,
+        "write to what is kept": 12.0,
     },
     "jacfwd": {
         "detach": 3.0,
@@ -384,6 +425,9 @@ EXPECTED = {
         "no_grad in a backward": 66.0,
         "a Function in a setup_context": 66.0,
         "mapped under no_grad": 387.0,
+        "write to what is saved": 379.0,
+        "write to zeros that are saved": 399.0,
+        "write to what is kept": 12.0,
     },
     "hessian": {
         "detach": 0.0,
@@ -407,6 +451,9 @@ EXPECTED = {
         "no_grad in a backward": 87.0,
         "a Function in a setup_context": 351.0,
         "mapped under no_grad": 126.0,
+        "write to what is saved": 270.0,
+        "write to zeros that are saved": 275.0,
+        "write to what is kept": 4.0,
     },
     "linearize": {
         "detach": [9.0, 3.0],
@@ -428,6 +475,8 @@ EXPECTED = {
         "no_grad in a backward": [9.0, 66.0],
         "a Function in a setup_context": [9.0, 66.0],
         "mapped under no_grad": [27.0, 387.0],
+        "write to what is saved": [12.0, 379.0],
+        "write to what is kept": [18.0, 12.0],
     },
     "vmap": {
         "detach": [[1.0, 6.25], [1.0, 2.5]],
@@ -451,6 +500,8 @@ EXPECTED = {
         "no_grad in a backward": [[1.0, 5.0], [1.0, 2.5]],
         "a Function in a setup_context": [[1.0, 5.0], [1.0, 2.5]],
         "mapped under no_grad": [[1.0, 10.0], [1.0, 2.5]],
+        "write to what is saved": [[2.0, 8.5], [1.0, 2.5]],
+        "write to what is kept": [[2.0, 12.5], [1.0, 2.5]],
     },
     "backward of vmap": {
         "detach": [[1.0, 6.25], [1.0, 2.5]],
@@ -474,6 +525,9 @@ EXPECTED = {
         "no_grad in a backward": [[1.0, 5.0], [2.0, 7.0]],
         "a Function in a setup_context": [[1.0, 5.0], [6.0, 27.0]],
         "mapped under no_grad": [[1.0, 10.0], [1.0, 4.0]],
+        "write to what is saved": [[2.0, 8.5], [11.0, 157.25]],
+        "write to zeros that are saved": "RuntimeError",
+        "write to what is kept": [[2.0, 12.5], [4.0, 10.0]],
     },
     "vmap of grad": {
         "detach": [1.0, 2.5],
@@ -497,6 +551,8 @@ EXPECTED = {
         "no_grad in a backward": [2.0, 7.0],
         "a Function in a setup_context": [6.0, 27.0],
         "mapped under no_grad": [1.0, 4.0],
+        "write to what is saved": [11.0, 157.25],
+        "write to what is kept": [4.0, 10.0],
     },
     "vmap of jvp": {
         "detach": [1.0, 2.5],
@@ -519,6 +575,8 @@ EXPECTED = {
         "no_grad in a backward": [8.0, 45.75],
         "a Function in a setup_context": [8.0, 45.75],
         "mapped under no_grad": [15.0, 179.0],
+        "write to what is saved": [15.0, 219.75],
+        "write to what is kept": [4.0, 10.0],
     },
     "vmap of hessian": {
         "detach": [0.0, 0.0],
@@ -542,6 +600,8 @@ EXPECTED = {
         "no_grad in a backward": [15.0, 63.25],
         "a Function in a setup_context": [47.0, 246.25],
         "mapped under no_grad": [14.0, 70.0],
+        "write to what is saved": [30.0, 187.5],
+        "write to what is kept": [4.0, 4.0],
     },
     "vmap of vmap": {
         "detach": [[1.0, 6.25], [4.0, 12.25]],
@@ -565,6 +625,8 @@ EXPECTED = {
         "no_grad in a backward": [[1.0, 5.0], [4.0, 14.0]],
         "a Function in a setup_context": [[1.0, 5.0], [4.0, 14.0]],
         "mapped under no_grad": [[1.0, 10.0], [8.0, 56.0]],
+        "write to what is saved": [[2.0, 8.5], [6.0, 15.5]],
+        "write to what is kept": [[2.0, 12.5], [8.0, 24.5]],
     },
     "grad of vmap": {
         "detach": [1.0, 2.5],
@@ -588,6 +650,9 @@ EXPECTED = {
         "no_grad in a backward": [2.0, 7.0],
         "a Function in a setup_context": [6.0, 27.0],
         "mapped under no_grad": [1.0, 4.0],
+        "write to what is saved": [11.0, 157.25],
+        "write to zeros that are saved": "RuntimeError",
+        "write to what is kept": [4.0, 10.0],
     },
     "jacrev of vmap": {
         "detach": [[1.0, 0.0], [0.0, 2.5]],
@@ -611,6 +676,9 @@ EXPECTED = {
         "no_grad in a backward": [[2.0, 0.0], [0.0, 7.0]],
         "a Function in a setup_context": [[6.0, 0.0], [0.0, 27.0]],
         "mapped under no_grad": [[1.0, 0.0], [0.0, 4.0]],
+        "write to what is saved": [[11.0, 0.0], [0.0, 157.25]],
+        "write to zeros that are saved": "RuntimeError",
+        "write to what is kept": [[4.0, 0.0], [0.0, 10.0]],
     },
     "jacfwd of vmap": {
         "detach": [[1.0, 0.0], [0.0, 2.5]],
@@ -634,6 +702,9 @@ EXPECTED = {
         "no_grad in a backward": [[8.0, 0.0], [0.0, 45.75]],
         "a Function in a setup_context": [[8.0, 0.0], [0.0, 45.75]],
         "mapped under no_grad": [[15.0, 0.0], [0.0, 179.0]],
+        "write to what is saved": [[15.0, 0.0], [0.0, 219.75]],
+        "write to zeros that are saved": "RuntimeError",
+        "write to what is kept": [[4.0, 0.0], [0.0, 10.0]],
     },
     "grad of grad": {
         "detach": 0.0,
@@ -657,6 +728,9 @@ EXPECTED = {
         "no_grad in a backward": 51.0,
         "a Function in a setup_context": 255.0,
         "mapped under no_grad": 90.0,
+        "write to what is saved": 270.0,
+        "write to zeros that are saved": 275.0,
+        "write to what is kept": 4.0,
     },
     "jvp of grad": {
         "detach": [3.0, 0.0],
@@ -680,6 +754,9 @@ EXPECTED = {
         "no_grad in a backward": [12.0, 87.0],
         "a Function in a setup_context": [48.0, 351.0],
         "mapped under no_grad": [9.0, 126.0],
+        "write to what is saved": [271.0, 270.0],
+        "write to zeros that are saved": [285.0, 275.0],
+        "write to what is kept": [12.0, 4.0],
     },
     "grad of jvp": {
         "detach": 0.0,
@@ -703,6 +780,9 @@ EXPECTED = {
         "no_grad in a backward": 45.0,
         "a Function in a setup_context": 57.0,
         "mapped under no_grad": 2106.0,
+        "write to what is saved": 378.0,
+        "write to zeros that are saved": 385.0,
+        "write to what is kept": 4.0,
     },
     "jvp of jvp": {
         "detach": [3.0, 0.0],
@@ -740,6 +820,9 @@ EXPECTED = {
         "no_grad in a backward": 51.0,
         "a Function in a setup_context": 255.0,
         "mapped under no_grad": 90.0,
+        "write to what is saved": 270.0,
+        "write to zeros that are saved": 275.0,
+        "write to what is kept": 4.0,
     },
 }
 
@@ -756,6 +839,30 @@ def test_what_pytorch_gives(transform):
         else:
             flat = torch.utils._pytree.tree_leaves
             assert flat(result) == pytest.approx(flat(expected), rel=1e-4, abs=1e-6), function
+
+
+CAPTURED = {
+    "itself": lambda outside, x: outside.mul_(x),
+    "all of it": lambda outside, x: outside.__setitem__(..., x),
+    "a part": lambda outside, x: outside[1:].mul_(x[1:]),
+    "a part of a part": lambda outside, x: outside.view(2, 1)[0].copy_(x[:1]),
+    "what a Function saves then": lambda outside, x: WithJvp.apply(outside.mul_(x)),
+}
+
+
+@pytest.mark.parametrize("how", CAPTURED)
+@pytest.mark.parametrize("transform", [grad, lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: grad(grad(f))])
+def test_no_tensor_from_outside_is_written_to(transform, how):
+    outside, kept = torch.ones(2), []
+
+    def function(x):
+        kept.append(CAPTURED[how](outside, x))
+        return (x * x).sum()
+
+    with pytest.raises(RuntimeError, match="mutate a captured Tensor"):
+        transform(function)(examples())
+    assert outside.tolist() == [1.0, 1.0]
+    assert not outside.requires_grad
 
 
 class Doubles(StraightThrough):

@@ -53,6 +53,15 @@ EXPLAINED = {
             and difference[1][0] == difference[2][0] == "late"
         ),
     ),
+    "dead write in what was traced": Explained(
+        "PyTorch's torch.jit.trace drops a write that nothing reads, and so the error that the backward pass raises for it; torchlike "
+        "raises (docs/migration.md).",
+        lambda text, difference: (
+            re.search(r"torch\.jit\.trace\(.*\n.*backward\(", item_that_raised(text, difference[2]))
+            and re.search(r"\n *x\.\w+_\([^\n]*\n *return y", item_that_raised(text, difference[2]))
+            and difference[2][1:2] == ["RuntimeError"]
+        ),
+    ),
     "order of overlapping windows": Explained(
         "The gradient of a write in place that reads its result depends on the order of elements that overlap; torchlike names this.",
         lambda text, difference: (

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.fields import requires_grad_flag, storage_of, stored_value
+from .._core.fields import requires_grad_flag, storage_of, stored_value, view_record
 from .._core.modes import modes
 from .._core.node import AccumulateGrad, ForwardLeaf, LevelLeaf, Node
 from .._core.tensor import Tensor, alias, from_value
@@ -37,17 +37,17 @@ class Written:
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor, self.storage = weakref.ref(tensor), weakref.ref(storage_of(tensor))
-        self._before = from_value(stored_value(tensor))
-        self._before._share_history(tensor)
+        self.before = from_value(stored_value(tensor))
+        self.before._share_history(tensor)
 
     def undo(self) -> None:
         """Makes the tensor what it was."""
         tensor, storage = self.tensor(), self.storage()
         if tensor is None or storage is None:
             return
-        storage.value = stored_value(self._before)
+        storage.value = stored_value(self.before)
         storage.content_version += 1
-        tensor._share_history(self._before)
+        tensor._share_history(self.before)
 
 
 def note_write(tensor: Tensor, result: Tensor, write: Callable[[], object], keeps_history: bool) -> bool:
@@ -60,7 +60,9 @@ def note_write(tensor: Tensor, result: Tensor, write: Callable[[], object], keep
             modes.grad_enabled = modes.forward_only = True
         return True
     if modes.derivatives and requires_grad_flag(result):
-        modes.derivatives[-1].writes.append(Written(tensor))
+        view = view_record(tensor)
+        for written in (tensor,) if view is None or view.base is None else (view.base, tensor):
+            modes.derivatives[-1].writes.append(Written(written))
     if modes.level is not None:
         modes.level.written(tensor, result, keeps_history)
     return False

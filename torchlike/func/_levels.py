@@ -253,7 +253,8 @@ class Derivative:
                 tensor, storage = written.tensor(), written.storage()
                 if tensor is None or storage is None or any(storage is other for other in kept):
                     continue
-                if requires_grad_flag(tensor) and self.leads_here(tensor):
+                made_here = written.before._tracked and self.leads_here(written.before)
+                if requires_grad_flag(tensor) and self.leads_here(tensor) and not made_here:
                     found.append(written)
             return found
 
