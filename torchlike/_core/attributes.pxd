@@ -5,7 +5,9 @@ cdef class Fields:
 
 cdef class Contents:
     cdef public object value, host, writer
-    cdef public Py_ssize_t version, content_version, writes_by_index
+    cdef public Py_ssize_t version, content_version, writes_by_index, made_in
+
+cdef Py_ssize_t _period
 
 # What ``new`` and ``new_storage`` do, for a class that is known to be one of these, without the checks of a call from Python.
 cdef extern from *:

@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     from ..engine.value import Value
     from .node import AccumulateGrad, Node
 
-__all__ = ["FIELDS", "DICT", "Contents", "Fields", "Instance", "UsersAttributes", "copy_fields", "new", "new_storage"]
+__all__ = [
+    "DICT", "FIELDS", "Contents", "Fields", "Instance", "UsersAttributes", "copy_fields", "new", "new_storage", "next_period",
+]  # fmt: skip
+
+_period = 0
+
+
+def next_period() -> int:
+    """Begins another period, as a transform does: what its function finds that was made in an earlier one, the function has captured."""
+    global _period
+    _period += 1
+    return _period
 
 
 class Fields:
@@ -50,6 +61,10 @@ class Contents:
     host: Any  # HostMemory, or None
     writes_by_index: int
     writer: Any
+    made_in: int  # the period that it was made in, see ``next_period``
+
+    def __cinit__(self) -> None:  # compiled, it is called for each object
+        self.made_in = _period
 
 
 _SHARED: dict[str, object] = {
@@ -65,6 +80,13 @@ if _interpreted:
     for _class, _shared in (Fields, _SHARED), (Contents, _SHARED_BY_STORAGES):
         for _name, _value in _shared.items():
             setattr(_class, _name, _value)
+
+    def _made(cls: type[Contents], *args: object) -> Any:  # what ``__cinit__`` does
+        storage: Any = object.__new__(cls)
+        storage.made_in = _period
+        return storage
+
+    Contents.__new__ = _made
 # The slot for a dict, for classes whose objects need one only for fields.
 DICT = ("__dict__",) if _interpreted else ()
 

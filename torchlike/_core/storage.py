@@ -13,7 +13,7 @@ import numpy as np
 
 from ..engine.aval import Aval, MappedAval, TracedAval
 from ..engine.value import Value
-from .attributes import DICT, Contents
+from .attributes import DICT, Contents, next_period
 from .vmapped import Level, levels_of
 
 if TYPE_CHECKING:
@@ -222,12 +222,13 @@ def without_escapes(fn: Callable[P, T], level: Level | None = None) -> Callable[
     @functools.wraps(fn)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         outer, _traced.noted = _traced.noted, []
+        period = next_period()
         try:
             result = fn(*args, **kwargs)
-            _check_escapes(level)
+            _check_escapes(level, period)
             return result
         except BaseException:
-            _restore(_escaped(level))
+            _restore(_escaped(level, period))
             raise
         finally:
             _traced.noted = outer + _traced.noted
@@ -235,10 +236,10 @@ def without_escapes(fn: Callable[P, T], level: Level | None = None) -> Callable[
     return call
 
 
-def _check_escapes(level: Level | None) -> None:
-    if _escaped(level):
+def _check_escapes(level: Level | None, period: int) -> None:
+    if _escaped(level, period):
         gc.collect()  # a tensor in a reference cycle lives longer than its function
-        if leaked := _escaped(level):
+        if leaked := _escaped(level, period):
             _restore(leaked)
             raise RuntimeError(
                 "During a transform (vmap, grad, vjp, jvp, ...), the function provided attempted to call an in-place operation that "
@@ -247,13 +248,15 @@ def _check_escapes(level: Level | None) -> None:
             )
 
 
-def _escaped(level: Level | None) -> list[tuple[Storage, Value]]:
+def _escaped(level: Level | None, period: int) -> list[tuple[Storage, Value]]:
+    """The storages that hold what must not leave; a tensor of the function's own may hold what is mapped, since a graph may need it."""
     storages = [(reference(), value) for reference, value in _traced.noted]
-    return [(s, v) for s, v in storages if s is not None and _is_of(s.value.aval, level)]
+    return [(s, v) for s, v in storages if s is not None and _is_of(s, level, period)]
 
 
-def _is_of(aval: Aval | TracedAval, level: Level | None) -> bool:
-    return aval.__class__ is TracedAval if level is None else level in levels_of(aval)
+def _is_of(storage: Storage, level: Level | None, period: int) -> bool:
+    aval = storage.value.aval
+    return aval.__class__ is TracedAval if level is None else storage.made_in < period and level in levels_of(aval)
 
 
 def _restore(leaked: list[tuple[Storage, Value]]) -> None:

@@ -210,13 +210,12 @@ class FunctionNode(Node, FunctionCtx):
                 continue
             number = next((i for i, o in enumerate(outputs) if o is tensor), None)
             # An output would refer to this node, and the node to the output. Memory would then be freed by the garbage collector only.
-            entries.append((alias(tensor) if number is not None else _kept(tensor), version_of(tensor), number))
+            entries.append((alias(tensor) if number is not None else tensor, version_of(tensor), number))
         if modes.saved_tensors_hooks:
             pack, self.unpack = modes.saved_tensors_hooks[-1]
             entries = [None if k is None else packed(pack, k[0]) for k in entries]
         self._kept = entries
         self.to_save = ()
-        self.saved_for_forward = tuple(tensor if tensor is None else _kept(tensor) for tensor in self.saved_for_forward)
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -276,19 +275,6 @@ class FunctionNode(Node, FunctionCtx):
         if self.rule.function._node_name is not None:
             return super().__repr__()
         return f"<torch.autograd.function.{self.name()} object at 0x{id(self):x}>"
-
-
-def _kept(tensor: Tensor) -> Tensor:
-    """A tensor as a node keeps it. Within a derivative it is another object, since what lives on there was captured: ``check_writes``."""
-    if (
-        not modes.derivatives
-        or tensor.__class__ is not Tensor
-        or (requires_grad_flag(tensor) and node_of(tensor) is None)
-    ):
-        return tensor
-    kept = same_tangent(alias(tensor), tensor)
-    kept._share_history(tensor)
-    return kept
 
 
 class _PackedEntry(NamedTuple):

@@ -1,15 +1,14 @@
-"""Writes in place within derivatives of ``torch.func``: what may be written to, what is noted, and what ``no_grad`` hides."""
+"""Writes in place within derivatives of ``torch.func``: what may be written to, and what ``no_grad`` hides."""
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.fields import requires_grad_flag, storage_of, stored_value, view_record
+from .._core.fields import requires_grad_flag
 from .._core.modes import modes
 from .._core.node import AccumulateGrad, ForwardLeaf, LevelLeaf, Node
-from .._core.tensor import Tensor, alias, from_value
+from .._core.tensor import Tensor, alias
 
 __all__ = ["KeptHistory", "check_argument", "is_leaf", "note_write"]
 
@@ -32,26 +31,8 @@ def check_argument(node: Node | None) -> None:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
 
 
-class Written:
-    """A tensor that was written to, and what it was before. It is not kept alive."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor, self.storage = weakref.ref(tensor), weakref.ref(storage_of(tensor))
-        self.before = from_value(stored_value(tensor))
-        self.before._share_history(tensor)
-
-    def undo(self) -> None:
-        """Makes the tensor what it was."""
-        tensor, storage = self.tensor(), self.storage()
-        if tensor is None or storage is None:
-            return
-        storage.value = stored_value(self.before)
-        storage.content_version += 1
-        tensor._share_history(self.before)
-
-
 def note_write(tensor: Tensor, result: Tensor, write: Callable[[], object], keeps_history: bool) -> bool:
-    """Notes a write for the derivative in progress; or writes itself, where ``no_grad`` forbids to record it, and returns True."""
+    """Checks a write for the derivative in progress; or writes itself, where ``no_grad`` forbids to record it, and returns True."""
     if modes.forward_only and not any(d.reached_forwards(tensor, result) for d in modes.derivatives):
         modes.grad_enabled = modes.forward_only = False
         try:
@@ -60,9 +41,7 @@ def note_write(tensor: Tensor, result: Tensor, write: Callable[[], object], keep
             modes.grad_enabled = modes.forward_only = True
         return True
     if modes.derivatives and requires_grad_flag(result):
-        view = view_record(tensor)
-        for written in (tensor,) if view is None or view.base is None else (view.base, tensor):
-            modes.derivatives[-1].writes.append(Written(written))
+        modes.derivatives[-1].refuse_captured(tensor)
     if modes.level is not None:
         modes.level.written(tensor, result, keeps_history)
     return False

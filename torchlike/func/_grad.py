@@ -72,7 +72,7 @@ def grad_and_value(func: Callable[..., object], argnums: ArgNums = 0, has_aux: b
                     f"{value.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
                 )
             aside = _Aside(aux)
-        derivative.check_writes([value, *aside.tensors])
+        derivative.keep_writes()
         gradient = differentiated.nest(derivative.gradients([value], [None], in_progress=True))
         (value,) = derivative.outside([value])
         return (gradient, (value, aside.outside(derivative))) if has_aux else (gradient, value)
@@ -368,7 +368,7 @@ def _called(
             if not isinstance(out, Tensor):
                 raise RuntimeError(f"{expected} to return only tensors, got unsupported type {type(out)}")
         aside = _Aside(aux)
-    derivative.check_writes([*outs, *aside.tensors])
+    derivative.keep_writes()
     return derivative, outs, out_shape, aside
 
 

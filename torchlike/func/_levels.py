@@ -8,14 +8,14 @@ what it is an alias of, by which the outer ones go on.
 from __future__ import annotations
 
 import contextlib
-import gc
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
 from .. import ops
-from .._core.fields import node_of, output_number_of, requires_grad_flag, storage_of
+from .._core.attributes import next_period
+from .._core.fields import node_of, output_number_of, root_of
 from .._core.modes import modes, refuse_saved_tensor_hooks, same_tangent
 from .._core.node import AccumulateGrad, ForwardLeaf, LevelLeaf, Node
 from .._core.tensor import Tensor, alias
@@ -86,7 +86,7 @@ class Derivative:
         if forwards and modes.duals is not None:
             raise RuntimeError("Nested forward mode AD is not supported at the moment")
         self.forwards = forwards
-        self.writes: list[Any] = []  # the tensors that were written to in place, see ``dispatch/inplace.py``
+        self._period = next_period()
         self._outer = list(tensors)
         tensors = self._outer
         self.leaves = [self._leaf(tensor) for tensor in tensors]
@@ -233,41 +233,22 @@ class Derivative:
                 nodes += [edge[0] for edge in node.edges if edge is not None]
         return False
 
-    def check_writes(self, returned: Sequence[object]) -> None:
-        """Checks that no tensor from outside was written to with what was computed from the arguments.
+    def refuse_captured(self, tensor: Tensor) -> None:
+        """Raises PyTorch's error for a write to a tensor from outside of what has a history. Arguments of ``jvp`` may be written to."""
+        written = root_of(tensor)
+        if written.made_in < self._period and all(written is not root_of(leaf) for leaf in self.leaves):
+            raise RuntimeError(
+                "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation that would "
+                "mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept "
+                "the mutated Tensor(s) as inputs."
+            )
 
-        Raises:
-            RuntimeError: one was; it holds again what it held before.
-        """
+    def keep_writes(self) -> None:
+        """Gives the tensors that are differentiated with respect to the history that writes to the arguments have made."""
         for tensor, leaf, entry in zip(self._outer, self.leaves, self.entries, strict=True):
             node = node_of(leaf)
-            if (
-                node is not entry[0] and node is not None and self.is_within([leaf])
-            ):  # an argument, which is the same outside
+            if node is not entry[0] and node is not None and self.is_within([leaf]):
                 tensor._rewrite_history(node, output_number_of(leaf))
-        kept = [storage_of(tensor) for tensor in (*returned, *self.leaves) if isinstance(tensor, Tensor)]
-
-        def escaped() -> list[Any]:
-            found = []
-            for written in self.writes:
-                tensor, storage = written.tensor(), written.storage()
-                if tensor is None or storage is None or any(storage is other for other in kept):
-                    continue
-                made_here = written.before._tracked and self.leads_here(written.before)
-                if requires_grad_flag(tensor) and self.leads_here(tensor) and not made_here:
-                    found.append(written)
-            return found
-
-        if self.writes and escaped():
-            gc.collect()  # a tensor in a reference cycle lives longer than its function
-            if found := escaped():
-                for written in reversed(found):
-                    written.undo()
-                raise RuntimeError(
-                    "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation that would "
-                    "mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept "
-                    "the mutated Tensor(s) as inputs."
-                )
 
 
 def _plain(rule: Any) -> Any:
