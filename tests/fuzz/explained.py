@@ -58,7 +58,7 @@ EXPLAINED = {
         "raises (docs/migration.md).",
         lambda text, difference: (
             re.search(r"torch\.jit\.trace\(.*\n.*backward\(", item_that_raised(text, difference[2]))
-            and re.search(r"\n *x\.\w+_\([^\n]*\n *return y", item_that_raised(text, difference[2]))
+            and re.search(r"\n *x\.\w+_\(.*\n( *if .*\n)? *return y", item_that_raised(text, difference[2]))
             and difference[2][1:2] == ["RuntimeError"]
         ),
     ),
