@@ -21,7 +21,7 @@ from pathlib import Path
 _glibc = ctypes.CDLL(None) if sys.platform == "linux" else None
 _trim = getattr(_glibc, "malloc_trim", None)
 _mallopt = getattr(_glibc, "mallopt", None)
-_allocate = getattr(_glibc, "aligned_alloc", None)
+_allocate = None if _trim is None else getattr(_glibc, "aligned_alloc", None)  # other C libraries have this one, too
 _free = getattr(_glibc, "free", None)
 if _allocate is not None and _free is not None:
     _allocate.argtypes, _allocate.restype = [ctypes.c_size_t, ctypes.c_size_t], ctypes.c_void_p
