@@ -48,6 +48,7 @@ LAYOUTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "dtypes": a_line_for_each_part,
     "errors": a_line_for_each_error,
     "flags": a_line_for_each_entry,
+    "levels": lambda words: json.dumps(words).replace('}, "', '},\n"'),
     "lines": lambda words: json.dumps(words, indent=0),
     "printing": a_line_for_each_case,
     "rng": lambda words: json.dumps(words).replace('}, {"', '},\n{"'),

@@ -20,6 +20,7 @@ from tests.dispatch import flags
 from tests.distributed import rows as processes
 from tests.distributions import lines as distribution_lines, rows as distributions
 from tests.errors import snippets
+from tests.func import levels
 from tests.fx import graphs
 from tests.jit import traced
 from tests.library import dispatching, operators
@@ -123,6 +124,7 @@ TABLES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "errors": lambda torch: {"errors": {line: snippets.failure(torch, line) for _, line in snippets.rows()}},
     "flops": flops.everything,
     "fx": graphs.everything,
+    "levels": lambda torch: {"given": levels.everything(torch)},
     "lines": lambda torch: {
         file: {line: running.outcome(torch, line) for line in lines.every_line(file)} for file in lines.BY_FILE
     },
