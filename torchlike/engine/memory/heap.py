@@ -38,7 +38,7 @@ MAPPED_BLOCKS = 65536  # that there may be, by default
 LARGEST_THRESHOLD = 32 * 2**20
 # From this size on arrays are mapped by themselves where outputs make up most of what a program needs, see ``keep_blocks``.
 MAPPED_BYTES = 4 * 2**20
-# Room for what is allocated between an array and the next, beside a program's outputs.
+# Room for the small things that a run allocates, besides its block and its outputs.
 SPARE_BYTES = 2 * 2**20
 ALIGNMENT = 64  # of XLA's arrays
 # How much of a process's time may go into giving memory back before runs, and the seconds in which the system clears a byte of it that is
