@@ -195,6 +195,40 @@ def test_one_thread_computes_what_is_small_to_the_same_bits(result, monkeypatch)
     assert (results[0] == results[1]).all()
 
 
+ON_OTHERS = """
+import os
+from tests.engine.test_onednn import *
+
+of = geometry((8, 64, 32, 32), (64, 64, 3, 3))
+record = records._prepared.__wrapped__(Convolution(of, F32, F32), 2)
+operands = [np.zeros(of.shape(name), F32) for name in of.operands]
+
+def threads():
+    records.compute(record, operands, [np.empty(of.y, F32)])
+    return {*map(int, os.listdir("/proc/self/task"))}
+
+before = {*map(int, os.listdir("/proc/self/task"))}
+(helper,) = threads() - before
+for processor in sorted(os.sched_getaffinity(0))[:2] * 4:
+    os.sched_setaffinity(helper, {processor})  # the thread that it computes with runs there, too, or elsewhere
+    threads()
+    print(os.sched_getaffinity(helper) == {processor}, library.library().state.place not in os.sched_getaffinity(helper))
+"""
+TWO_PROCESSORS = len(getattr(os, "sched_getaffinity", lambda _: ())(0)) > 1
+
+
+@pytest.mark.skipif(not TWO_PROCESSORS, reason="there is one processor")
+@pytest.mark.parametrize("chosen", [{}, {"OMP_PLACES": "threads"}], ids=["free", "placed by the user"])
+def test_openmp_threads_keep_off_the_processor_of_the_first_unless_the_user_places_them(chosen):
+    kept = {name: value for name, value in os.environ.items() if name not in library._PLACED_BY_USERS}
+    done = subprocess.run(
+        [sys.executable, "-c", ON_OTHERS], capture_output=True, text=True, timeout=120, env={**kept, **chosen}
+    )
+    assert done.returncode == 0, done.stderr
+    stayed, kept_off = zip(*[line.split() for line in done.stdout.splitlines()], strict=True)
+    assert {*stayed} == {"True"} if chosen else {*kept_off} == {"True"}, done.stdout
+
+
 # The environment variables of the user, and the settings that libgomp then prints.
 WAITING = {
     "nothing": ({}, "GOMP_SPINCOUNT = '10000'"),

@@ -48,6 +48,8 @@ typedef struct {
 
 typedef struct Job { Record *record; void **data; i64 status; volatile i64 done; struct Job *next; } Job;
 
+enum { PROCESSORS = 1024 };
+
 typedef struct {
     int (*lock)(void *), (*unlock)(void *), (*wait)(void *, void *), (*broadcast)(void *);
     int (*allocate)(void **, i64, i64);
@@ -56,6 +58,8 @@ typedef struct {
     int (*set_data)(void *, void *), (*create)(void **, void *), (*execute)(void *, void *, int, Argument *), (*destroy)(void *);
     int (*finish)(void *);
     void (*share)(void (*)(void *), void *, unsigned, unsigned); /* OpenMP calls a function on so many threads */
+    int (*number)(void);                                         /* of the thread in its team; `serve` has 0 */
+    int (*processor)(void), (*allowed)(int, i64, void *), (*bind)(int, i64, void *); /* Linux's; null where threads stay as they are */
     const char *message;       /* of errors */
     i64 kept_bytes;            /* a larger arena is given back after each call */
     void *arena; i64 arena_bytes;
@@ -64,6 +68,8 @@ typedef struct {
     Record *volatile *table;
     Job *volatile first; Job *last;
     i64 stopped;
+    i64 place;                 /* the processor that `serve` ran on when the last job began */
+    i64 others[PROCESSORS / 64]; /* those, besides it, that it may run on: a bit each */
     i64 mutex[8], wake[8], done[8];
 } State;
 
@@ -92,6 +98,26 @@ static void help(Team *team) {
     }
 }
 
+/* A thread of the pool leaves the processor of `serve`. */
+static void leave(State *state) {
+    if (state->number() && state->processor() == state->place) state->bind(0, sizeof state->others, state->others);
+}
+
+/* Keeps the pool off the processor of `serve`.
+
+   Linux often wakes a thread on the processor of the one that wakes it, although another one is idle: in a virtual machine it takes an
+   idle processor for one that the host has taken away. Both then share a processor until the system notices, milliseconds later. */
+static void spread(State *state, i64 threads) {
+    if (!state->processor || threads < 2) return;
+    state->place = state->processor();
+    if (state->place < 0 || state->place >= PROCESSORS || state->allowed(0, sizeof state->others, state->others) < 0) return;
+    state->others[state->place / 64] &= ~(1ull << state->place % 64);
+    i64 count = 1;
+    for (i64 i = 0; i < PROCESSORS / 64; i++)
+        for (unsigned long long bits = state->others[i]; bits; bits &= bits - 1) count++;
+    if (count >= threads) state->share((void (*)(void *))leave, state, (unsigned)threads, 0);
+}
+
 static i64 compute(State *state, Job *job) {
     Record *record = job->record;
     i64 status = 0;
@@ -99,6 +125,7 @@ static i64 compute(State *state, Job *job) {
         state->set_threads((int)record->threads);
         state->threads = record->threads;
     }
+    spread(state, record->threads);
     if (record->bytes > state->arena_bytes) {
         if (state->arena) state->release(state->arena);
         state->arena = 0;

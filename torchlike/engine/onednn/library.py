@@ -37,6 +37,7 @@ TABLE_SIZE = 2**15
 # CNN took twice as long on a busy machine.
 SPINS = 10_000
 _CHOSEN_BY_USERS = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+_PLACED_BY_USERS = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY")
 _PRIVATE, _EXECUTABLE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS if hasattr(mmap, "MAP_PRIVATE") else 0, 5
 
 
@@ -93,11 +94,11 @@ class _State(ctypes.Structure):
     _fields_ = [
         *[(name, c_void_p) for name in (
             "lock", "unlock", "wait", "broadcast", "allocate", "release", "set_threads", "set_data", "create", "execute", "destroy",
-            "finish", "share",
+            "finish", "share", "number", "processor", "allowed", "bind",
         )],
         ("message", c_char_p), ("kept_bytes", c_int64), ("arena", c_void_p), ("arena_bytes", c_int64),
         ("threads", c_int64), ("table_size", c_int64), ("table", c_void_p), ("first", c_void_p), ("last", c_void_p),
-        ("stopped", c_int64), ("locks", c_int64 * 24),
+        ("stopped", c_int64), ("place", c_int64), ("others", c_int64 * 16), ("locks", c_int64 * 24),
     ]  # fmt: skip
 
 
@@ -167,8 +168,10 @@ class Library:
             "broadcast": c.pthread_cond_broadcast, "allocate": c.posix_memalign, "release": c.free,
             "set_threads": self.openmp.omp_set_num_threads, "set_data": lib.dnnl_memory_set_data_handle,
             "create": lib.dnnl_primitive_create, "execute": lib.dnnl_primitive_execute, "destroy": lib.dnnl_primitive_destroy,
-            "finish": lib.dnnl_stream_wait, "share": self.openmp.GOMP_parallel,
+            "finish": lib.dnnl_stream_wait, "share": self.openmp.GOMP_parallel, "number": self.openmp.omp_get_thread_num,
         }  # fmt: skip
+        if not any(name in os.environ for name in _PLACED_BY_USERS):
+            functions |= {"processor": c.sched_getcpu, "allowed": c.sched_getaffinity, "bind": c.sched_setaffinity}
         return _State(
             **{name: ctypes.cast(function, c_void_p) for name, function in functions.items()},
             message=b"oneDNN could not compute a part of this program", kept_bytes=ARENA_BYTES_KEPT,
