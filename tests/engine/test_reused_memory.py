@@ -61,6 +61,30 @@ def test_the_memory_of_a_large_program_is_kept(tmp_path, count):
     assert len({results for _, results in measurements}) == 1, "all of them compute the same bits"
 
 
+OP_BY_OP = """
+import resource
+import torchlike as torch
+
+x, pages = torch.arange(500_000.0), []
+for _ in range(12):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    kept = [x * number for number in range(8)]  # 2 MB each, which go together
+    assert sum(kept)[1].item() == 28.0
+    pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+print(min(pages[4:]))
+"""
+
+
+@pytest.mark.skipif(not GLIBC, reason="the C library is not glibc")
+def test_the_memory_of_arrays_of_numpys_is_kept():
+    """glibc would map each array anew: 500 pages."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    environment["TORCHLIKE_COMPILE"] = "never"
+    run = subprocess.run([sys.executable, "-c", OP_BY_OP], env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) < 500
+
+
 def test_a_large_run_waits_for_the_one_before(monkeypatch):
     waited = []
 
