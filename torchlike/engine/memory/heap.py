@@ -41,9 +41,9 @@ MAPPED_BYTES = 4 * 2**20
 # Room for the small things that a run allocates, besides its block and its outputs.
 SPARE_BYTES = 2 * 2**20
 ALIGNMENT = 64  # of XLA's arrays
-# How much of a process's time may go into giving memory back before runs, and the seconds in which the system clears a byte of it that is
-# asked for again.
-MOST_TIME = 0.03
+# How much of a process's time may go into giving memory back before runs, and into looking whether that must be; and the seconds in which
+# the system clears a byte that is asked for again.
+MOST_TIME, MOST_TIME_LOOKING = 0.03, 0.01
 SECONDS_PER_BYTE = 1e-10
 PAUSES = (1e-4, 1e-3)  # seconds
 STATUS = Path("/proc/self/status")
@@ -116,7 +116,7 @@ class Room:
     """Makes room for the runs of programs, for a small part of the process's time."""
 
     def __init__(self) -> None:
-        self._begun, self._spent = time.perf_counter(), 0.0
+        self._begun, self._spent, self._looked = time.perf_counter(), 0.0, 0.0
 
     def make(self, nbytes: int, is_there: Callable[[], bool]) -> None:
         """Gives memory back if so many bytes more would be more than the process ever had.
@@ -125,18 +125,16 @@ class Room:
             is_there: whether there is room after all. XLA may free the block of the last run a moment after its outputs are there.
         """
         start = time.perf_counter()
-        if self._spent > MOST_TIME * (start - self._begun):
+        age = start - self._begun
+        if self._looked > MOST_TIME_LOOKING * age:
             return
         now, most = resident()
-        if 0 < most < now + nbytes:
-            for pause in PAUSES:
-                time.sleep(pause)
-                if is_there():
-                    break
-            else:
-                give_back_memory()
-                self._spent += max(now - resident()[0], 0) * SECONDS_PER_BYTE
-        self._spent += time.perf_counter() - start
+        more = 0 < most < now + nbytes and not any(time.sleep(pause) or is_there() for pause in PAUSES)
+        self._looked += time.perf_counter() - start
+        if more and self._spent <= MOST_TIME * age:
+            start = time.perf_counter()
+            give_back_memory()
+            self._spent += time.perf_counter() - start + max(now - resident()[0], 0) * SECONDS_PER_BYTE
 
 
 _room = Room()
@@ -166,13 +164,13 @@ class Place:
         known, mapped = self._address, block >= LARGEST_THRESHOLD and not _Kept.in_heap
 
         def is_there() -> bool:
-            """Whether glibc has the last run's place for a block that it would allocate now."""
-            self._address = allocate(ALIGNMENT, block)
+            """Whether glibc has about the last run's place for a block that it would allocate now: the rest takes little."""
+            self._address = address = allocate(ALIGNMENT, block)
             # What else a run allocates takes the smallest piece that is large enough: this one, and not a part of the block.
             spare = allocate(ALIGNMENT, nbytes - block + SPARE_BYTES)
-            free(self._address)
+            free(address)
             free(spare)
-            return self._address == known and not mapped
+            return known is not None and abs(address - known) < SPARE_BYTES and not mapped
 
         if not is_there():
             _room.make(nbytes, is_there)
