@@ -56,10 +56,10 @@ NEW_INPUT_SECONDS = 25e-6
 OP_COMPILE_SECONDS = 0.08
 HEAVY_SECONDS = 1e-3
 # A path is compiled in the background once its runs have cost the one share of the compilation, and it runs as a program once the runs
-# since then have cost the other: by then the compilation has had the time that it takes. The change does not come as soon as it is
-# compiled, so that it does not depend on the machine's load how many runs go before.
+# since then have cost the other: by then the compilation has had the time that it takes beside the program, a third more than alone. The
+# change does not come as soon as it is compiled, so that it does not depend on the machine's load how many runs go before.
 BEGIN_AT = 0.5
-SWITCH_AT = 1.0
+SWITCH_AT = 1.3
 # A training loop makes this many steps at least. Where compiling one takes less than so many, it begins when the step comes again.
 LOOP_STEPS = 50
 # States of a node's values whose costs are counted at most.
