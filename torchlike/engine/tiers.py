@@ -2,7 +2,7 @@
 
 What a program records runs at once, op by op: with NumPy where that is possible, else by an executable of the one op. A path is
 compiled whole when it has come so often that compiling it would have paid. A few small ops are never compiled, since a program of
-them takes longer than NumPy. The compilation begins, on a thread of its own, once runs op by op have cost half as much as it will; a
+them takes longer than NumPy. The compilation begins, on a thread of its own, once a program would have saved half of what it costs; a
 loop of heavy training steps is known to go on, so there it begins when a step comes for the second time. The program takes over when
 the runs since then have taken as long as the compilation should. So the program waits for a compilation only where the estimate was
 wrong, or at its end: XLA cannot be stopped in the middle.
@@ -55,13 +55,14 @@ NEW_INPUT_SECONDS = 25e-6
 # Seconds to compile one op (measured: 0.03 to 0.1), and the cost of a run from which compiling it is considered.
 OP_COMPILE_SECONDS = 0.08
 HEAVY_SECONDS = 1e-3
-# A path is compiled in the background once its runs have cost the one share of the compilation, and it runs as a program once the runs
-# since then have cost the other: by then the compilation has had the time that it takes beside the program, a third more than alone. The
-# change does not come as soon as it is compiled, so that it does not depend on the machine's load how many runs go before.
+# A path is compiled in the background once a program of it would have saved the one share of the compilation, and it runs as a program
+# once the runs since then have taken the other: by then the compilation has had the time that it takes. The change does not come as soon
+# as it is compiled, so that it does not depend on the machine's load how many runs go before.
 BEGIN_AT = 0.5
-SWITCH_AT = 1.3
-# A training loop makes this many steps at least. Where compiling one takes less than so many, it begins when the step comes again.
-LOOP_STEPS = 50
+SWITCH_AT = 1.0
+# A training loop makes this many steps at least. Where compiling one takes less than a program saves in so many, it begins when the step
+# comes again.
+LOOP_STEPS = 30
 # States of a node's values whose costs are counted at most.
 MAX_STATES = 64
 
@@ -126,9 +127,10 @@ def light_plan(kernel: Kernel) -> Plan | None:
 
 
 class Cost(NamedTuple):
-    """Estimates for a path, in seconds: of a run op by op, and of compiling the path."""
+    """Estimates for a path, in seconds: of a run op by op, of the part of it in libraries that a program calls too, and of compiling."""
 
     run: float
+    in_library: float
     price: float
 
 
@@ -139,9 +141,11 @@ def cost_of(path: Path, divided: bool = False) -> Cost:
         divided: look for layers that repeat, which are compiled once.
     """
     run = sum([RUN_SECONDS_PER_OP + seconds_of(step.kernel) for step in path.steps])
+    plans = [step.kernel.plan() for step in path.steps]
+    in_library = sum([plan.in_library for plan in plans if plan is not None])
     ops, executables = compiled_ops(path, seconds_of) if divided else ([(step.kernel, 1.0) for step in path.steps], 1)
     price = COMPILE_SECONDS + COMPILE_SECONDS_PER_PART * (executables - 1)
-    return Cost(run, price + sum([share * _price_of(kernel) for kernel, share in ops]))
+    return Cost(run, in_library, price + sum([share * _price_of(kernel) for kernel, share in ops]))
 
 
 def seconds_of(kernel: Kernel) -> float:
@@ -181,7 +185,8 @@ class Due(Enum):
 
 
 class Runs:
-    """What the runs of a path have cost op by op, in one state of its values: before its compilation began, and since then."""
+    """Runs of a path op by op, in one state of its values: what a program would have saved until its compilation began, and what the
+    runs since then took."""
 
     __slots__ = ("before", "since", "least")
 
@@ -230,14 +235,14 @@ def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool,
             history.spent.clear()
         avals = node.path().avals
         runs = history.spent[state] = Runs(node.leaf_bytes + sum([avals[position].nbytes for position in live]), new)
-    spent = max(cost.run - runs.least, 0.0)
+    saved = max(cost.run - cost.in_library - runs.least, 0.0)
     if runs.since is not None:
-        runs.since += spent
+        runs.since += cost.run
         return Due.SWITCH if runs.since > SWITCH_AT * cost.price else Due.BEGIN
-    runs.before += spent
+    runs.before += saved
     if runs.before > (BEGIN_AT + SWITCH_AT) * cost.price:
         return Due.SWITCH  # this one run takes longer than compiling it
-    goes_on = ends_step and history.runs >= 2 and cost.price < LOOP_STEPS * spent
+    goes_on = ends_step and history.runs >= 2 and cost.price < LOOP_STEPS * saved
     if not goes_on and runs.before <= BEGIN_AT * cost.price:
         return Due.NOTHING
     runs.since = 0.0

@@ -126,9 +126,9 @@ class Plan:
 
 
 # Estimated time of a call: a fixed part, and a part for each byte read or written (measured in training steps on two cores). What goes
-# beyond the processor's cache takes longer, and so does memory that the system has to map first.
+# beyond the processor's cache takes longer.
 SECONDS_PER_CALL = 2e-6
-SECONDS_PER_BYTE, SECONDS_PER_BYTE_BEYOND = 4e-11, 1e-10
+SECONDS_PER_BYTE, SECONDS_PER_BYTE_BEYOND = 4e-11, 3e-11
 CACHE_BYTES = 2**20
 
 
