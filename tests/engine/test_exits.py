@@ -43,6 +43,29 @@ while not begun:
 print("all is printed")
 sys.exit(3)
 """
+# What Python does from 3.12 on: no thread starts once it ends.
+WITHOUT_THREADS = """
+import atexit, threading
+import torchlike as torch
+
+def refuse(thread):
+    raise RuntimeError("can't create new thread at interpreter shutdown")
+
+def more():
+    threading.Thread.start = refuse
+    print(sum(torch.compile(lambda x: (x * i).sin())(x).sum().item() > 0 for i in range(1, 4)))
+
+x = torch.ones(3)
+for _ in range(4):
+    y = (x.exp() + x).sum().item()
+if BEFORE:
+    atexit.register(more)
+    torch.compile(lambda x: x.tanh().exp())(x)
+torch.compile(lambda x: x.tanh().exp())(x)
+if not BEFORE:
+    atexit.register(more)
+print("all is printed")
+"""
 
 
 def ended(tmp_path: Path, text: str, *words: str) -> tuple[int, str, str]:
@@ -61,3 +84,9 @@ def test_no_destructor_is_called_once_xla_has_started(word: str, tmp_path: Path)
 
 def test_a_process_waits_for_the_compiler_and_keeps_its_exit_code(tmp_path: Path) -> None:
     assert ended(tmp_path, WHILE_IT_COMPILES) == (3, "all is printed\n", "")
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_no_thread_is_needed_while_python_ends(before: bool, tmp_path: Path) -> None:
+    code, out, err = ended(tmp_path, WITHOUT_THREADS.replace("BEFORE", str(before)))
+    assert (code, out, err) == (0, "all is printed\n3\n", "")

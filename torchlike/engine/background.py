@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from .handlers import hold, let_go
@@ -122,7 +122,8 @@ class Task:
         """
         timer = threading.Timer(SECONDS_UNTIL_TOLD, tell, [f"torchlike is still compiling {self.reason}"])
         timer.daemon = True
-        timer.start()
+        with suppress(RuntimeError):  # no thread starts while Python ends, from 3.12 on
+            timer.start()
         try:
             self.run()
         finally:
@@ -154,9 +155,11 @@ class _Worker:
     def add(self, task: Task) -> None:
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="torchlike-compiler", daemon=True)
-                self._thread.start()
-                atexit.register(self.stop)
+                thread = threading.Thread(target=self._work, name="torchlike-compiler", daemon=True)
+                with suppress(RuntimeError):  # while Python ends, whoever needs a task runs it
+                    thread.start()
+                    self._thread = thread
+                    atexit.register(self.stop)
         self._tasks.put(task)
 
     def _work(self) -> None:
@@ -174,18 +177,14 @@ class _Worker:
         self._tasks.put(None)
         if self._thread is None:
             return
-        timer = threading.Timer(
-            SECONDS_UNTIL_TOLD, tell, ["torchlike ends when a program is compiled that XLA has begun"]
-        )
-        timer.daemon = True
-        timer.start()
         try:
-            self._thread.join()
+            self._thread.join(SECONDS_UNTIL_TOLD)
+            if self._thread.is_alive():
+                tell("torchlike ends when a program is compiled that XLA has begun")
+                self._thread.join()
         except (KeyboardInterrupt, SystemExit) as end:  # of Ctrl-C, or of a handler of the program's
             sys.stdout.flush()
             os._exit(130 if isinstance(end, KeyboardInterrupt) else end.code if isinstance(end.code, int) else 1)
-        finally:
-            timer.cancel()
 
 
 _worker = _Worker()
