@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax import lax
+from jax import Array, lax
 from jax.experimental.pallas import tpu as pltpu
 
-from torchlike.numerics import attention_kernels as kernels
-from torchlike.numerics.attention import Attention, attend, plain
+from torchlike.numerics import attention, attention_kernels as kernels
+from torchlike.numerics.attention import Attention, attend, attend_changed
 
 pytestmark = pytest.mark.recorded
 SIZES = (3, 4)  # of blocks
@@ -37,6 +37,34 @@ MASKS = {
     "one number": ("....", "float"),
     "nowhere": ("..ts", "nowhere"),
 }
+
+
+def plain(of: Attention, *inputs: Array) -> Array:
+    """The formula, written out."""
+    (query, key, value, *masks), keep = attention._parted(of, inputs)
+    group = query.shape[1] // key.shape[1]
+    half = query.dtype.itemsize < 4
+    if group > 1:
+        key, value = (jnp.repeat(x, group, 1) for x in (key, value))
+    sums: Any = jnp.float32 if half else query.dtype
+    options: Any = {"precision": of.precision, "preferred_element_type": sums}
+    scores = jnp.einsum("bnte,bnse->bnts", query, key, **options) * jnp.asarray(of.scale, sums)
+    nowhere = jnp.asarray(-jnp.inf, sums)
+    for mask in masks:
+        scores = jnp.where(mask, scores, nowhere) if mask.dtype == bool else scores + mask.astype(sums)
+    if of.causal:
+        scores = jnp.where(jnp.tril(jnp.ones(scores.shape[-2:], bool)), scores, nowhere)
+    top = jax.lax.stop_gradient(jnp.max(scores, -1, keepdims=True))
+    # The numbers that a query which looks nowhere would give are put away before the exponential: their derivatives would be NaN.
+    looks = ~jnp.isneginf(top)
+    weights = jnp.exp(jnp.where(looks, scores - jnp.where(looks, top, 0), nowhere))
+    total = jnp.sum(weights, -1, keepdims=True)
+    weights = weights / jnp.where(looks, total, 1)
+    if keep is not None:
+        rows, columns = (lax.iota(np.int32, length) for length in weights.shape[2:])
+        weights = weights * keep(rows[:, None], columns[None, :]).reshape(weights.shape).astype(weights.dtype)
+    weights = weights.astype(query.dtype)
+    return jnp.einsum("bnts,bnse->bnte", weights, value, **options).astype(query.dtype)
 
 
 def arrays(shape: tuple[int, ...], mask: str, dtype: Any = np.float64) -> list[Any]:
@@ -223,6 +251,23 @@ def test_the_square_is_never_made():
     assert compiled.memory_analysis().temp_size_in_bytes < square / 10
 
 
+def test_functions_that_change_scores_make_no_square():
+    length = 4096
+    of = Attention(
+        0.25,
+        False,
+        lax.Precision.HIGHEST,
+        change=lambda scores, b, h, q, k, slopes: scores + slopes[h] * (k - q).astype(np.float32),
+        seen=lambda b, h, q, k, slopes: q >= k,
+        moving=(0,),
+    )
+    operands = [*shapes(length, length, 16, np.float32)[:3], jax.ShapeDtypeStruct((2,), np.float32)]
+    attend_so: Any = attend_changed
+    gradients = jax.grad(lambda *a: attend_so(of, *a)[0].sum(), range(4))
+    temporaries = jax.jit(gradients).lower(*operands).compile().memory_analysis().temp_size_in_bytes
+    assert temporaries < 4 * length * length * 4 / 10
+
+
 # ---- cuDNN: what a program for a GPU calls
 
 
@@ -325,8 +370,8 @@ def test_the_kernel_for_tpus_has_the_numbers_of_the_formula(causal):
     of = Attention(0.25, causal, lax.Precision.HIGHEST)
     cotangent = jnp.cos(jnp.arange(inputs[0].size, dtype=jnp.float32)).reshape(inputs[0].shape).astype(jnp.bfloat16)
     with pltpu.force_tpu_interpret_mode():
-        forward: Any = kernels.tpu_forward(of, *inputs)
-        gradients: Any = kernels.tpu_gradients(of, *inputs, *forward, cotangent)
+        forward: Any = kernels.tpu_forward(of, False, *inputs)
+        gradients: Any = kernels.tpu_gradients(of, False, *inputs, *forward, cotangent)
     wide = [jnp.asarray(x, jnp.float32) for x in inputs]
     wanted, pull = jax.vjp(lambda *a: plain(of, *a), *wide)
     for got, exact in zip([forward[0], *gradients], [wanted, *pull(cotangent.astype(jnp.float32))], strict=True):

@@ -13,8 +13,7 @@ from jax._src.interpreters.partial_eval import dce_jaxpr
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
 
 from ..engine.geometry import Geometry
-from ..numerics import attention, attention_blocks, convolution, lstm, matmul_precision, pooling, product
-from ..numerics.attention_blocks import Attention
+from ..numerics import attention, convolution, lstm, matmul_precision, pooling, product
 from ..numerics.convolution_ways import by_xla as convolve_by_xla
 from ..numerics.half_precision import in_float32, widened
 
@@ -45,18 +44,12 @@ def _convolve(first: Array, second: Array, *, geometry: Geometry, wide: bool) ->
     return convolve_by_xla(first, second, geometry, wide)
 
 
-def _attend(*inputs: Array, of: Attention) -> list[Array]:
-    query, key, value, *masks = inputs
-    sums = attention_blocks.forward(of, query, key, value, masks[0] if masks else None)[1]
-    return [attention.plain(of, *inputs), sums]
-
-
 # For each primitive of torchlike's that a program may hold, a function that computes the same by JAX's own.
 PLAIN: dict[Primitive, Callable[..., object]] = {
     product.product_p: product.by_xla,
     convolution.convolution_p: _convolve,
     lstm.lstm_p: lambda *operands, of: lstm.by_scan(of, *operands),
-    attention.forward_p: _attend,
+    attention.forward_p: attention.plain,
     attention.tangent_p: attention._tangent,
     attention.gradients_p: attention._gradients,
     pooling.picked_p: pooling.by_places,

@@ -11,12 +11,12 @@ query's sum of exponentials, is read by the derivatives; it has none itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import Array, lax
+from jax import Array
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
@@ -65,9 +65,13 @@ def _forward(*inputs: Array, of: Attention) -> list[Array]:
 
 def _tangent(*operands: Array, of: Attention, inputs: int) -> Array:
     """Operands: the inputs, out, the logarithms, and the changes of query, key, value and perhaps the mask."""
-    out, sums, *changes = operands[inputs:]
-    given, keep = _parted(of, operands[:inputs])
-    return blocks.tangent(of, given, out, sums, changes, keep)
+    return _changed_by(lambda *a: _forward(*a, of=of)[0], operands[:inputs], operands[inputs + 2 :])
+
+
+def _changed_by(function: Callable[..., Array], inputs: Sequence[Array], changes: Sequence[Array]) -> Array:
+    """The change of what a function gives with these of its first inputs."""
+    moving, fixed = inputs[: len(changes)], inputs[len(changes) :]
+    return jax.jvp(lambda *moving: function(*moving, *fixed), tuple(moving), tuple(changes))[1]
 
 
 def _gradients(*operands: Array, of: Attention, of_mask: bool) -> list[Array]:
@@ -77,43 +81,15 @@ def _gradients(*operands: Array, of: Attention, of_mask: bool) -> list[Array]:
     return list(blocks.gradients(of, given, out, sums, cotangent, of_mask, keep))
 
 
-def plain(of: Attention, *inputs: Array) -> Array:
-    """The formula as it stands, which JAX can differentiate to any order."""
-    (query, key, value, *masks), keep = _parted(of, inputs)
-    group = query.shape[1] // key.shape[1]
-    half = query.dtype.itemsize < 4
-    if group > 1:
-        key, value = (jnp.repeat(x, group, 1) for x in (key, value))
-    sums: Any = jnp.float32 if half else query.dtype
-    options: Any = {"precision": of.precision, "preferred_element_type": sums}
-    scores = jnp.einsum("bnte,bnse->bnts", query, key, **options) * jnp.asarray(of.scale, sums)
-    nowhere = jnp.asarray(-jnp.inf, sums)
-    for mask in masks:
-        scores = jnp.where(mask, scores, nowhere) if mask.dtype == bool else scores + mask.astype(sums)
-    if of.causal:
-        scores = jnp.where(jnp.tril(jnp.ones(scores.shape[-2:], bool)), scores, nowhere)
-    top = jax.lax.stop_gradient(jnp.max(scores, -1, keepdims=True))
-    # The numbers that a query which looks nowhere would give are put away before the exponential: their derivatives would be NaN.
-    looks = ~jnp.isneginf(top)
-    weights = jnp.exp(jnp.where(looks, scores - jnp.where(looks, top, 0), nowhere))
-    total = jnp.sum(weights, -1, keepdims=True)
-    weights = weights / jnp.where(looks, total, 1)
-    if keep is not None:
-        rows, columns = (lax.iota(np.int32, length) for length in weights.shape[2:])
-        weights = weights * keep(rows[:, None], columns[None, :]).reshape(weights.shape).astype(weights.dtype)
-    weights = weights.astype(query.dtype)
-    return jnp.einsum("bnts,bnse->bnte", weights, value, **options).astype(query.dtype)
-
-
-def _plain_tangent(of: Attention, inputs: Sequence[Array], changes: Sequence[Array]) -> Array:
-    moving, fixed = inputs[: len(changes)], inputs[len(changes) :]
-    return jax.jvp(lambda *moving: plain(of, *moving, *fixed), tuple(moving), tuple(changes))[1]
+def plain(*inputs: Array, of: Attention) -> list[Array]:
+    """The formula as it stands, which JAX can differentiate to any order: all is one block."""
+    return _forward(*inputs, of=of._replace(sizes=(inputs[0].shape[2], inputs[1].shape[2])))
 
 
 def _plain_gradients(of: Attention, inputs: Sequence[Array], cotangent: Array, of_mask: bool) -> list[Array]:
     moving = 4 if of_mask else 3
     fixed = inputs[moving:]
-    return list(jax.vjp(lambda *inputs: plain(of, *inputs, *fixed), *inputs[:moving])[1](cotangent))
+    return list(jax.vjp(lambda *inputs: plain(*inputs, *fixed, of=of)[0], *inputs[:moving])[1](cotangent))
 
 
 # ---- shapes
@@ -130,7 +106,7 @@ def _forward_abstract(
     for mask in more[: _masks(of, 3 + len(more))]:
         if any(m not in (1, n) for m, n in zip(mask.shape, (batch, heads, rows, key.shape[2]), strict=True)):
             raise ValueError(f"a mask of {mask.shape} for attention of {query.shape} and {key.shape}")
-    sums = jnp.float32 if query.dtype.itemsize < 4 else query.dtype
+    sums = blocks.sums_of(query.dtype)
     return [ShapedArray((batch, heads, rows, value.shape[3]), query.dtype), ShapedArray((batch, heads, rows), sums)]
 
 
@@ -180,7 +156,7 @@ def _tangent_jvp(primals: Sequence[Array], tangents: Any, *, of: Attention, inpu
         fixed = primals[len(given) : inputs]
         moved.append(
             jax.jvp(
-                lambda *moving: _plain_tangent(of, (*moving, *fixed), changes),
+                lambda *moving: _changed_by(lambda *a: plain(*a, of=of)[0], (*moving, *fixed), changes),
                 tuple(primals[: len(given)]),
                 tuple(given),
             )[1]
@@ -229,14 +205,16 @@ def _batched(primitive: Primitive) -> Callable[..., Any]:
     """The rule of a primitive for ``vmap``."""
 
     def rule(operands: Sequence[Any], places: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        if primitive is tangent_p:
+            return jax.vmap(lambda *operands: _tangent(*operands, **params), places)(*operands), 0
         if params.get("of_mask"):  # the gradient of a mask that all share is a sum for each
             found = jax.vmap(lambda *operands: _gradients(*operands, **params), places)(*operands)
             return found, [0] * len(found)
         size = next(x.shape[p] for x, p in zip(operands, places, strict=True) if p is not None)
         batch = _shape_without(operands[0], places[0])[0]
         of: Attention = params["of"]
-        masks = _masks_among(primitive, len(operands), params)
-        state = _state_among(primitive, len(operands), params)
+        inputs = len(operands) - (0 if primitive is forward_p else 3)
+        state = inputs - 1 if of.below else None
         # What is computed for many drops the same weights for each.
         params = {**params, "of": of._replace(batch=of.batch or batch) if of.below else of}
         whole = []
@@ -246,16 +224,15 @@ def _batched(primitive: Primitive) -> Callable[..., Any]:
                     raise NotImplementedError("attention with dropout from many states of a generator at once")
                 whole.append(x)
                 continue
-            if place is None and masks == [n] and x.shape[0] == 1:
+            mask = n == 3 and _masks(of, inputs)
+            if place is None and mask and x.shape[0] == 1:
                 whole.append(x)  # it stays one mask for all
                 continue
             x = jnp.broadcast_to(x, (size, *x.shape)) if place is None else jnp.moveaxis(x, place, 0)
-            if n in masks:
+            if mask:
                 x = jnp.broadcast_to(x, (size, batch, *x.shape[2:]))
             whole.append(x.reshape(size * batch, *x.shape[2:]))
         found = primitive.bind(*whole, **params)
-        if not primitive.multiple_results:
-            return found.reshape(size, batch, *found.shape[1:]), 0
         return [x.reshape(size, batch, *x.shape[1:]) for x in found], [0] * len(found)
 
     return rule
@@ -263,21 +240,6 @@ def _batched(primitive: Primitive) -> Callable[..., Any]:
 
 def _shape_without(x: Array, place: int | None) -> tuple[int, ...]:
     return tuple(x.shape[d] for d in range(x.ndim) if d != place)
-
-
-def _masks_among(primitive: Primitive, operands: int, params: dict[str, Any]) -> list[int]:
-    """The places of the mask, and of its change, among the operands."""
-    inputs = _inputs_among(primitive, operands, params)
-    changes = operands - inputs - 2 if primitive is tangent_p else 0
-    return [3] * _masks(params["of"], inputs) + [operands - 1] * (changes > 3)
-
-
-def _state_among(primitive: Primitive, operands: int, params: dict[str, Any]) -> int | None:
-    return _inputs_among(primitive, operands, params) - 1 if params["of"].below else None
-
-
-def _inputs_among(primitive: Primitive, operands: int, params: dict[str, Any]) -> int:
-    return params["inputs"] if primitive is tangent_p else operands - (0 if primitive is forward_p else 3)
 
 
 for _primitive in (forward_p, tangent_p, gradients_p):
@@ -291,28 +253,16 @@ for _primitive in (forward_p, tangent_p, gradients_p):
 LARGE = (512, 1024)
 
 
-def _large(of: Attention) -> Attention:
-    return of if of.sizes else of._replace(sizes=LARGE)
+def _by(kernel: Callable[..., list[Array] | None], otherwise: Callable[..., list[Array]]) -> Callable[..., list[Array]]:
+    """What computes by a kernel, or in blocks what it does not take."""
 
+    def compute(*operands: Array, of: Attention, heads_inside: bool, **params: bool) -> list[Array]:
+        found = None if of.below or params.get("of_mask") else kernel(of, heads_inside, *operands)
+        return (
+            otherwise(*operands, of=of if of.sizes else of._replace(sizes=LARGE), **params) if found is None else found
+        )
 
-def _forward_on_cuda(*inputs: Array, of: Attention, heads_inside: bool) -> list[Array]:
-    found = None if of.below else kernels.cudnn_forward(of, heads_inside, *inputs)
-    return _forward(*inputs, of=_large(of)) if found is None else found
-
-
-def _gradients_on_cuda(*operands: Array, of: Attention, of_mask: bool, heads_inside: bool) -> list[Array]:
-    found = None if of_mask or of.below else kernels.cudnn_gradients(of, heads_inside, *operands)
-    return _gradients(*operands, of=_large(of), of_mask=of_mask) if found is None else found
-
-
-def _forward_on_tpu(*inputs: Array, of: Attention, heads_inside: bool) -> list[Array]:
-    found = None if of.below else kernels.tpu_forward(of, *inputs)
-    return _forward(*inputs, of=_large(of)) if found is None else found
-
-
-def _gradients_on_tpu(*operands: Array, of: Attention, of_mask: bool, heads_inside: bool) -> list[Array]:
-    found = None if of_mask or of.below else kernels.tpu_gradients(of, *operands)
-    return _gradients(*operands, of=_large(of), of_mask=of_mask) if found is None else found
+    return compute
 
 
 def _parts_heads(operand: Any) -> bool:
@@ -342,7 +292,7 @@ def _in_order(primitive: Primitive, abstract: Any, usual: Any, on_cuda: Any, on_
 
     primitive.def_impl(jax.jit(lambda *a, **params: primitive.bind(*a, **params), static_argnames=("of", "of_mask")))
     mlir.register_lowering(primitive, lower, cacheable=False)
-    in_blocks, by_kernel = (mlir.lower_fun(way, multiple_results=True) for way in (without_order, on_tpu))
+    in_blocks, by_kernel = (mlir.lower_fun(way, multiple_results=True) for way in (without_order, _by(on_tpu, usual)))
 
     def lower_for_tpu(ctx: Any, *operands: Any, **params: Any) -> Any:
         # XLA does not divide a kernel among devices.
@@ -350,11 +300,36 @@ def _in_order(primitive: Primitive, abstract: Any, usual: Any, on_cuda: Any, on_
 
     mlir.register_lowering(second, in_blocks)
     mlir.register_lowering(second, lower_for_tpu, platform="tpu")
-    mlir.register_lowering(second, mlir.lower_fun(on_cuda, multiple_results=True), platform="cuda")
+    mlir.register_lowering(second, mlir.lower_fun(_by(on_cuda, usual), multiple_results=True), platform="cuda")
     kernels.needs_devices(primitive, second)
 
 
-_in_order(forward_p, _forward_abstract, _forward, _forward_on_cuda, _forward_on_tpu)
-_in_order(gradients_p, _gradients_abstract, _gradients, _gradients_on_cuda, _gradients_on_tpu)
+# ---- with functions that change the scores
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def attend_changed(of: Attention, *inputs: Array) -> tuple[Array, Array]:
+    """What ``blocks.forward`` gives. Inputs: query, key, value, and what the functions have captured."""
+    query, key, value, *captured = inputs
+    return blocks.forward(of, query, key, value, captured=captured)
+
+
+def _changed_kept(of: Attention, *inputs: Array) -> tuple[Any, Any]:
+    found = attend_changed(of, *inputs)
+    return found, (inputs, found)
+
+
+def _changed_pull(of: Attention, kept: Any, arrived: Any) -> tuple[Any, ...]:
+    """JAX can differentiate this: the loops are of known length."""
+    (query, key, value, *captured), (out, sums) = kept
+    found = blocks.gradients(of, (query, key, value), out, sums, arrived[0], False, None, captured, arrived[1])
+    return *found[:3], *map(dict(zip(of.moving, found[3:], strict=True)).get, range(len(captured)))
+
+
+attend_changed.defvjp(_changed_kept, _changed_pull)
+
+
+_in_order(forward_p, _forward_abstract, _forward, kernels.cudnn_forward, kernels.tpu_forward)
+_in_order(gradients_p, _gradients_abstract, _gradients, kernels.cudnn_gradients, kernels.tpu_gradients)
 tangent_p.def_impl(jax.jit(lambda *a, **params: tangent_p.bind(*a, **params), static_argnames=("of", "inputs")))
 mlir.register_lowering(tangent_p, mlir.lower_fun(_tangent, multiple_results=False))

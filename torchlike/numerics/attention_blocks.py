@@ -1,4 +1,4 @@
-"""Attention in blocks of queries and keys, which never makes the square of all scores: forward, its tangent, and its gradients.
+"""Attention in blocks of queries and keys, which never makes the square of all scores: forward, and its gradients.
 
 A block of queries meets one block of keys after the other. For each query the largest score so far and the sum of the exponentials are
 kept, and what has been added up is scaled anew when a larger score comes (Milakov and Gimelshein, 2018, https://arxiv.org/abs/1805.02867;
@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
@@ -36,6 +37,9 @@ class Attention(NamedTuple):
         sizes: the numbers of queries and of keys in a block; None for what is fastest.
         below: a weight is kept if its 16 random bits are below this (``philox.halves``); 0: all are, and there are no such bits.
         batch: the weights of so many have bits of their own, and those of the next have the same ones; 0: all have their own.
+        change: makes other scores of scores (B, N, rows, columns), the numbers of batch, head, query and key, and captured arrays.
+        seen: says of these numbers and arrays where a query may look. A block where none may is left out.
+        moving: which captured arrays get a gradient.
     """
 
     scale: float
@@ -44,6 +48,9 @@ class Attention(NamedTuple):
     sizes: tuple[int, int] | None = None
     below: int = 0
     batch: int = 0
+    change: Any = None
+    seen: Any = None
+    moving: tuple[int, ...] = ()
 
 
 # Queries and keys in a block. With fewer, the loops' own work shows; with more, a block's scores do not fit into a processor's caches.
@@ -58,13 +65,24 @@ WHOLE = 2**19
 def block_sizes(of: Attention, queries: int, keys: int) -> tuple[int, int]:
     """The sizes of blocks: about equal ones, so that little of the last is empty."""
     if of.sizes is None and queries * keys <= WHOLE:
-        return queries, keys
+        return max(queries, 1), max(keys, 1)
     rows, columns = of.sizes or (QUERIES, KEYS)
     return _share(queries, rows), _share(keys, columns)
 
 
 def _share(length: int, most: int) -> int:
     return -(-length // -(-length // most))
+
+
+def sums_of(dtype: Any) -> Any:
+    """The dtype of scores and sums."""
+    return jnp.float32 if dtype.itemsize < 4 else dtype
+
+
+def with_moving(of: Attention, captured: Sequence[Array], moving: Sequence[Array]) -> list[Array]:
+    """The captured arrays with others."""
+    found = dict(zip(of.moving, moving, strict=False))
+    return [found.get(n, array) for n, array in enumerate(captured)]
 
 
 def dropout(of: Attention, state: Array, query: Array, key: Array) -> Callable[[Array, Array], Array]:
@@ -82,8 +100,17 @@ def dropout(of: Attention, state: Array, query: Array, key: Array) -> Callable[[
 class _Blocks:
     """The inputs, cut into blocks, with what is the same for forward and derivatives."""
 
-    def __init__(self, of: Attention, query: Array, key: Array, value: Array, mask: Array | None, keep: Keep) -> None:
-        self.of, self.keep = of, keep
+    def __init__(
+        self,
+        of: Attention,
+        query: Array,
+        key: Array,
+        value: Array,
+        mask: Array | None,
+        keep: Keep,
+        captured: Sequence[Array] = (),
+    ) -> None:
+        self.of, self.keep, self.captured = of, keep, captured
         batch, heads, self.queries, _ = query.shape
         shared, self.keys = key.shape[1:3]
         self.lead = batch, shared, heads // shared
@@ -92,7 +119,7 @@ class _Blocks:
             self.columns = -(-self.columns // philox.SHARED) * philox.SHARED
         self.row_blocks, self.column_blocks = -(-self.queries // self.rows), -(-self.keys // self.columns)
         self.dtype = query.dtype
-        self.sums: Any = jnp.float32 if query.dtype.itemsize < 4 else query.dtype
+        self.sums = sums_of(query.dtype)
         self.query, self.key, self.value = self.by_query(query), self.by_key(key), self.by_key(value)
         self.mask = mask if mask is None else self._of_mask(mask)
 
@@ -167,9 +194,41 @@ class _Blocks:
         """The product of each row with each column's vector."""
         return self.dot(rows, columns, ((4,), (3,)))
 
+    def places(self, i: Number, j: Number) -> list[Array]:
+        """The numbers of batch, head, query and key, each along its own dimension; in padding the last ones."""
+        rows, columns = self.numbers(i, j)
+        numbers = [jnp.arange(self.lead[0])[:, None, None, None], jnp.arange(math.prod(self.lead[1:]))[:, None, None]]
+        return [
+            *numbers,
+            jnp.minimum(rows, self.queries - 1)[None, None],
+            jnp.minimum(columns, self.keys - 1)[None, None],
+        ]
+
+    def changed(self, scores: Array, i: Number, j: Number, *moving: Array) -> Array:
+        """The scores of a block as functions change them."""
+        captured = with_moving(self.of, self.captured, moving)
+        whole = scores.reshape(self.lead[0], -1, *scores.shape[3:])
+        whole = self.of.change(whole, *self.places(i, j), *captured).astype(self.sums)
+        if self.of.seen is not None:
+            whole = jnp.where(self.of.seen(*self.places(i, j), *captured), whole, -jnp.inf)
+        return whole.reshape(scores.shape)
+
     def scores(self, query: Array, key: Array, i: Number, j: Number) -> Array:
         """(B, M, N / M, rows, columns): -inf where a query may not look."""
         scores = self.products(query, key) * jnp.asarray(self.of.scale, self.sums)
+        return self.allowed(scores if self.of.change is None else self.changed(scores, i, j), i, j)
+
+    def scores_and_pull(self, query: Array, key: Array, i: Number, j: Number) -> tuple[Array, Callable[[Array], Any]]:
+        """The scores, and what makes gradients of the products and captured arrays of theirs."""
+        if self.of.change is None:
+            return self.scores(query, key, i, j), lambda d_scores: (d_scores,)
+        scores = self.products(query, key) * jnp.asarray(self.of.scale, self.sums)
+        change = lambda scores, *moving: self.changed(scores, i, j, *moving)  # noqa: E731
+        scores, pull = jax.vjp(change, scores, *(self.captured[n] for n in self.of.moving))
+        return self.allowed(scores, i, j), pull
+
+    def allowed(self, scores: Array, i: Number, j: Number) -> Array:
+        """The scores with the mask."""
         nowhere = jnp.asarray(-jnp.inf, self.sums)
         if self.mask is not None:
             mask = self.of_mask(i, j)
@@ -179,6 +238,8 @@ class _Blocks:
             scores = jnp.where(columns <= rows, scores, nowhere)
         if self.column_blocks * self.columns != self.keys:
             scores = jnp.where(columns < self.keys, scores, nowhere)
+        if self.of.change is not None and self.row_blocks * self.rows != self.queries:
+            scores = jnp.where(rows < self.queries, scores, nowhere)  # changed ones of padding may be of any size
         return scores
 
     def kept(self, x: Array, i: Number, j: Number) -> Array:
@@ -190,6 +251,11 @@ class _Blocks:
 
     def over_columns(self, i: Number, body: Callable[[Number, Any], Any], carried: Any) -> Any:
         """``body`` for the blocks of keys that any query of block i may see."""
+        if self.of.seen is not None:
+            every = body
+            body = lambda j, carried: lax.cond(  # noqa: E731
+                jnp.any(self.of.seen(*self.places(i, j), *self.captured)), every, lambda j, carried: carried, j, carried
+            )
         if self.column_blocks == 1:
             return body(0, carried)
         last: Number = self.column_blocks
@@ -211,13 +277,19 @@ def _padded(x: Array, dim: int, size: int) -> Array:
 
 
 def forward(
-    of: Attention, query: Array, key: Array, value: Array, mask: Array | None = None, keep: Keep = None
+    of: Attention,
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None = None,
+    keep: Keep = None,
+    captured: Sequence[Array] = (),
 ) -> tuple[Array, Array]:
     """What attention gives, (B, N, T, F), and the logarithm of each query's sum of exponentials, (B, N, T).
 
     A query that may look nowhere gets zeros, and +inf as its logarithm: so its weights, computed again, are 0.
     """
-    at = _Blocks(of, query, key, value, mask, keep)
+    at = _Blocks(of, query, key, value, mask, keep, captured)
     width = value.shape[-1]
 
     def of_rows(i: Number, found: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -226,7 +298,8 @@ def forward(
         def meet(j: Number, carried: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             out, top, total = carried
             scores = at.scores(rows, at.column(at.key, j), i, j)
-            higher = jnp.maximum(top, jnp.max(scores, -1))
+            # What is given does not depend on it, so JAX need not differentiate it.
+            higher = lax.stop_gradient(jnp.maximum(top, jnp.max(scores, -1)))
             finite = jnp.where(jnp.isneginf(higher), jnp.zeros((), at.sums), higher)
             weights = jnp.exp(scores - finite[..., None])
             shrink = jnp.exp(top - finite)
@@ -247,53 +320,6 @@ def forward(
     return at.from_query(out, at.dtype), at.from_query(sums, at.sums)
 
 
-def tangent(
-    of: Attention,
-    inputs: Sequence[Array],
-    out: Array,
-    sums: Array,
-    tangents: Sequence[Array],
-    keep: Keep = None,
-) -> Array:
-    """The change of what attention gives.
-
-    Args:
-        inputs: query, key, value, and the mask if there is one.
-        out, sums: what ``forward`` has given.
-        tangents: the changes of query, key and value, and of the mask if it changes.
-    """
-    query, key, value, *masks = inputs
-    at = _Blocks(of, query, key, value, masks[0] if masks else None, keep)
-    d_query, d_key, d_value = at.by_query(tangents[0]), at.by_key(tangents[1]), at.by_key(tangents[2])
-    moved = _Blocks(of, query, key, value, tangents[3], keep) if len(tangents) > 3 else None
-    out, sums = at.by_query(out), at.by_query(sums)
-
-    def of_rows(i: Number, found: Array) -> Array:
-        rows, d_rows, logarithms = at.row(at.query, i), at.row(d_query, i), at.row(sums, i)
-
-        def meet(j: Number, carried: tuple[Array, Array]) -> tuple[Array, Array]:
-            change, mean = carried
-            columns = at.column(at.key, j)
-            weights = jnp.exp(at.scores(rows, columns, i, j) - logarithms[..., None])
-            scores = at.products(d_rows, columns) + at.products(rows, at.column(d_key, j))
-            scores = scores * jnp.asarray(of.scale, at.sums)
-            if moved is not None:
-                scores = scores + moved.of_mask(i, j).astype(at.sums)
-            moving = weights * scores
-            change = change + at.onto_queries(at.kept(moving, i, j), at.column(at.value, j))
-            change = change + at.onto_queries(at.kept(weights, i, j), at.column(d_value, j))
-            return change, mean + jnp.sum(moving, -1)
-
-        shape = (*at.lead, at.rows)
-        start = jnp.zeros((*shape, value.shape[-1]), at.sums), jnp.zeros(shape, at.sums)
-        change, mean = at.over_columns(i, meet, start)
-        change = change - mean[..., None] * at.row(out, i).astype(at.sums)
-        return at.put(found, change.astype(at.dtype), i, 3)
-
-    found = at.over_rows(of_rows, at.zeros_by_query(value.shape[-1]).astype(at.dtype))
-    return at.from_query(found, at.dtype)
-
-
 def gradients(
     of: Attention,
     inputs: Sequence[Array],
@@ -302,49 +328,58 @@ def gradients(
     cotangent: Array,
     of_mask: bool,
     keep: Keep = None,
+    captured: Sequence[Array] = (),
+    of_sums: Array | float = 0.0,
 ) -> tuple[Array, ...]:
-    """The gradients of query, key and value, and of the mask if ``of_mask``.
+    """The gradients of query, key and value, of the mask if ``of_mask``, and of the captured arrays that get one.
 
     Args:
         inputs: query, key, value, and the mask if there is one.
         out, sums: what ``forward`` has given.
-        cotangent: the gradient of ``out``.
+        cotangent: the gradient of ``out``. of_sums: that of ``sums``.
     """
     query, key, value, *masks = inputs
-    at = _Blocks(of, query, key, value, masks[0] if masks else None, keep)
-    means = at.by_query(jnp.sum(out.astype(at.sums) * cotangent.astype(at.sums), -1))
+    at = _Blocks(of, query, key, value, masks[0] if masks else None, keep, captured)
+    means = at.by_query(jnp.sum(out.astype(at.sums) * cotangent.astype(at.sums), -1) - of_sums)
     cotangent, sums = at.by_query(cotangent), at.by_query(sums)
 
     def of_rows(i: Number, found: tuple[Any, ...]) -> tuple[Any, ...]:
-        d_query, d_key, d_value, *d_mask = found
+        d_query, d_key, d_value, *more = found
         rows, arrived = at.row(at.query, i), at.row(cotangent, i)
         logarithms, mean = at.row(sums, i)[..., None], at.row(means, i)[..., None]
 
         def meet(j: Number, carried: tuple[Any, ...]) -> tuple[Any, ...]:
-            d_rows, d_key, d_value, *d_mask = carried
+            d_rows, d_key, d_value, *more = carried
             columns = at.column(at.key, j)
-            weights = jnp.exp(at.scores(rows, columns, i, j) - logarithms)
+            scores, pull = at.scores_and_pull(rows, columns, i, j)
+            weights = jnp.exp(scores - logarithms)
             d_values = at.onto_keys(at.kept(weights, i, j), arrived)
             d_weights = at.kept(at.products(arrived, at.column(at.value, j)), i, j)
             d_scores = weights * (d_weights - mean)
-            if d_mask:
-                d_mask = [_added(at, d_mask[0], d_scores, i, j)]
+            if of_mask:
+                more = [_added(at, more[0], d_scores, i, j)]
+            d_scores, *of_block = pull(d_scores)
+            if of.moving:
+                more = [total + block.astype(total.dtype) for total, block in zip(more, of_block, strict=True)]
             d_scores = d_scores * jnp.asarray(of.scale, at.sums)
             d_columns = at.onto_keys(d_scores, rows)
             d_key = at.put(d_key, at.column(d_key, j) + d_columns, j, 2)
             d_value = at.put(d_value, at.column(d_value, j) + d_values, j, 2)
-            return (d_rows + at.onto_queries(d_scores, columns), d_key, d_value, *d_mask)
+            return (d_rows + at.onto_queries(d_scores, columns), d_key, d_value, *more)
 
         start = jnp.zeros((*at.lead, at.rows, query.shape[-1]), at.sums)
-        d_rows, *rest = at.over_columns(i, meet, (start, d_key, d_value, *d_mask))
+        d_rows, *rest = at.over_columns(i, meet, (start, d_key, d_value, *more))
         return (at.put(d_query, d_rows.astype(at.dtype), i, 3), *rest)
 
     start = [at.zeros_by_query(query.shape[-1]).astype(at.dtype)]
     start += [jnp.zeros(x.shape, at.sums) for x in (at.key, at.value)]
     start += [jnp.zeros(at.mask.shape, at.sums)] if of_mask and at.mask is not None else []
-    d_query, d_key, d_value, *d_mask = at.over_rows(of_rows, tuple(start))
+    start += [jnp.zeros(captured[n].shape, sums_of(captured[n].dtype)) for n in of.moving]
+    d_query, d_key, d_value, *more = at.over_rows(of_rows, tuple(start))
     found = at.from_query(d_query, at.dtype), at.from_key(d_key, at.dtype), at.from_key(d_value, at.dtype)
-    return (*found, *[_of_whole_mask(d, masks[0]) for d in d_mask])
+    if of_mask:
+        return (*found, _of_whole_mask(more[0], masks[0]))
+    return (*found, *(d.astype(captured[n].dtype) for n, d in zip(of.moving, more, strict=True)))
 
 
 def _added(at: _Blocks, total: Array, block: Array, i: Number, j: Number) -> Array:

@@ -211,7 +211,7 @@ def _fits_tpu(query: Array, key: Array, value: Array, masks: int) -> bool:
     return bool(_step(query.shape[2]) and _step(key.shape[2]))
 
 
-def tpu_forward(of: Attention, query: Array, key: Array, value: Array, *masks: Array) -> list[Array] | None:
+def tpu_forward(of: Attention, _: bool, query: Array, key: Array, value: Array, *masks: Array) -> list[Array] | None:
     """What attention gives, and the logarithm of each query's sum of exponentials."""
     pallas = _pallas()
     if pallas is None or not _fits_tpu(query, key, value, len(masks)):
@@ -225,7 +225,7 @@ def tpu_forward(of: Attention, query: Array, key: Array, value: Array, *masks: A
     return [out, tops + jnp.log(totals)]
 
 
-def tpu_gradients(of: Attention, *operands: Array) -> list[Array] | None:
+def tpu_gradients(of: Attention, _: bool, *operands: Array) -> list[Array] | None:
     """The gradients of query, key and value. Operands: as of ``cudnn_gradients``."""
     query, key, value, *masks, out, sums, cotangent = operands
     pallas = _pallas()

@@ -1,5 +1,7 @@
 """Attention with user-defined scores and masks. The choice of a kernel changes nothing."""
 
+from typing import Any
+
 import pytest
 
 import torchlike as torch
@@ -74,3 +76,102 @@ def test_a_kernel_may_be_asked_for():
         AssertionError, match="Backend must be an instance of SDPBackend or a list of SDPBackend instances, got str"
     ):
         sdpa_kernel("flash").__enter__()  # pyright: ignore[reportArgumentType]
+
+
+# ---- in blocks, which are taken for longer sequences
+
+LONG, KEYS = 789, 811  # more than one block, and not whole ones
+DOCUMENTS = torch.arange(1000) // 250
+
+
+def alibi(score, b, h, q, k, slopes):
+    return score + slopes[h] * (k - q)
+
+
+def softcap(score, b, h, q, k, _):
+    return torch.tanh(score / 3) * 3
+
+
+def by_table(score, b, h, q, k, slopes):
+    return torch.where(k - q > 300, -float("inf"), score * slopes[0] + torch.sigmoid(slopes)[(q + k) % 2])
+
+
+def window(b, h, q, k):
+    return (q >= k) & (q - k < 100)
+
+
+def documents(b, h, q, k):
+    return (DOCUMENTS[q] == DOCUMENTS[k]) & (k > 5) & (b >= 0)
+
+
+def formula(q, k, v, score: Any, mask: Any):
+    """All at once, written out."""
+    k, v = (x.repeat_interleave(2 // x.shape[1], 1) for x in (k, v))
+    places = [
+        torch.arange(n).reshape([n if at == d else 1 for d in range(4)]) for at, n in enumerate((1, 2, LONG, KEYS))
+    ]
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    scores = score(scores, *places) if score else scores
+    scores = torch.where(mask(*places), scores, -float("inf")) if mask else scores
+    lse = scores.logsumexp(-1)
+    return (scores - torch.where(lse.isinf(), 0.0, lse)[..., None]).exp() @ v, lse
+
+
+@pytest.mark.parametrize("shared", [2, 1])
+@pytest.mark.parametrize("score", [None, alibi, softcap, by_table])
+@pytest.mark.parametrize("mask", [None, causal, window, documents])
+def test_blocks_give_what_the_formula_gives(score: Any, mask: Any, shared: int):
+    torch.manual_seed(1)
+    x, y, z = (torch.randn(1, heads, n, 8) for heads, n in ((2, LONG), (shared, KEYS), (shared, KEYS)))
+    slopes = torch.tensor([0.02, 0.01])
+    block_mask = mask and create_block_mask(mask, None, None, LONG, KEYS)
+    found = []
+    for way in (None, SDPBackend.MATH, SDPBackend.FLASH_ATTENTION):
+        inputs = [t.clone().requires_grad_() for t in (x, y, z, slopes)]
+        change = score and (lambda *args, table=inputs[3]: score(*args, table))
+        if way is None:
+            out, lse = formula(*inputs[:3], score=change, mask=mask)
+        else:
+            with sdpa_kernel(way):
+                out, lse = flex_attention(*inputs[:3], change, block_mask, enable_gqa=shared == 1, return_lse=True)
+        looks = lse.isfinite()
+        (out.square().sum() + torch.where(looks, lse, 0.0).sin().sum()).backward()
+        found.append([out, lse, *(t.grad for t in inputs if t.grad is not None)])
+    for wanted, *got in zip(*found, strict=True):
+        for each in got:
+            torch.testing.assert_close(each, wanted, atol=2e-5, rtol=2e-4)
+
+
+def test_a_function_that_is_made_anew_is_compiled_once():
+    x = torch.randn(1, 1, 800, 8, requires_grad=True)
+
+    def step(slope):
+        slopes = torch.tensor([slope])
+        flex_attention(x, x, x, lambda score, b, h, q, k: score - slopes[h] * (q - k).abs()).sum().backward()
+        return x.grad.sum().item()
+
+    for slope in (0.1, 0.2, 0.3):
+        step(slope)
+    torch.explain(reset=True)
+    step(0.4)
+    assert torch.explain().compiles == torch.explain().op_compiles == 0
+
+
+def test_blocks_are_differentiated_twice_and_forwards():
+    x = torch.randn(1, 1, 800, 4, dtype=torch.float64, requires_grad=True)
+    table = torch.randn(9, dtype=torch.float64, requires_grad=True)
+    change = torch.randn_like(x)
+
+    def attend(x, table):
+        return flex_attention(x, x, x, lambda score, b, h, q, k: score * table[(q + k) % 9])
+
+    found = []
+    for way in (SDPBackend.MATH, SDPBackend.FLASH_ATTENTION):
+        with sdpa_kernel(way):
+            first = torch.autograd.grad(attend(x, table).sin().sum(), [x, table], create_graph=True)
+            second = torch.autograd.grad(sum(g.square().sum() for g in first), [x, table])
+            moved = torch.func.jvp(lambda x: attend(x, table), (x.detach(),), (change,))[1]
+            mapped = torch.vmap(attend, (None, 0))(x, torch.stack([table, table + 1]))
+        found.append([*first, *second, moved, mapped])
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b)

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.extend.core import jaxpr_as_fun
 
 from ... import ops
 from ..._core.annotations import DeviceLike
+from ..._core.attributes import next_period
 from ..._core.dtypes import bool_
+from ..._core.fields import root_of
 from ..._core.tensor import Tensor
 from ...backends.cuda import kernels
-from ...ops.nn.attention import attention
-from ...utils._pytree import tree_flatten as tree_flatten, tree_unflatten as tree_unflatten
+from ...dispatch.apply import apply, internal_dispatcher
+from ...dispatch.autocast import under_autocast
+from ...dispatch.opdef import Autocast, Saves
+from ...engine.jax_settings import tracing
+from ...interop import from_jax
+from ...numerics.attention import LARGE, Attention, attend_changed
+from ...numerics.attention_blocks import block_sizes, sums_of
+from ...numerics.matmul_precision import precision
+from ...ops.nn.attention import WHOLE_ON_ACCELERATORS, attention
+from ...overrides import TorchFunctionMode
+from ...utils._pytree import tree_flatten as tree_flatten, tree_map_only, tree_unflatten as tree_unflatten
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128  # the default size of a block
 
@@ -71,15 +89,19 @@ class BlockMask:
     """A mask for ``flex_attention``, made by ``create_block_mask``: its function and its values.
 
     Args:
-        dense: (B, H, Q_LEN, KV_LEN), True where a query may attend to a key.
-        mask_mod: the function.
-        block: the sizes of blocks, as in PyTorch. XLA computes without blocks.
+        dense: what makes ``dense``.
+        shape: of it. mask_mod: the function.
+        block: the sizes of blocks, as in PyTorch. Attention takes its own.
     """
 
-    def __init__(self, dense: Tensor, mask_mod: Mask, block: tuple[int, int]) -> None:
-        self.dense, self.mask_mod, self.BLOCK_SIZE = dense, mask_mod, block
-        self.shape: tuple[int, ...] = tuple(dense.shape)
-        self.seq_lengths = (dense.shape[-2], dense.shape[-1])
+    def __init__(self, dense: Callable[[], Tensor], shape: tuple[int, ...], mask_mod: Mask, block: Any) -> None:
+        self._dense, self.shape, self.mask_mod, self.BLOCK_SIZE = dense, shape, mask_mod, block
+        self.seq_lengths = shape[-2:]
+
+    @functools.cached_property
+    def dense(self) -> Tensor:
+        """(B, H, Q_LEN, KV_LEN), True where a query may attend to a key. It is made when it is asked for."""
+        return self._dense()
 
     def to_dense(self) -> Tensor:
         """The values."""
@@ -113,9 +135,11 @@ def create_block_mask(
     Source: https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html
     """
     block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
-    return BlockMask(create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device), mask_mod, block)  # pyright: ignore[reportArgumentType]
+    dense = functools.partial(create_mask, mask_mod, B, H, Q_LEN, KV_LEN, device)
+    return BlockMask(dense, (B or 1, H or 1, Q_LEN, KV_LEN), mask_mod, block)
 
 
+@under_autocast(cpu=Autocast.LOWER, cuda=Autocast.LOWER)
 def flex_attention(
     query: Tensor,
     key: Tensor,
@@ -131,8 +155,8 @@ def flex_attention(
 
     Args:
         query: (B, Hq, L, E). key: (B, Hkv, S, E). value: (B, Hkv, S, Ev).
-        score_mod: takes the scores and the numbers of batch, head, query and key, all as tensors that broadcast to (B, Hq, L, S), and
-            returns scores. PyTorch calls it with single numbers: what is computed element by element, or looked up in a tensor by
+        score_mod: takes a block of scores (B, Hq, l, s) and the numbers of batch, head, query and key as tensors that broadcast to it,
+            and returns scores. PyTorch calls it with single numbers: what is computed element by element, or looked up in a tensor by
             these numbers, is the same for both.
         block_mask: from ``create_block_mask``.
         scale: default 1 / sqrt(E).
@@ -151,24 +175,14 @@ def flex_attention(
     Source: https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html
     """
     _check(query, key, value, block_mask, enable_gqa)
-    batch, heads, queries, width = query.shape
-    keys = key.shape[-2]
-    if score_mod is None and not return_lse:
-        mask = None if block_mask is None else block_mask.dense[..., :queries, :keys]
-        platform, shares = query._aval.placement.platform, heads != key.shape[1]
-        return attention(query, key, value, mask, None, False, scale, shares, platform, kernels.way)
-    if heads != key.shape[1]:
-        key, value = (x.repeat_interleave(heads // x.shape[1], 1) for x in (key, value))
-    scores = query.matmul(key.transpose(-2, -1)) * (width**-0.5 if scale is None else scale)
-    grid = _grid(batch, heads, queries, keys, query.device)
-    if score_mod is not None:
-        scores = score_mod(scores, *grid).to(query.dtype)
-    if block_mask is not None:
-        scores = scores.masked_fill(~block_mask.dense[..., :queries, :keys], float("-inf"))
-    sums = scores.logsumexp(-1, keepdim=True)
-    weights = (scores - sums.masked_fill(sums == float("-inf"), 0.0)).exp()
-    out = weights.matmul(value)
-    return (out, sums.squeeze(-1)) if return_lse else out
+    mask_mod = None if block_mask is None else block_mask.mask_mod
+    platform, way = query._aval.placement.platform, kernels.way
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    if score_mod is None and not return_lse and (mask_mod is None or platform == "gpu"):  # whose kernel takes masks
+        mask = None if block_mask is None else block_mask.dense[..., : query.shape[-2], : key.shape[-2]]
+        return attention(query, key, value, mask, None, False, scale, query.shape[1] != key.shape[1], platform, way)
+    found = _in_blocks(query, key, value, score_mod, mask_mod, scale, way)
+    return found if return_lse else found[0]
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: object, enable_gqa: bool) -> None:
@@ -194,3 +208,97 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: object, enable
                 f"kv_len={key.shape[-2]}. As the block mask was created for a smaller length than you're using it for, you likely need "
                 "to create a new block mask."
             )
+
+
+# ---- in blocks
+
+
+class _Captured(TorchFunctionMode):
+    """Gives a function others for the tensors from outside that it uses: these in turn, or zeros."""
+
+    def __init__(self, given: Iterator[Array] | None) -> None:
+        self.given, self.period = given, next_period()
+        self.others: dict[Tensor, Tensor] = {}
+
+    def other(self, tensor: Tensor) -> Tensor:
+        if root_of(tensor).made_in >= self.period:
+            return tensor
+        if tensor not in self.others:
+            array = jnp.zeros(tensor.shape, tensor._aval.dtype) if self.given is None else next(self.given)
+            self.others[tensor] = from_jax(array)
+        return self.others[tensor]
+
+    def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
+        args, kwargs = tree_map_only(Tensor, self.other, (args, kwargs or {}))
+        return func(*args, **kwargs)
+
+
+class _Traced:
+    """A function of arrays of these shapes, and of the tensors that it captures.
+
+    Two that compute the same are equal, so that a step that makes its function anew each time is compiled once.
+
+    ``first``: how many tensors another function has captured.
+    """
+
+    def __init__(self, function: Callable[..., Any], shapes: Sequence[Any], first: int) -> None:
+        self.count, self.first = len(shapes), first
+        self.tensors: list[Tensor] = []
+        self._trace(function, shapes, False)
+        closed = self._trace(function, [*shapes, *(_shape(t.shape, t._aval.dtype) for t in self.tensors)], True)
+        self._run = jaxpr_as_fun(closed)
+        self._key = first, str(closed.jaxpr), *[(x.shape, x.dtype, x.tobytes()) for x in map(np.asarray, closed.consts)]
+
+    def _trace(self, function: Callable[..., Any], shapes: Sequence[Any], again: bool) -> Any:
+        def compute(*arrays: Array) -> Array:
+            mode = _Captured(iter(arrays[self.count :]) if again else None)
+            inputs = map(from_jax, arrays[: self.count])
+            with mode:
+                result = function(*inputs)
+            result = mode.other(result).jax
+            self.tensors = list(mode.others)
+            return result
+
+        return tracing(jax.make_jaxpr(compute))(*shapes)
+
+    def __call__(self, *arrays: Array) -> Array:
+        first = self.count + self.first
+        return self._run(*arrays[: self.count], *arrays[first : first + len(self.tensors)])[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Traced) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _compute(arrays: Sequence[Array], of: Any) -> tuple[Array, Array]:
+    found: Any = attend_changed(Attention(*of), *arrays)  # a tuple by now
+    return found[0], jnp.where(found[1] == jnp.inf, -jnp.inf, found[1])
+
+
+_shape = jax.ShapeDtypeStruct
+_compute.__annotations__ = {"arrays": "list[Array]", "of": "Any", "return": "Any"}
+_ATTENTION = internal_dispatcher(
+    _compute, "_flex_attention", saves=Saves.INPUTS, several=True, backward="FlexAttentionAutogradOpBackward"
+)
+
+
+def _in_blocks(query: Tensor, key: Tensor, value: Tensor, score_mod: Any, mask_mod: Any, scale: float, way: str) -> Any:
+    """Attention with functions, and the logarithms of its sums. ``way``: see ``ops/nn/attention.py``."""
+    (batch, heads, length, _), keys = query.shape, key.shape[2]
+    on_cpu, pairs = query._aval.placement.platform == "cpu", length * keys
+    whole = way == "math" or (not on_cpu and not way and pairs <= WHOLE_ON_ACCELERATORS)
+    for each in ((length, keys) if whole else None if on_cpu else LARGE), (length, keys):
+        of = Attention(scale, False, precision(), each)
+        rows, columns = block_sizes(of, length, keys)
+        shapes = (batch, 1, 1, 1), (heads, 1, 1), (1, 1, rows, 1), (1, 1, 1, columns)
+        numbers = [_shape(shape, np.int64) for shape in shapes]
+        scores = _shape((batch, heads, rows, columns), sums_of(query._aval.dtype))
+        change = _Traced(score_mod or (lambda score, *_: score), [scores, *numbers], 0)
+        moving = tuple(n for n, t in enumerate(change.tensors) if t._tracked and t.is_floating_point())
+        if sum(change.tensors[n].numel() for n in moving) < pairs:
+            break  # else each block would add to gradients as large as the square
+    seen = mask_mod and _Traced(mask_mod, numbers, len(change.tensors))
+    captured = [*change.tensors, *(seen.tensors if seen else ())]
+    return apply(_ATTENTION, ([query, key, value, *captured], of._replace(change=change, seen=seen, moving=moving)))
