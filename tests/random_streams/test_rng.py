@@ -82,6 +82,16 @@ def test_permutations_are_pytorchs(recorded):
     assert digest(orders, generator) == recorded["permutations"]["digest"]
 
 
+@pytest.mark.parametrize("n", [1999, 2001, 2002, 2003, 100_000])
+def test_permutations_are_exchanges_one_by_one(n):
+    words = Generator().manual_seed(n).stream.words32(n - 1).tolist()
+    order = list(range(n))
+    for place, word in enumerate(words):
+        other = place + word % (n - place)
+        order[place], order[other] = order[other], order[place]
+    assert randperm(Generator().manual_seed(n), n).tolist() == order
+
+
 @pytest.mark.parametrize("dtype", draws.FLOATS)
 def test_multinomial_is_pytorchs(recorded, dtype):
     (case,) = (c for c in recorded["multinomial"]["samples"] if c["dtype"] == dtype)

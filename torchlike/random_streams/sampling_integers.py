@@ -89,13 +89,32 @@ def randperm(generator: Generator, n: int, dtype: DTypeLike = np.int64) -> np.nd
     check_permutation(dtype, n)
     if n >= _LONG:
         raise NotImplementedError(f"randperm({n}): PyTorch orders {_LONG} and more in another way, not there yet")
-    # A list, because exchanging elements one by one takes several times as long in an array of NumPy's.
-    order = list(range(n))
-    if n > 1:
-        steps = generator.stream.words32(n - 1) % np.arange(n, 1, -1, dtype=np.uint32)
-        for i, other in enumerate((steps + np.arange(n - 1, dtype=np.uint32)).tolist()):
-            order[i], order[other] = order[other], order[i]
-    return as_dtype(np.array(order, np.int64), dtype)
+    places = np.arange(max(n - 1, 0), dtype=np.uint32)
+    steps = generator.stream.words32(len(places)) % (np.uint32(n) - places)
+    return as_dtype(_exchanged(n, (places + steps).view(np.int32), places.view(np.int32)), dtype)
+
+
+def _exchanged(n: int, others: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """0 to n − 1 after an exchange of each place with another one behind it, or with itself.
+
+    Exchanges that meet no place twice are done at once: of m places left, about √m. The last ones are done one by one, in a list, which is
+    quicker there than an array.
+    """
+    order, first, start = np.arange(n), np.empty(n, np.int32), 0
+    while n - start > 2000:
+        block = slice(start, start + 2 * math.isqrt(n - start))
+        own, other = places[block], others[block]
+        # For each place the first exchange that meets it, since of equal indices NumPy takes the last.
+        first[own], first[other[::-1]] = own, own[::-1]
+        count = int(np.argmax((first[other] < own) | (first[own] < own))) or len(own)
+        own, other = own[:count], other[:count]
+        order[own], order[other] = order[other], order[own]
+        start += count
+    last = order[start:].tolist()
+    for place, other in enumerate((others[start:] - start).tolist()):
+        last[place], last[other] = last[other], last[place]
+    order[start:] = last
+    return order
 
 
 # The longest permutation that a dtype holds exactly, and how PyTorch writes it; bfloat16 it does not check.
