@@ -9,6 +9,7 @@ import pytest
 
 import torchlike as torch
 from torchlike import nn
+from torchlike.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 pytestmark = pytest.mark.composed
 
@@ -322,8 +323,11 @@ def test_a_program_knows_that_it_is_exported():
     ],
 )
 def test_what_a_graph_cannot_hold_is_refused(function, words):
-    with pytest.raises(RuntimeError, match=f"does not support torch.export.export of a module that .*{words}"):
+    with pytest.raises(
+        RuntimeError, match=f"does not support torch.export.export of a module that .*{words}"
+    ) as caught:
         torch.export.export(Calls(function), (X,))
+    assert isinstance(caught.value, GuardOnDataDependentSymNode) == ("an element" in words)
 
 
 def test_a_tensor_from_elsewhere_is_not_written_to():

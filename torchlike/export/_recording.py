@@ -23,6 +23,7 @@ from .._subclasses.fake_tensor import FakeTensorMode
 from ..autograd.grad_mode import no_grad
 from ..compiler import while_exporting
 from ..fx import Graph, Node
+from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..random import fork_rng
 from ..random_streams.rng import Generator
 from ..utils._python_dispatch import TorchDispatchMode
@@ -35,8 +36,8 @@ __all__ = ["Recording"]
 _READING = frozenset(("tolist", "numpy", "__array__", "__dlpack__", "untyped_storage", "storage"))
 
 
-def _refuse(what: str) -> NoReturn:
-    raise RuntimeError(f"torchlike does not support torch.export.export of a module that {what}")
+def _refuse(what: str, error: type[RuntimeError] = RuntimeError) -> NoReturn:
+    raise error(f"torchlike does not support torch.export.export of a module that {what}")
 
 
 class Recording(TorchDispatchMode):
@@ -134,8 +135,9 @@ class Recording(TorchDispatchMode):
         if any(isinstance(each, (bool, int, float, complex)) for each in results):
             if not any(isinstance(leaf, Tensor) and self._is_computed(leaf) for leaf in leaves):
                 return result  # a constant
-            reads = "an element" if func._overloadpacket.__name__ == "_local_scalar_dense" else "elements"
-            _refuse(f"reads {reads} of a tensor ({_NAMES.get(func._overloadpacket.__name__, func)})")
+            if func._overloadpacket.__name__ == "_local_scalar_dense":
+                _refuse("reads an element of a tensor (item, bool)", GuardOnDataDependentSymNode)
+            _refuse(f"reads elements of a tensor ({func})")
         arguments = tree_map(self.node_of, tuple(args)), tree_map(self.node_of, kwargs)
         node = self.graph.create_node("call_function", func, *arguments, name=func._overloadpacket.__name__)
         self.switches[node] = switches
@@ -169,6 +171,3 @@ class Recording(TorchDispatchMode):
         for tensor in tree_leaves(written):
             if isinstance(tensor, Tensor) and self._found(tensor) is None and id(tensor) not in self._known:
                 _refuse("writes to a tensor that is neither an argument nor a part of the module")
-
-
-_NAMES = {"_local_scalar_dense": "item, bool"}

@@ -1,14 +1,18 @@
-"""The error for sizes that contradict what a program says about them, and which sizes are none. Tracers keep no symbolic sizes."""
+"""Errors of sizes and elements on which an exported program would depend, and which sizes are none. Tracers keep no symbolic sizes."""
 
 from __future__ import annotations
 
 from ..._core.size import SymInt
 
-__all__ = ["ConstraintViolationError", "is_nested_int"]
+__all__ = ["ConstraintViolationError", "GuardOnDataDependentSymNode", "is_nested_int"]
 
 
 class ConstraintViolationError(RuntimeError):
     """A size is not what ``dynamic_shapes`` says."""
+
+
+class GuardOnDataDependentSymNode(RuntimeError):
+    """What an exported program does would depend on an element of a tensor."""
 
 
 def is_nested_int(val: object) -> bool:
