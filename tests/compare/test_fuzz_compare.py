@@ -25,3 +25,17 @@ def test_programs_write_the_same_rows(seed):
         assert first_difference(run("torch", text), run("torchlike", text)) is None, text
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+def test_the_graph_saves_copies_within_a_transform_as_well():
+    text = """
+def program():
+    with guard(0):
+        late(torch.func.grad(lambda x: (x * x.data + x.data.mul_(0)).sum())(torch.ones(2)))
+    with guard(1):
+        x = torch.ones(2, requires_grad=True)
+        y = x * 1
+        (y * y.data + y.mul_(0)).sum().backward()
+        late(x.grad)
+"""
+    assert first_difference(run("torch", text, copies=True), run("torchlike", text)) is None

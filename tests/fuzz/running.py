@@ -11,6 +11,7 @@ import tempfile
 import threading
 import warnings
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -84,6 +85,16 @@ class Rows:
             return "E " + type(error).__name__
 
 
+@contextlib.contextmanager
+def saving_copies(torch):
+    """While the graph of PyTorch saves copies, also within its transforms, which refuse hooks of saved tensors otherwise."""
+    with (
+        mock.patch.object(torch._C._autograd, "_saved_tensors_hooks_disable", return_value=None),
+        torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t),
+    ):
+        yield
+
+
 def run(module, text, words=False, uninterrupted=False, copies=False):
     """Returns the rows that a program writes.
 
@@ -113,9 +124,7 @@ def run(module, text, words=False, uninterrupted=False, copies=False):
         open(os.devnull, "w") as null,
         warnings.catch_warnings(),
         given["worker"],
-        torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t)
-        if copies
-        else contextlib.nullcontext(),
+        saving_copies(torch) if copies else contextlib.nullcontext(),
     ):
         warnings.simplefilter("ignore")
         space |= {"path": folder + "/s.pt", "null": null}
