@@ -440,6 +440,26 @@ ERRORS = {
         "vmap(<lambda>, ...): `<lambda>` must only return Tensors, got type <class 'int'>. Did you mean to set out_dims= to None for "
         "output?",
     ),
+    "output of integers": (
+        lambda: jacrev(lambda x: (x, x.long()))(X),
+        RuntimeError,
+        "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype torch.int64",
+    ),
+    "input of integers": (
+        lambda: vjp(name, X.long()),
+        RuntimeError,
+        "only Tensors of floating point dtype can require gradients",
+    ),
+    "input of integers, forwards": (
+        lambda: jvp(lambda x: x * 2.0, (X.long(),), (X,)),
+        ValueError,
+        "Expected primal to be floating point or complex, but got: torch.int64",
+    ),
+    "tangent": (
+        lambda: linearize(name, X)[1](X.double()),
+        RuntimeError,
+        "tangent:0 with dtype torch.float64 in flattened pytree doesn't match the dtype torch.float32 of the corresponding primal.",
+    ),
     "out_dims": (
         lambda: vmap(name, out_dims=5)(X),
         IndexError,

@@ -201,12 +201,14 @@ def linearize(func: Callable[..., object], *primals: object) -> Any:
         if given_shape != shape:
             raise RuntimeError(f"Expected the tangents {given_shape} to have the same argspec as the primals {shape}")
         _check_tensors(tangent_leaves)
-        for tangent, primal in zip(tangent_leaves, leaves, strict=True):
-            if tangent.shape != primal.shape or tangent.dtype != primal.dtype:
-                raise RuntimeError(
-                    f"Expected a tangent of shape {tuple(primal.shape)} and dtype {primal.dtype}, got {tuple(tangent.shape)} and "
-                    f"{tangent.dtype}"
-                )
+        for number, (tangent, primal) in enumerate(zip(tangent_leaves, leaves, strict=True)):
+            for kind in ("shape", "dtype"):
+                given, own = getattr(tangent, kind), getattr(primal, kind)
+                if given != own:
+                    raise RuntimeError(
+                        f"tangent:{number} with {kind} {given} in flattened pytree doesn't match the {kind} {own} of the corresponding "
+                        "primal."
+                    )
         changes = derivative.changes(outs, tangent_leaves)
         return out_shape.unflatten([
             ops.zeros_like(out.detach()) if change is None else change  # pyright: ignore[reportAttributeAccessIssue]
@@ -367,6 +369,10 @@ def _called(
         for out in outs:
             if not isinstance(out, Tensor):
                 raise RuntimeError(f"{expected} to return only tensors, got unsupported type {type(out)}")
+            if not (forwards or out.is_floating_point() or out.is_complex()):
+                raise RuntimeError(
+                    f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {out.dtype}"
+                )
         aside = _Aside(aux)
     derivative.keep_writes()
     return derivative, outs, out_shape, aside
@@ -407,14 +413,14 @@ class _ChosenArguments:
     def __init__(self, args: tuple[object, ...], argnums: ArgNums) -> None:
         self.args, self.argnums = args, argnums
         if isinstance(argnums, bool) or not isinstance(argnums, (int, tuple)):
-            raise RuntimeError(f"argnum must be int or Tuple[int, ...], got: {type(argnums)}")
+            raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
         numbers = (argnums,) if isinstance(argnums, int) else argnums
         if not numbers:
             raise RuntimeError("argnums must be non-empty")
         places = []
         for number in numbers:
             if not isinstance(number, int):
-                raise RuntimeError(f"argnum must be int or Tuple[int, ...], got: {argnums}")
+                raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {argnums}")
             if not -len(args) <= number < len(args):
                 raise RuntimeError(f"Got argnum={number}, but only {len(args)} positional inputs")
             places.append(number % len(args))
@@ -423,9 +429,6 @@ class _ChosenArguments:
         self.places = places
         self.tensors, self.shape = tree_flatten(tuple(args[i] for i in places))
         _check_tensors(self.tensors)
-        for tensor in self.tensors:
-            if not (tensor.is_floating_point() or tensor.is_complex()):
-                raise RuntimeError("only Tensors of floating point dtype can require gradients")
 
     def filled(self, tensors: Sequence[Tensor]) -> tuple[Any, ...]:
         args = list(self.args)

@@ -94,6 +94,10 @@ class Derivative:
         self.nodes: set[object] = {node for node, _ in self.entries}
 
     def _leaf(self, tensor: Tensor) -> Tensor:
+        if not (tensor.is_floating_point() or tensor.is_complex()):
+            if self.forwards:
+                raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if getattr(tensor, "_spec", None) is not None:  # its graph is of the pieces that this process keeps
             raise NotImplementedError("torchlike does not support torch.func of DTensors over several processes yet")
         if not self.forwards and modes.vmaps:  # each example has a gradient of its own
