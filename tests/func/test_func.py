@@ -6,6 +6,7 @@ import pytest
 
 import torchlike as torch
 from torchlike import nn
+from torchlike._alias import private_names
 from torchlike.func import (
     functional_call,
     grad,
@@ -115,6 +116,74 @@ def test_random_numbers_within_vmap():
     expected = nn.functional.dropout(X, 0.5)
     torch.manual_seed(0)
     assert close(vmap(lambda x: nn.functional.dropout(x, 0.5), randomness="different")(X), expected)
+
+
+DRAWS = {
+    "bernoulli": torch.bernoulli, "bernoulli of a number": lambda x: torch.bernoulli(x, 0.5), "poisson": torch.poisson,
+    "in place": lambda x: x.clone().bernoulli_(x), "binomial": lambda x: torch.binomial(torch.full_like(x, 4), x),
+    "gamma": lambda x: torch.distributions.Gamma(x, 1.0).sample(), "multinomial": lambda x: torch.multinomial(x, 4, replacement=True),
+    "normal": lambda x: torch.normal(x, x + 1), "normal, std": lambda x: torch.normal(0.0, x),
+    "alpha_dropout": lambda x: nn.functional.alpha_dropout(x, training=True),
+    "distribution": lambda x: torch.distributions.Categorical(x).sample(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_each_example_draws_numbers_of_its_own(name):
+    draw, probabilities = DRAWS[name], torch.tensor([[0.2, 0.4], [0.6, 0.8], [0.5, 0.5]])
+    torch.manual_seed(1)
+    expected = draw(probabilities)
+    after = torch.rand(1)
+    for given in (probabilities, probabilities.clone().requires_grad_()):
+        torch.manual_seed(1)
+        assert close(vmap(draw, randomness="different")(given), expected)
+        assert close(torch.rand(1), after)
+    with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+        vmap(draw)(probabilities)
+
+
+def test_permutations_and_channels_of_examples():
+    torch.manual_seed(1)
+    expected = torch.stack([torch.randperm(5) for _ in range(6)]).reshape(2, 3, 5)  # as PyTorch nests its loops
+    torch.manual_seed(1)
+    found = vmap(vmap(lambda x: torch.randperm(5), randomness="different"), randomness="different")(X)
+    assert torch.equal(found, expected.transpose(0, 1))
+    torch.manual_seed(1)
+    expected = nn.functional.dropout1d(torch.ones(3, 4, 2))
+    torch.manual_seed(1)
+    assert close(vmap(lambda x: nn.functional.dropout1d(x), randomness="different")(torch.ones(3, 4, 2)), expected)
+
+
+def test_parameters_that_examples_share_and_parameters_of_other_ranks():
+    rate = torch.tensor([2.0, 7.0])
+    torch.manual_seed(1)
+    expected = torch.poisson(rate.expand(3, 2))
+    torch.manual_seed(1)
+    assert close(vmap(lambda x: torch.poisson(rate), randomness="different")(X), expected)
+    torch.manual_seed(1)
+    expected = torch.binomial(X, torch.tensor([0.1, 0.5, 0.9])[:, None].expand(3, 2))
+    torch.manual_seed(1)
+    p = torch.tensor([0.1, 0.5, 0.9])
+    assert close(vmap(torch.binomial, randomness="different")(X, p), expected)
+    with pytest.raises(RuntimeError, match="does not currently support same randomness with a batched tensor"):
+        vmap(torch.poisson, randomness="same")(X)
+
+
+def test_distributions_check_all_examples():
+    normal = torch.distributions.Normal
+    expected = normal(X, X).log_prob(X + 1)
+    assert close(vmap(vmap(lambda x: normal(x, x).log_prob(x + 1)))(X), expected)
+    assert close(vmap(grad(lambda x: normal(0.0, x).log_prob(V[0])))(X[:, 0]), 1 / X[:, 0] ** 3 - 1 / X[:, 0])
+    with pytest.raises((ValueError, RuntimeError)):
+        vmap(lambda x: normal(0.0, x - 3).log_prob(x))(X)
+    assert vmap(lambda x: 1 if private_names._is_all_true(x > 0) else 2, out_dims=None)(X) == 1
+    assert vmap(lambda x: 1 if private_names._is_any_true(x > 5) else 2, out_dims=None)(X) == 1
+
+
+def test_vmap_returns_what_is_no_tensor_as_it_is():
+    assert vmap(lambda x: (3, {"a": None}), out_dims=None)(X) == (3, {"a": None})
+    output, shape = vmap(lambda x: (x, list(x.shape)), out_dims=(0, None), chunk_size=2)(X)
+    assert close(output, X) and shape == [2]
 
 
 def test_an_ensemble():

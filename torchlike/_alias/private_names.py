@@ -24,6 +24,7 @@ from .._core.vmapped import levels_of
 from ..autograd.grad_mode import no_grad
 from ..dispatch.autocast import autocast_as
 from ..nn.modules._hooks import everywhere
+from ..ops.creation.drawing import of_all_examples
 from ..sparse._construction import sparse_compressed_tensor, sparse_coo_tensor
 from .dispatch_keys import DispatchKeySet
 
@@ -146,13 +147,13 @@ def _dim_arange(like: Tensor, dim: int) -> Tensor:
 @_of("torch")
 def _is_any_true(input: Tensor) -> Tensor:
     """Whether an element is True."""
-    return input.any()
+    return of_all_examples(input).any()
 
 
 @_of("torch")
 def _is_all_true(input: Tensor) -> Tensor:
     """Whether all elements are True."""
-    return input.all()
+    return of_all_examples(input).all()
 
 
 @_of("torch")

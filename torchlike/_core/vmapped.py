@@ -27,7 +27,7 @@ from .modes import modes
 Function = Callable[..., tuple[jax.Array, ...]]
 
 __all__ = [
-    "Level", "Vmapped", "check_same", "drawn", "drop", "enter", "examples", "leave", "levels_of", "mapped_at", "same_for_all", "within",
+    "Level", "Vmapped", "drawn", "drop", "enter", "examples", "leave", "levels_of", "mapped_at", "same_for_all", "that_differ", "within",
 ]  # fmt: skip
 
 _next_serial = itertools.count().__next__
@@ -263,35 +263,27 @@ def drawn(
     """Random numbers of this shape. In a vmap with ``randomness="different"`` they have one dimension more, one entry for each example.
 
     Raises:
-        RuntimeError: within a vmap that was not told what to do with random functions.
+        What ``that_differ`` raises.
     """
     if placement is META:  # nothing is drawn
         return Value.without_data(Aval(shape, np.dtype(dtype), META))
     if not modes.vmaps:
         check_room(shape, np.dtype(dtype), placement)
         return Value.on_host(draw(generator, shape, dtype, *args), placement)
-    levels = _that_differ()
+    levels = that_differ()
     array = draw(generator, (*[level.size for level in levels], *shape), dtype, *args)
-    return mapped_at(tuple(levels), Value.on_host(np.asarray(array), placement))
+    return mapped_at(levels, Value.on_host(np.asarray(array), placement))
 
 
-def check_same() -> None:
-    """Checks a function that can only draw the same numbers for all examples of a vmap.
+def that_differ() -> tuple[Vmapped, ...]:
+    """The vmaps in progress whose examples draw numbers of their own.
 
     Raises:
-        RuntimeError: the vmap was not told what to do with random functions.
-        NotImplementedError: it wants different numbers.
+        RuntimeError: a vmap was not told what to do with random functions.
     """
-    if modes.vmaps and _that_differ():
-        raise NotImplementedError(
-            "torchlike does not support this random function within vmap(randomness='different') yet"
-        )
-
-
-def _that_differ() -> list[Vmapped]:
     if any(level.randomness == "error" for level in modes.vmaps):
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags "
             "on vmap or perform the randomness operation out of vmap"
         )
-    return [level for level in modes.vmaps if level.randomness == "different"]
+    return tuple([level for level in modes.vmaps if level.randomness == "different"])

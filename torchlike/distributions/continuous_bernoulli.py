@@ -10,6 +10,7 @@ from .._core.annotations import TensorOrNumber
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn import functional as F
+from ..ops.creation.drawing import of_all_examples
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import ProbsOrLogits, broadcast_all, clamp_probs, uniform_numbers
@@ -47,7 +48,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         name = self.set_param_name(probs, logits)
         (parameter,) = broadcast_all(logits if probs is None else probs)
         if validate_args is not None and name == "probs":
-            if not self.arg_constraints["probs"].check(parameter).all():
+            if not of_all_examples(self.arg_constraints["probs"].check(parameter)).all():
                 raise ValueError("The parameter probs has invalid values")
         self.__dict__[name] = clamp_probs(parameter) if name == "probs" else parameter
         self._lims = lims

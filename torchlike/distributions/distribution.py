@@ -10,6 +10,7 @@ from .. import ops
 from .._core.size import Size
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
+from ..ops.creation.drawing import of_all_examples
 from . import constraints
 from .utils import lazy_property
 
@@ -77,7 +78,7 @@ class Distribution:
             if name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property):
                 continue  # not computed yet: the parameters it is computed from are checked
             value = getattr(self, name)
-            if not constraint.check(value).all():
+            if not of_all_examples(constraint.check(value)).all():
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} to satisfy "
                     f"the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -219,7 +220,7 @@ class Distribution:
                 stacklevel=3,
             )
             return
-        if not support.check(value).all():
+        if not of_all_examples(support.check(value)).all():
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support ({support!r}) of "
                 f"the distribution {self!r}, but found invalid values:\n{value}"

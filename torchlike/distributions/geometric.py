@@ -10,6 +10,7 @@ from .._core.dtypes import finfo
 from .._core.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn import functional as F
+from ..ops.creation.drawing import of_all_examples
 from . import constraints
 from .distribution import Distribution
 from .utils import ProbsOrLogits, broadcast_all
@@ -51,7 +52,7 @@ class Geometric(ProbsOrLogits, Distribution):
         super().__init__(self._param.shape, validate_args=validate_args)
         if self._validate_args and probs is not None:
             value = self.probs
-            if not (value > 0).all():
+            if not of_all_examples(value > 0).all():
                 raise ValueError(
                     f"Expected parameter probs ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} to be "
                     f"positive but found invalid values:\n{value[value <= 0]}"

@@ -168,7 +168,7 @@ class _Mapped:
         results = []
         for out, dim in zip(outs, self.dims, strict=True):
             if dim is None:
-                if level in levels_of(out._aval):
+                if isinstance(out, Tensor) and level in levels_of(out._aval):
                     raise ValueError(
                         f"vmap({self.name}, ...): `{self.name}` can not return a BatchedTensor when out_dim is None"
                     )
@@ -196,15 +196,10 @@ def _outputs(name: str, out_dims: InDims, outs: list[Any], shape: TreeSpec) -> l
             f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing where "
             "in the outputs the vmapped dimension should appear."
         )
-    for out in outs:
-        if not isinstance(out, Tensor):
-            raise ValueError(
-                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(out)}. Did you mean to set out_dims= to None for "
-                "output?"
-            )
-    dims_of_outputs = _broadcast_to_and_flatten(out_dims, shape)
-    if dims_of_outputs is None and isinstance(out_dims, tuple) and shape.is_leaf() and len(out_dims) == 1:
-        dims_of_outputs = list(out_dims)  # one output may be given for with a tuple of one
+    dims_of_outputs: list[Any] | None = _broadcast_to_and_flatten(out_dims, shape)
+    if dims_of_outputs is None and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        if shape.is_leaf() and isinstance(outs[0], Tensor):  # one output may be given for with a tuple of one
+            dims_of_outputs = list(out_dims)
     if dims_of_outputs is None:
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
@@ -215,6 +210,11 @@ def _outputs(name: str, out_dims: InDims, outs: list[Any], shape: TreeSpec) -> l
         if dim is None:
             dims.append(None)
             continue
+        if not isinstance(out, Tensor):
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(out)}. Did you mean to set out_dims= to None for "
+                "output?"
+            )
         rank = out.dim() + 1
         if not -rank <= dim < rank:
             raise IndexError(

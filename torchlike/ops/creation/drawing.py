@@ -13,7 +13,7 @@ from jax import Array, lax
 
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value
-from ..._core.vmapped import check_same, drawn
+from ..._core.vmapped import drawn, examples, levels_of, mapped_at, same_for_all, that_differ
 from ...dispatch.register import Category, Form, Indices, Promote, Saves, op
 from ...engine.aval import META, Aval, Placement
 from ...engine.value import Value
@@ -46,6 +46,33 @@ def draw(
         return from_value(drawn(kind, source.on_host(), shape, dtype, placement, *args))
     _check(kind, dtype, args)
     return from_state(source, placement, lambda state: sampled(state, on_device, shape, dtype, args))
+
+
+def for_each_example(function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
+    """What a random function makes of tensors. Within ``vmap`` it sees all examples at once, and each gets numbers of its own."""
+    if not modes.vmaps:
+        return function(*tensors)
+    levels, rank, whole = that_differ(), max(tensor.dim() for tensor in tensors), []
+    for tensor in tensors:
+        if not set(levels_of(tensor._aval)) <= set(levels):
+            raise RuntimeError(
+                "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+            )
+        each = from_value(examples(same_for_all(tensor._value(), levels)))
+        sizes = tuple(each.shape)
+        spread = (*sizes[: len(levels)], *[1] * (rank - tensor.dim()), *sizes[len(levels) :])
+        whole.append(each.reshape(spread))  # pyright: ignore[reportAttributeAccessIssue]
+    outer, modes.vmaps = modes.vmaps, ()
+    try:
+        result = function(*whole)
+    finally:
+        modes.vmaps = outer
+    return from_value(mapped_at(levels, result._value()))
+
+
+def of_all_examples(tensor: Tensor) -> Tensor:
+    """The tensor outside of every ``vmap``, without a history: the examples along further dimensions."""
+    return from_value(examples(tensor._value()))
 
 
 def from_state(
@@ -220,7 +247,6 @@ ON_DEVICE: dict[Draw, Callable[..., Array]] = {
 
 def permuted(n: int, dtype: np.dtype, placement: Placement, generator: object) -> Tensor:
     """The numbers from 0 to n - 1 in random order."""
-    check_same()
     source = generator_for(placement, generator)
     if placement is META:
         return from_value(Value.without_data(Aval((n,), dtype, META)))
@@ -228,4 +254,10 @@ def permuted(n: int, dtype: np.dtype, placement: Placement, generator: object) -
         sampling_integers.check_permutation(dtype, n)
         return from_state(source, placement, lambda state: permutation(state, n, dtype))
     source = generator_on_host(placement, generator)
-    return from_value(Value.on_host(sampling_integers.randperm(source, n, dtype), placement))
+    return from_value(drawn(_permutations, source, (n,), dtype, placement))
+
+
+def _permutations(generator: rng.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """One along the last dimension for each place of the others, of which PyTorch's innermost loop is over the first."""
+    orders = [sampling_integers.randperm(generator, shape[-1], dtype) for _ in range(math.prod(shape[:-1]))]
+    return np.moveaxis(np.array(orders, dtype).reshape(*shape[-2::-1], shape[-1]).T, 0, -1)

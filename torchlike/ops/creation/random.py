@@ -16,7 +16,6 @@ from ..._core.meta import on_meta
 from ..._core.modes import modes
 from ..._core.sparse import apply_form, is_sparse
 from ..._core.tensor import Tensor, from_value, records
-from ..._core.vmapped import check_same
 from ...dispatch.arguments import missing
 from ...dispatch.inplace import check_writable, write
 from ...dispatch.lowering import check_broadcast
@@ -29,7 +28,7 @@ from ...engine.value import Value
 from ...random_streams import sampling, sampling_integers
 from ...random_streams.by_device import generator_on_host, is_drawn_there
 from ...random_streams.multinomial import multinomial as draw_multinomial
-from .drawing import Draw, draw, permuted
+from .drawing import Draw, draw, for_each_example, of_all_examples, permuted
 from .filled import rearranged
 from .generators import Generator
 
@@ -312,7 +311,7 @@ def normal(
             raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{out.dtype.scalar_name}'")
         check_broadcast([*[tuple(t.shape) for t in tensors], tuple(out.shape)])
     if isinstance(std, Tensor):
-        deviations = std._array()
+        deviations = of_all_examples(std)._array()
         if std.is_complex():
             raise RuntimeError("normal expects standard deviation to be non-complex")
         if std.numel() and not (deviations >= 0).all():
@@ -360,7 +359,6 @@ def bernoulli(
     """
     if on_meta(input):
         return _new_undrawn(tuple(input.shape), input.dtype.numpy, False, out)
-    check_same()
     result = _tossed(input, input if p is None else p, generator)
     result = result if out is None else fill(out, result)
     if p is None and records(input):
@@ -374,7 +372,11 @@ def _tossed(like: Tensor, p: Tensor | float, generator: Generator | None) -> Ten
     if not isinstance(p, Tensor):
         return draw(sampling.bernoulli, generator, tuple(like.shape), dtype, placement, float(p))
     if not is_drawn_there(placement) or modes.vmaps:
-        return draw(sampling.bernoulli, generator, tuple(like.shape), dtype, placement, p._array())
+        return for_each_example(
+            lambda like, p: draw(sampling.bernoulli, generator, tuple(like.shape), dtype, placement, p._array()),
+            like,
+            p,
+        )
     if p.dtype.category != dtypes.FLOAT:
         raise NotImplementedError(f"\"bernoulli_tensor_cuda_p_\" not implemented for '{p.dtype.scalar_name}'")
     with _no_grad():
@@ -402,12 +404,20 @@ def multinomial(
     if on_meta(input):
         return _new_undrawn((*input.shape[:-1], int(num_samples)), np.int64, False, out)
     turned = memory_order(input) is not None
-    check_same()
-    source = generator_on_host(input._aval.placement, generator)
-    samples = draw_multinomial(source, input._array(), int(num_samples), replacement, turned)
+    placement = input._aval.placement
+    source = generator_on_host(placement, generator)
+
+    def of_rows(weights: Tensor) -> Tensor:
+        array = weights._array()
+        rows = array.reshape(-1, array.shape[-1]) if array.ndim > max(input.dim(), 2) else array
+        samples = draw_multinomial(source, rows, int(num_samples), replacement, turned)
+        return from_value(
+            Value.on_host(np.ascontiguousarray(samples).reshape(*array.shape[:-1], int(num_samples)), placement)
+        )
+
+    result = for_each_example(of_rows, input)
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
-    result = from_value(Value.on_host(np.ascontiguousarray(samples), input._aval.placement))
     return result if out is None else fill(out, result)
 
 
@@ -497,7 +507,7 @@ def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | 
     """Fills the tensor with 1 with probability ``p`` (a number or a tensor of them), else 0."""
     if isinstance(p, Tensor) and on_meta(self):
         p = 0.5
-    if isinstance(p, Tensor) and is_drawn_there(self._aval.placement) and not modes.vmaps:
+    if isinstance(p, Tensor) and (modes.vmaps or is_drawn_there(self._aval.placement)):
         check_writable(self)
         return _written(self, "BernoulliBackward1", _tossed(self, p, generator), False)
     if isinstance(p, Tensor):

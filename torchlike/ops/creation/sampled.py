@@ -12,26 +12,29 @@ from jax.scipy.special import digamma
 
 from ..._core.meta import on_meta
 from ..._core.tensor import Tensor, from_value, records
-from ..._core.vmapped import check_same
 from ...dispatch.register import Category, Form, Promote, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.value import Value
 from ...random_streams import sampling_laws
 from ...random_streams.by_device import generator_on_host
 from ...random_streams.rng import Generator
+from .drawing import for_each_example
 from .random import redrawn
 
 
 def _sample(draw: Callable[..., np.ndarray], generator: Generator | None, *parameters: Tensor) -> Tensor:
     """What ``draw`` gives for these parameters, without a history."""
-    check_same()
-    first = parameters[0]
+    first, placement = parameters[0], parameters[0]._aval.placement
     if on_meta(first):
         return from_value(Value.without_data(first._aval))
-    arrays = [p.detach()._array() for p in parameters]
-    shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    array = draw(generator_on_host(first._aval.placement, generator), shape, first.dtype.numpy, *arrays)
-    return from_value(Value.on_host(array, first._aval.placement))
+
+    def by_arrays(*tensors: Tensor) -> Tensor:
+        arrays = [tensor._array() for tensor in tensors]
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        array = draw(generator_on_host(placement, generator), shape, first.dtype.numpy, *arrays)
+        return from_value(Value.on_host(array, placement))
+
+    return for_each_example(by_arrays, *[p.detach() for p in parameters])
 
 
 @composite(forms=Form.FUNCTION)

@@ -12,7 +12,6 @@ from ..._core import dtypes
 from ..._core.meta import on_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, from_value
-from ..._core.vmapped import check_same
 from ...dispatch.options import memory_order
 from ...dispatch.register import Category, Form, Indices, Promote, Saves, composite, op
 from ...engine.value import Value
@@ -64,8 +63,6 @@ def _drop(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
         return pointwise.mul(input, _on(np.zeros((), input.dtype.numpy), input))
     if is_drawn_there(input._aval.placement) and not modes.vmaps and input.dtype.category >= dtypes.FLOAT:
         return _drop_there(input, p, _shape_of_mask(input, channels))
-    if not modes.vmaps or channels:
-        check_same()
     if on_meta(input):  # nothing is drawn, and one number has the shape of every mask
         return pointwise.mul(input, _on(np.ones((), input.dtype.numpy), input))
     return lay_out(pointwise.mul(input, _drawn(kept, input, 1 - p, channels)), input)
@@ -126,12 +123,11 @@ def _saturated(input: Tensor, p: float, train: bool, channels: bool) -> Tensor:
         return input
     if p == 1:
         return pointwise.mul(input, _on(np.zeros((), input.dtype.numpy), input))
-    check_same()
     a = 1 / math.sqrt((SATURATION**2 * p + 1) * (1 - p))
     if on_meta(input):
         return pointwise.mul(input, _on(np.ones((), input.dtype.numpy), input))
     mask = _drawn(sampling.bernoulli, input, 1 - p, channels)
-    if is_drawn_there(input._aval.placement):
+    if is_drawn_there(input._aval.placement) or modes.vmaps:
         shift = pointwise.add(pointwise.mul(pointwise.sub(mask, 1), SATURATION * a), SATURATION * a * p)
         return pointwise.add(pointwise.mul(input, pointwise.mul(mask, a)), shift)
     noise = mask._array()
