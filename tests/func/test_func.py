@@ -118,6 +118,38 @@ def test_random_numbers_within_vmap():
     assert close(vmap(lambda x: nn.functional.dropout(x, 0.5), randomness="different")(X), expected)
 
 
+INDICES = {
+    "alone": lambda x, i: x[i],
+    "behind": lambda x, i: x[:, i],
+    "with a slice": lambda x, i: x[i, 1:],
+    "twice": lambda x, i: x[i, i],
+    "with None": lambda x, i: x[None, i],
+    "of all": lambda x, i: torch.arange(5.0)[i],
+    "gradient": grad(lambda x, i: (x[i] ** 2).sum()),
+    "written": lambda x, i: x.clone().index_put_((i,), x[0]),
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_each_example_has_an_index_of_its_own(name):
+    x, i = torch.arange(36.0).reshape(3, 4, 3).sin(), torch.tensor([2, 0, -1])
+    expected = torch.stack([INDICES[name](x[k], i[k]) for k in range(3)])
+    assert torch.equal(vmap(INDICES[name])(x, i), expected)
+
+
+def test_each_example_writes_to_a_place_of_its_own():
+    def f(x, i):
+        x = x * 1
+        x[i] = 5.0
+        x[1:, i] += 1.0
+        return x
+
+    x, i = torch.zeros(3, 4, 3), torch.tensor([2, 0, 1])
+    assert torch.equal(vmap(f)(x, i), torch.stack([f(x[k], i[k]) for k in range(3)]))
+    with pytest.raises(IndexError, match="index 7 is out of bounds"):
+        vmap(lambda x, i: x[i])(x, i + 5).sum().item()
+
+
 DRAWS = {
     "bernoulli": torch.bernoulli, "bernoulli of a number": lambda x: torch.bernoulli(x, 0.5), "poisson": torch.poisson,
     "in place": lambda x: x.clone().bernoulli_(x), "binomial": lambda x: torch.binomial(torch.full_like(x, 4), x),

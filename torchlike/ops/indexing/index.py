@@ -16,6 +16,7 @@ from ..._core.meta import on_meta, refuse_meta
 from ..._core.modes import modes
 from ..._core.tensor import Tensor, alias, from_host
 from ..._core.views import HostView
+from ..._core.vmapped import levels_of
 from ...dispatch.inplace import check_writable, write, write_in_turn
 from ...dispatch.on_host import is_basic, read_on_host, rows_on_host, write_on_host
 from ...dispatch.overlap import Inner, Reading, refuse_overlap, warn_of_expanded
@@ -130,8 +131,8 @@ def _selection(shape: tuple[int, ...], index: object) -> Selection:
     for position, item in enumerate(items):
         if isinstance(item, Tensor):
             masks = item.dtype.name in ("bool", "uint8")
-            if item.dim() == 0 and item.dtype.category == dtypes.INTEGER and not masks:
-                item = item.item()
+            if item.dim() == 0 and item.dtype.category == dtypes.INTEGER and not masks and not levels_of(item._aval):
+                item = item.item()  # within vmap each example may have another one: a tensor of indices
             else:
                 if item.dtype.name not in INDEX_DTYPES:
                     raise IndexError(NOT_AN_INDEX)
@@ -299,7 +300,9 @@ def _number_of(index: Any) -> object:
     if index._aval.shape:
         return index
     dtype = index.dtype
-    return index if dtype.category != dtypes.INTEGER or dtype is dtypes.uint8 or on_meta(index) else index.item()
+    if dtype.category != dtypes.INTEGER or dtype is dtypes.uint8 or on_meta(index) or levels_of(index._aval):
+        return index
+    return index.item()
 
 
 @composite(forms=Form.METHOD, name="__getitem__")
