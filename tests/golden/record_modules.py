@@ -382,10 +382,20 @@ def short(module: str) -> str:
     return "." * module.count(".") + module.rpartition(".")[2]
 
 
+def line(row: Any) -> str:
+    """A module's names of a kind as ``names.py`` reads them: ``a b``, or ``a:b c: d e`` of names with something that stands after each."""
+    return row if isinstance(row, str) else " ".join([f"{name}:{each}" for name, each in row.items()])
+
+
 def packed(found: dict[str, Any]) -> bytes:
-    """The file: the names of all modules, then for each kind what each module has of it, or 0."""
+    """The file: the names of all modules, then for each kind what each module has of it; values, which have types, as they are, or 0."""
     kinds = {kind for rows in found.values() for kind in rows}
-    by_kind = {kind: [rows.get(kind, 0) for rows in found.values()] for kind in kinds}
+    by_kind = {
+        kind: [rows.get(kind, 0) for rows in found.values()]
+        if kind == "value"
+        else ";".join([line(rows.get(kind, "")) for rows in found.values()])
+        for kind in kinds
+    }
     recorded = json.loads(lzma.decompress(FILE.read_bytes()))
     public = {key: recorded[key] for key in ("public", "version")}  # by record_names.py
     content = {"modules": " ".join(map(short, found)), **by_kind, **public}

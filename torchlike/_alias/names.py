@@ -20,10 +20,21 @@ def _recorded() -> dict[str, dict[str, Any]]:
         path[len(word) - len(name) :] = [name]
         modules.append(".".join(path))
     del by_kind["public"], by_kind["version"]  # see ``_missing.pytorch_names``
+    rows = {kind: row.split(";") if isinstance(row, str) else row for kind, row in by_kind.items()}
     return {
-        module: {kind: rows[number] for kind, rows in by_kind.items() if rows[number]}
+        module: {kind: row[number] for kind, row in rows.items() if row[number]}
         for number, module in enumerate(modules)
     }
+
+
+def _groups(row: str) -> dict[str, str]:
+    """What stands after each name with a colon: ``{"a": "b", "c": "d e"}`` of ``a:b c: d e``."""
+    groups, name = dict[str, str](), ""
+    for word in row.split():
+        start, colon, rest = word.partition(":")
+        name = start if colon else name
+        groups[name] = f"{groups.get(name, '')} {rest if colon else word}".strip()
+    return groups
 
 
 def is_module(name: str) -> bool:
@@ -47,6 +58,8 @@ def kinds(module: str) -> dict[str, tuple[str, Any]]:
     """
     names_by_alias: dict[str, tuple[str, object]] = {}
     for kind, rows in _recorded().get(module, {}).items():
+        if ":" in rows:
+            rows = _groups(rows)
         if kind == "from":
             for home, names in rows.items():
                 for name, _, own in (each.partition("=") for each in names.split()):
@@ -65,7 +78,7 @@ def exports() -> dict[tuple[str, str], list[tuple[str, str]]]:
     """By module and name of what it defines: the modules of PyTorch's that have it too, and its name there."""
     places: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for module, rows in _recorded().items():
-        for home, names in rows.get("from", {}).items():
+        for home, names in _groups(rows.get("from", "")).items():
             for name, _, own in (entry.partition("=") for entry in names.split()):
                 places.setdefault((home, own or name), []).append((module, name))
     return places
