@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import torchlike as torch
-from torchlike.nn.attention import SDPBackend, sdpa_kernel
+from torchlike.nn.attention import SDPBackend, flex_attention as flex, sdpa_kernel
 from torchlike.nn.attention.flex_attention import (
     and_masks,
     create_block_mask,
@@ -175,3 +175,89 @@ def test_blocks_are_differentiated_twice_and_forwards():
         found.append([*first, *second, moved, mapped])
     for a, b in zip(*found, strict=True):
         torch.testing.assert_close(a, b)
+
+
+class Straight(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class Reversed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return -g
+
+
+def without_grad(score, p):
+    with torch.no_grad():
+        other = score * p
+    return score + other
+
+
+def hooked(score, p):
+    product = score * p
+    if product.requires_grad:
+        product.register_hook(lambda g: 2 * g)
+    return product
+
+
+def in_place(score, p):
+    score = score * 1
+    score[..., 0] = p[..., 0]
+    score += 1
+    return score
+
+
+OWN_GRADIENTS = {  # what the arithmetic of a function does not say, and whether it does here
+    "detach": (lambda score, p: score * score.detach() * p, False),
+    "a captured tensor's detach": (lambda score, p: score * p.detach(), False),
+    "data": (lambda score, p: score * p.data + p, False),
+    "no_grad": (without_grad, False),
+    "a Function": (lambda score, p: Straight.apply(score * 3) / 3 + p, False),
+    "a Function that computes nothing": (lambda score, p: Reversed.apply(score * 2) * p, False),
+    "a hook": (hooked, False),
+    "in place": (in_place, True),
+    "edges": (lambda score, p: (score * 0).relu() + (score * 0 + 1).clamp(max=1) * score * p + (score * 0).abs(), True),
+}
+
+
+@pytest.mark.parametrize("transform", ["backward", "grad"])
+@pytest.mark.parametrize("name", OWN_GRADIENTS)
+def test_what_no_gradient_goes_through_and_rules_of_its_own_hold_in_a_function(name, transform, monkeypatch):
+    """Beside the formula, written out."""
+    change, plain = OWN_GRADIENTS[name]
+    if name == "a hook" and transform == "grad":
+        pytest.skip("PyTorch has no hooks within transforms")
+    if "Function" in name and transform == "grad":
+        pytest.skip("a Function needs setup_context within transforms")
+    by_formula = []
+    monkeypatch.setattr(flex, "_by_formula", lambda *a, known=flex._by_formula: by_formula.append(True) or known(*a))
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 2, 7, 4, dtype=torch.float64) for _ in range(3))
+    p = torch.tensor([0.5, 1.5], dtype=torch.float64)
+
+    def written_out(q, k, v, p):
+        return change(q @ k.mT * 0.5, p[:, None, None]).softmax(-1) @ v
+
+    def attention(q, k, v, p):
+        return flex.flex_attention(q, k, v, score_mod=lambda score, b, h, i, j: change(score, p[h]))
+
+    def gradients(f):
+        if transform == "grad":
+            return torch.func.grad(lambda *inputs: f(*inputs).square().sum(), (0, 1, 2, 3))(q, k, v, p)
+        inputs = [x.clone().requires_grad_() for x in (q, k, v, p)]
+        f(*inputs).square().sum().backward()
+        return [torch.zeros(()) if x.grad is None else x.grad for x in inputs]
+
+    for found, wanted in zip(gradients(attention), gradients(written_out), strict=True):
+        torch.testing.assert_close(found, wanted.expand_as(found) if wanted.dim() == 0 else wanted)
+    assert bool(by_formula) != plain

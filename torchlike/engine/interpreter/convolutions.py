@@ -1,4 +1,4 @@
-"""Rules of convolutions: oneDNN computes them where it is installed, and matrix products elsewhere."""
+"""Rules of convolutions, which matrix products compute where oneDNN is not installed, and of LSTM layers, which oneDNN computes."""
 
 from __future__ import annotations
 
@@ -112,3 +112,12 @@ class _Columns:
             images_part = y[chunk].reshape(columns.shape[1] // prod(self.result), self.groups, -1, prod(self.result))
             out += np.matmul(images_part.transpose(1, 2, 0, 3).reshape(self.groups, -1, columns.shape[1]), columns)
         return out.reshape(self.geometry.w)
+
+
+@rule("torchlike_lstm")
+def _lstm(params: Parameters, ins: object, outs: object) -> Compute:
+    of: onednn.Lstm = params["of"]
+    if onednn.record_of(of) is None:
+        raise Unsupported("an LSTM without oneDNN")
+    passes = 2 if of.part == "gradients" else 1
+    return with_cost(lambda *arrays: onednn.compute_arrays(of, arrays), passes * of.products / ONEDNN_SPEED + 3e-5)

@@ -15,9 +15,13 @@ from jax.extend.core import jaxpr_as_fun
 from ... import ops
 from ..._core.annotations import DeviceLike
 from ..._core.attributes import next_period
-from ..._core.dtypes import bool_
+from ..._core.devices import device
+from ..._core.dtypes import bool_, dtype
 from ..._core.fields import root_of
+from ..._core.node import Node
 from ..._core.tensor import Tensor
+from ...autograd.function import FunctionNode
+from ...autograd.grad_mode import is_grad_enabled
 from ...backends.cuda import kernels
 from ...dispatch.apply import apply, internal_dispatcher
 from ...dispatch.autocast import under_autocast
@@ -29,7 +33,7 @@ from ...numerics.attention_blocks import block_sizes, sums_of
 from ...numerics.matmul_precision import precision
 from ...ops.nn.attention import WHOLE_ON_ACCELERATORS, attention
 from ...overrides import TorchFunctionMode
-from ...utils._pytree import tree_flatten as tree_flatten, tree_map_only, tree_unflatten as tree_unflatten
+from ...utils._pytree import tree_flatten as tree_flatten, tree_leaves, tree_map_only, tree_unflatten as tree_unflatten
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128  # the default size of a block
 
@@ -181,7 +185,7 @@ def flex_attention(
     if score_mod is None and not return_lse and (mask_mod is None or platform == "gpu"):  # whose kernel takes masks
         mask = None if block_mask is None else block_mask.dense[..., : query.shape[-2], : key.shape[-2]]
         return attention(query, key, value, mask, None, False, scale, query.shape[1] != key.shape[1], platform, way)
-    found = _in_blocks(query, key, value, score_mod, mask_mod, scale, way)
+    found = _in_blocks(query, key, value, score_mod, block_mask, scale, way)
     return found if return_lse else found[0]
 
 
@@ -214,10 +218,13 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: object, enable
 
 
 class _Captured(TorchFunctionMode):
-    """Gives a function others for the tensors from outside that it uses: these in turn, or zeros."""
+    """Gives a function others for the tensors from outside that it uses: these in turn, or zeros.
+
+    ``plain``: the gradient is that of the arithmetic, since all that is computed of tensors with gradients has one.
+    """
 
     def __init__(self, given: Iterator[Array] | None) -> None:
-        self.given, self.period = given, next_period()
+        self.given, self.period, self.plain = given, next_period(), True
         self.others: dict[Tensor, Tensor] = {}
 
     def other(self, tensor: Tensor) -> Tensor:
@@ -225,12 +232,39 @@ class _Captured(TorchFunctionMode):
             return tensor
         if tensor not in self.others:
             array = jnp.zeros(tensor.shape, tensor._aval.dtype) if self.given is None else next(self.given)
-            self.others[tensor] = from_jax(array)
+            self.others[tensor] = self.input(array)
         return self.others[tensor]
+
+    def input(self, array: Array) -> Tensor:
+        tensor = from_jax(array)
+        return tensor if self.given or not tensor.is_floating_point() else tensor._require_grad().clone()
 
     def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
         args, kwargs = tree_map_only(Tensor, self.other, (args, kwargs or {}))
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        if any(_moves(x) for x in tree_leaves((args, kwargs))):
+            self.plain &= is_grad_enabled() and all(_moves(x) is not False for x in tree_leaves(result))
+        return result
+
+
+def _own_rules(node: Node | None) -> bool:
+    """Whether the gradient goes by a Function of the user's."""
+    nodes, seen = [node], set[Node | None]()
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, FunctionNode):
+            return True
+        if node is not None and node not in seen:
+            seen.add(node)
+            nodes += [n for n, _ in node.next_functions]
+    return False
+
+
+def _moves(x: object) -> bool | None:
+    """Whether a gradient goes through a result; None where none can."""
+    if isinstance(x, Tensor):
+        return x._tracked if x.is_floating_point() else None
+    return None if x is None or isinstance(x, (int, float, str, dtype, device)) else False
 
 
 class _Traced:
@@ -242,7 +276,7 @@ class _Traced:
     """
 
     def __init__(self, function: Callable[..., Any], shapes: Sequence[Any], first: int) -> None:
-        self.count, self.first = len(shapes), first
+        self.count, self.first, self.plain = len(shapes), first, True
         self.tensors: list[Tensor] = []
         self._trace(function, shapes, False)
         closed = self._trace(function, [*shapes, *(_shape(t.shape, t._aval.dtype) for t in self.tensors)], True)
@@ -252,12 +286,12 @@ class _Traced:
     def _trace(self, function: Callable[..., Any], shapes: Sequence[Any], again: bool) -> Any:
         def compute(*arrays: Array) -> Array:
             mode = _Captured(iter(arrays[self.count :]) if again else None)
-            inputs = map(from_jax, arrays[: self.count])
+            inputs = [*map(mode.input, arrays[: self.count])]
             with mode:
                 result = function(*inputs)
-            result = mode.other(result).jax
-            self.tensors = list(mode.others)
-            return result
+            result = mode.other(result)
+            self.tensors, self.plain = list(mode.others), self.plain and mode.plain and not _own_rules(result.grad_fn)
+            return result.jax
 
         return tracing(jax.make_jaxpr(compute))(*shapes)
 
@@ -284,21 +318,36 @@ _ATTENTION = internal_dispatcher(
 )
 
 
-def _in_blocks(query: Tensor, key: Tensor, value: Tensor, score_mod: Any, mask_mod: Any, scale: float, way: str) -> Any:
+def _by_formula(q: Tensor, k: Tensor, v: Tensor, score_mod: Any, block_mask: BlockMask | None, scale: float) -> Any:
+    """The same with the square of scores, where a gradient does not go by the arithmetic of a function."""
+    shape = (*q.shape[:3], k.shape[2])
+    k, v = (x.repeat_interleave(shape[1] // x.shape[1], 1) for x in (k, v))
+    scores = q.matmul(k.transpose(-2, -1))
+    scores = score_mod((scores.float() if scores.element_size() < 4 else scores) * scale, *_grid(*shape, q.device))  # pyright: ignore[reportCallIssue]
+    if block_mask is not None:
+        scores = scores.masked_fill(~block_mask.dense[..., : shape[2], : shape[3]], float("-inf"))
+    sums = scores.logsumexp(-1, keepdim=True)
+    weights = (scores - sums.masked_fill(sums == float("-inf"), 0.0)).exp()
+    return weights.to(v.dtype).matmul(v), sums.squeeze(-1)
+
+
+def _in_blocks(q: Tensor, k: Tensor, v: Tensor, score_mod: Any, block_mask: Any, scale: float, way: str) -> Any:
     """Attention with functions, and the logarithms of its sums. ``way``: see ``ops/nn/attention.py``."""
-    (batch, heads, length, _), keys = query.shape, key.shape[2]
-    on_cpu, pairs = query._aval.placement.platform == "cpu", length * keys
+    (batch, heads, length, _), keys = q.shape, k.shape[2]
+    on_cpu, pairs = q._aval.placement.platform == "cpu", length * keys
     whole = way == "math" or (not on_cpu and not way and pairs <= WHOLE_ON_ACCELERATORS)
     for each in ((length, keys) if whole else None if on_cpu else LARGE), (length, keys):
         of = Attention(scale, False, precision(), each)
         rows, columns = block_sizes(of, length, keys)
         shapes = (batch, 1, 1, 1), (heads, 1, 1), (1, 1, rows, 1), (1, 1, 1, columns)
         numbers = [_shape(shape, np.int64) for shape in shapes]
-        scores = _shape((batch, heads, rows, columns), sums_of(query._aval.dtype))
+        scores = _shape((batch, heads, rows, columns), sums_of(q._aval.dtype))
         change = _Traced(score_mod or (lambda score, *_: score), [scores, *numbers], 0)
+        if not change.plain and is_grad_enabled():
+            return _by_formula(q, k, v, score_mod, block_mask, scale)
         moving = tuple(n for n, t in enumerate(change.tensors) if t._tracked and t.is_floating_point())
         if sum(change.tensors[n].numel() for n in moving) < pairs:
             break  # else each block would add to gradients as large as the square
-    seen = mask_mod and _Traced(mask_mod, numbers, len(change.tensors))
+    seen = block_mask and _Traced(block_mask.mask_mod, numbers, len(change.tensors))
     captured = [*change.tensors, *(seen.tensors if seen else ())]
-    return apply(_ATTENTION, ([query, key, value, *captured], of._replace(change=change, seen=seen, moving=moving)))
+    return apply(_ATTENTION, ([q, k, v, *captured], of._replace(change=change, seen=seen, moving=moving)))

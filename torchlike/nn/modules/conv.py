@@ -11,9 +11,9 @@ from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from .. import functional as F, init
 from ..parameter import Parameter, UninitializedParameter, unfilled
-from ._sizes import ntuple
 from .lazy import LazyModuleMixin
 from .module import Module, member
+from .utils import ntuple
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from .. import functional as F
-from ._sizes import ntuple
 from .module import Module
+from .utils import ntuple
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d",

@@ -8,8 +8,8 @@ from typing import Any
 from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from .. import functional as F
-from ._sizes import ntuple
 from .module import Module
+from .utils import ntuple
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d",

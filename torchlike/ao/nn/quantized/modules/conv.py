@@ -8,8 +8,8 @@ from ..... import nn, ops
 from ....._core import dtypes
 from ....._core.tensor import Tensor
 from .....nn import functional as F
-from .....nn.modules._sizes import ntuple
 from .....nn.modules.module import Module
+from .....nn.modules.utils import ntuple
 from .....ops.creation.quantized import QuantizedTensor
 from ....nn.intrinsic.qat.modules.conv_fused import _ConvBn, folded
 from .._kernels import Places, convolved
