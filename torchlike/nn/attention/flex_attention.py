@@ -32,7 +32,6 @@ from ...numerics.attention import LARGE, Attention, attend_changed
 from ...numerics.attention_blocks import block_sizes, sums_of
 from ...numerics.matmul_precision import precision
 from ...ops.nn.attention import WHOLE_ON_ACCELERATORS, attention
-from ...overrides import TorchFunctionMode
 from ...utils._pytree import tree_flatten as tree_flatten, tree_leaves, tree_map_only, tree_unflatten as tree_unflatten
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128  # the default size of a block
@@ -217,8 +216,8 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: object, enable
 # ---- in blocks
 
 
-class _Captured(TorchFunctionMode):
-    """Gives a function others for the tensors from outside that it uses: these in turn, or zeros.
+class _Captured:
+    """A TorchFunctionMode that gives a function others for the tensors from outside that it uses: these in turn, or zeros.
 
     ``plain``: the gradient is that of the arithmetic, since all that is computed of tensors with gradients has one.
     """
@@ -245,6 +244,13 @@ class _Captured(TorchFunctionMode):
         if any(_moves(x) for x in tree_leaves((args, kwargs))):
             self.plain &= is_grad_enabled() and all(_moves(x) is not False for x in tree_leaves(result))
         return result
+
+
+@functools.cache
+def _mode() -> Any:
+    from ...overrides import TorchFunctionMode  # from then on each function asks who overrides it
+
+    return type("_Captured", (_Captured, TorchFunctionMode), {})
 
 
 def _own_rules(node: Node | None) -> bool:
@@ -285,7 +291,7 @@ class _Traced:
 
     def _trace(self, function: Callable[..., Any], shapes: Sequence[Any], again: bool) -> Any:
         def compute(*arrays: Array) -> Array:
-            mode = _Captured(iter(arrays[self.count :]) if again else None)
+            mode = _mode()(iter(arrays[self.count :]) if again else None)
             inputs = [*map(mode.input, arrays[: self.count])]
             with mode:
                 result = function(*inputs)
