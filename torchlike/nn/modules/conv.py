@@ -13,7 +13,7 @@ from .. import functional as F, init
 from ..parameter import Parameter, UninitializedParameter, unfilled
 from .lazy import LazyModuleMixin
 from .module import Module, member
-from .utils import ntuple
+from .padding import ntuple
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from .. import functional as F
 from .module import Module
-from .utils import ntuple
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d",
     "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d",
     "ZeroPad3d",
 ]  # fmt: skip
+
+
+def ntuple(value: object, n: int) -> tuple[Any, ...]:
+    """A tuple of ``n`` numbers, from one number for all dimensions, or from one for each."""
+    return tuple(value) if isinstance(value, Iterable) else (value,) * n
 
 
 class _ConstantPadNd(Module):

@@ -9,7 +9,7 @@ from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
 from .. import functional as F
 from .module import Module
-from .utils import ntuple
+from .padding import ntuple
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d",

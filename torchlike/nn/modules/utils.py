@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._core.annotations import IntOrInts
 from ..._core.tensor import Tensor
+from .padding import ntuple
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
-
-
-def ntuple(value: object, n: int) -> tuple[Any, ...]:
-    """A tuple of ``n`` numbers, from one number for all dimensions, or from one for each."""
-    return tuple(value) if isinstance(value, Iterable) else (value,) * n
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:

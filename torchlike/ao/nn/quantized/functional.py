@@ -9,7 +9,7 @@ from .... import ops
 from ...._core import dtypes
 from ...._core.tensor import Tensor
 from ....nn import functional as F
-from ....nn.modules.utils import ntuple
+from ....nn.modules.padding import ntuple
 from ....ops.creation.quantized import QuantizedTensor, exact_values, quantized_as
 from . import _kernels as kernels
 from .modules.activation import hardswish_values

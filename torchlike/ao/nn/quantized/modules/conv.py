@@ -9,7 +9,7 @@ from ....._core import dtypes
 from ....._core.tensor import Tensor
 from .....nn import functional as F
 from .....nn.modules.module import Module
-from .....nn.modules.utils import ntuple
+from .....nn.modules.padding import ntuple
 from .....ops.creation.quantized import QuantizedTensor
 from ....nn.intrinsic.qat.modules.conv_fused import _ConvBn, folded
 from .._kernels import Places, convolved
