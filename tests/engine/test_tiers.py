@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -340,3 +341,21 @@ def test_an_op_without_a_plan_costs_by_what_it_moves_and_multiplies(monkeypatch)
         (exp, convolution), (large_exp, large_convolution) = run_seconds(1), run_seconds(1024)
     assert exp < 0.0005 and convolution < 0.0005
     assert large_exp > 2 * exp and large_convolution > 5 * convolution
+
+
+def test_time_in_products_is_not_saved_by_compiling(monkeypatch):
+    """A path of products alone is never worth it; one that takes as long element by element soon is."""
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS", 0.05)
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS_PER_CALL", 0.0)
+
+    def compiles(step: Callable[[torch.Tensor], torch.Tensor]) -> int:
+        forget()
+        torch.explain(reset=True)
+        x = torch.ones(600, 600)
+        for _ in range(40):
+            assert step(x)[0, 0].item() > 0
+        return torch.explain().compiles
+
+    with compiling("auto"):
+        assert compiles(lambda x: (x @ x) @ x) == 0
+        assert compiles(lambda x: ((x * 2).erf() + x).erf() + 1) > 0
