@@ -32,7 +32,9 @@ TYPED = (
     "_core.fields",
 )
 UNTYPED = ("_core.attributes", "_core.node", "nn._member", "optim._update", "optim._optax_optimizer")
-MODULES = TYPED + UNTYPED
+# Written in C: loops over the elements of large arrays. Without it NumPy runs them.
+C = ("engine.interpreter.elements",)
+MODULES = TYPED + UNTYPED + C
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # One folder for each Python, since an extension module belongs to one.
@@ -46,7 +48,8 @@ def sources() -> list[str]:
     """The files from which the extension modules are made: the modules, the declarations of their types, and this list."""
     stems = [os.path.join(PACKAGE, *name.split(".")) for name in MODULES]
     declared = [f"{stem}.pxd" for stem in stems if os.path.exists(f"{stem}.pxd")]
-    return [*[f"{stem}.py" for stem in stems], *declared, os.path.abspath(__file__)]
+    files = [f"{stem}.{'c' if name in C else 'py'}" for name, stem in zip(MODULES, stems, strict=True)]
+    return [*files, *declared, os.path.abspath(__file__)]
 
 
 def digests() -> dict[str, str]:
@@ -58,16 +61,20 @@ def digests() -> dict[str, str]:
     return found
 
 
+# An installed package lacks these files.
+BUILT_OF = (".pxd", ".c")
+
+
 def built() -> dict[str, str]:
     """The extension modules for this Python: paths by names of modules. None of them if one of the files has changed since.
 
-    Types are declared for the build alone, so an installed package lacks those files.
+    Types are declared for the build alone, as are files of C, so an installed package lacks those files.
     """
     try:
         with open(RECORD, encoding="utf-8") as file:
             record: dict[str, Any] = json.load(file)
         made_of, here = record["made_of"], digests()
-        compared = {path: digest for path, digest in made_of.items() if path in here or not path.endswith(".pxd")}
+        compared = {path: digest for path, digest in made_of.items() if path in here or not path.endswith(BUILT_OF)}
         if compared != here:
             return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # there are none, or a build was interrupted

@@ -22,6 +22,8 @@ except ImportError:  # it runs as a command
     BuildHookInterface = object
 
 HERE = Path(__file__).resolve().parent
+# Square roots without a report of errors, and comparisons without traps, so that the compiler makes them of vectors.
+OPTIONS_OF_LOOPS = ["/O2"] if os.name == "nt" else ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math"]
 OPTIONS = [] if os.name == "nt" else ["-O2", "-g0", "-w"]  # warnings would be about Cython's code
 PROCESSES = min(4, os.cpu_count() or 1)
 
@@ -57,6 +59,9 @@ def compile_all(into: Path) -> None:
             language_level=3,
             compiler_directives={"annotation_typing": typed, "auto_pickle": False, "nonecheck": True},
         )
+    for name in extensions.C:
+        source = str(Path("torchlike", *name.split(".")).with_suffix(".c"))
+        modules.append(Extension(f"torchlike.{name}", [source], extra_compile_args=OPTIONS_OF_LOOPS))
     command = build_ext(Distribution({"ext_modules": modules}))
     command.build_lib, command.build_temp, command.parallel = str(into), str(into / "objects"), PROCESSES
     command.ensure_finalized()

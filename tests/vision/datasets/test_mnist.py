@@ -14,7 +14,7 @@ import pytest
 import torchlike as torch
 from torchlike.utils.data import DataLoader, Subset
 from torchlike.vision.datasets import KMNIST, MNIST, FashionMNIST, VisionDataset
-from torchlike.vision.datasets.idx import read_idx
+from torchlike.vision.datasets.idx import BY_COLUMNS, read_idx
 from torchlike.vision.transforms import Compose, Lambda, Normalize, ToTensor
 
 pytestmark = pytest.mark.recorded
@@ -58,6 +58,16 @@ def test_reads_a_root(tmp_path, cls, packed):
     assert len(data.classes) == 10
     assert data.class_to_idx[data.classes[4]] == 4
     assert data.raw_folder == str(tmp_path / cls.__name__ / "raw")
+
+
+def test_pictures_may_lie_column_by_column(tmp_path):
+    for part in ("train", "t10k"):
+        write(tmp_path, packed=".xz", parts=(part,))
+        path = tmp_path / "FashionMNIST" / "raw" / f"{part}-images-idx3-ubyte"
+        path.with_name(f"{path.name}.xz").unlink()
+        path.with_name(f"{path.name}{BY_COLUMNS}").write_bytes(lzma.compress(idx(IMAGES.swapaxes(1, 2))))
+        data = FashionMNIST(str(tmp_path), train=part == "train")
+        assert data.data.tolist() == IMAGES.tolist() and data.data.is_contiguous()
 
 
 def test_the_plain_file_goes_before_the_packed_one(tmp_path):

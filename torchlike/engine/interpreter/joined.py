@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from ..places import at_places
+from .fused import fuse
 from .plan import Plan
 from .running import run, with_ends
 
@@ -58,7 +59,8 @@ class JoinedPlan:
         self._slots = (*constants, *others)
         picked = [slot_of[position] for position in self.outputs]
         self._picked = at_places(picked)
-        self._calls = with_ends(calls, (*range(first), *picked))
+        kept = (*range(first), *picked)
+        self._calls = with_ends(fuse(calls, kept), kept)
 
     def __call__(self, arrays: Sequence[object]) -> Sequence[object]:
         """The results at ``outputs``, of the arrays at ``inputs``."""

@@ -11,6 +11,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
 
 from ..jax_settings import tracing
 from ..places import at_places, places_of
+from .fused import Loop, as_loop, fuse
 from .rules import RULES, Compute, Parameters, Reference, ShapedDtype, Unsupported
 from .running import NumPyCall, Overwriting, run, with_ends
 
@@ -60,7 +61,8 @@ class Plan:
         self._first_input = first_input
         self._calls = calls
         self._outputs = outputs
-        self._ending_calls = with_ends(calls, (*range(first_input), *outputs)) if large else None
+        kept = (*range(first_input), *outputs)
+        self._ending_calls = with_ends(fuse(calls, kept), kept) if large else None
         self.cost = cost
 
     @property
@@ -242,6 +244,8 @@ class Builder:
             with np.errstate(all="ignore"):
                 results: Any = function(*[self.constants[i] for _, i in inputs])
             return [self.constant(r) for r in (results if several else [results])]
+        if function is not None and not several:
+            function = as_loop(name, params, function, in_avals, out_avals[0])
         return self.append(function, inputs, in_avals, out_avals, several, _nbytes(*touched(name, in_avals, out_avals)))
 
     def append(
@@ -260,7 +264,8 @@ class Builder:
         """
         first = self.temporaries
         self.temporaries += len(out_avals)
-        cost = seconds_of_call(nbytes) + getattr(function, "extra_cost", 0.0)
+        loop = isinstance(function, Loop)
+        cost = function.seconds(nbytes) if loop else seconds_of_call(nbytes) + getattr(function, "extra_cost", 0.0)
         outputs = [("t", first + i) for i in range(len(out_avals))]
         self.discrete.update(
             [
@@ -269,7 +274,7 @@ class Builder:
                 if getattr(aval.dtype, "kind", "V") in "biu"
             ]
         )
-        if _nbytes(*out_avals) >= MIN_REUSED_BYTES:
+        if loop or _nbytes(*out_avals) >= MIN_REUSED_BYTES:
             self.large = True
             if function.__class__ is np.ufunc and not several:
                 kind = out_avals[0].shape, out_avals[0].dtype

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 from types import FunctionType
-from typing import Any
 
 import numpy as np
 
+from .fused import elements
 from .rules import BFLOAT16, HALF_TYPES, NATIVE, Compute, Parameters, ShapedDtype, Unsupported, rule
-from .sharing import known, one_thread, together
+from .sharing import known, one_thread, product_of
 
 # Speeds of NumPy's matrix product, in multiplications and additions per second: by BLAS, and by NumPy's loops for other dtypes. Rough.
 BLAS_SPEED = 5e10
@@ -18,7 +18,9 @@ LOOP_SPEED = 5e8
 # XLA computes a convolution that would need more matrix products than this.
 MAX_PARTS = 1000
 # Products of fewer multiplications OpenBLAS computes on one thread in any case, and these take less than handing half of one to another.
-MIN_ALONE, MIN_DIVIDED = 2**18, 1e7
+MIN_ALONE, MIN_DIVIDED = 2**18, 1e6
+# The parts of a larger one. OpenBLAS arranges one of the matrices anew for each, which takes as long as some tens of rows of the other.
+WORK_OF_PART, MOST_PARTS, MIN_ROWS = 3e7, 16, 128
 
 
 def with_cost(function: Compute, seconds: float, in_library: bool = True) -> Compute:
@@ -63,7 +65,8 @@ def _dot_general(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
             compute = lambda x, y: multiply(x.T, y.T)  # noqa: E731
     else:
         order_a, order_b = (*batch_a, *free_a, *sum_a), (*batch_b, *sum_b, *free_b)
-        shape_a, shape_b = (*batch, prod(rows), inner), (*batch, inner, prod(columns))
+        stack = (prod(batch),) if batch else ()
+        shape_a, shape_b = (*stack, prod(rows), inner), (*stack, inner, prod(columns))
         shape = (*batch, *rows, *columns)
 
         def compute(x: np.ndarray, y: np.ndarray, /) -> np.ndarray:
@@ -91,49 +94,21 @@ def _multiply(a: ShapedDtype, b: ShapedDtype, out: ShapedDtype, work: float) -> 
 
 def _by_blas(dtype: np.dtype, work: float) -> _Multiply:
     """NumPy's product of matrices or stacks of them, with our threads in the place of those of its library: see ``sharing.py``."""
-    if not known or work < MIN_ALONE or dtype.char not in "fdFD":
+    library = product_of({"f": "s", "d": "d"}.get(dtype.char, ""))
+    if not known or elements is None or work < MIN_ALONE or library is None:
         return np.matmul
+    function, wide = library
+    # The parts follow from the sizes alone, as the bits do.
+    parts = 1 if work < MIN_DIVIDED else min(max(2, int(work / WORK_OF_PART)), MOST_PARTS)
 
-    def alone(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        with one_thread:
-            return np.matmul(x, y)
-
-    def divided(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def multiply(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         result = np.empty((*x.shape[:-1], y.shape[-1]), dtype)
-
-        def compute(share: _Share) -> None:
-            stack, rows, columns = share
-            np.matmul(x[..., rows, :][stack], y[..., columns][stack], out=result[..., rows, columns][stack])
-
         with one_thread:
-            together(compute, _shares(result.shape))
+            if not elements.multiply(function, wide, parts, MIN_ROWS, result, x, y):
+                np.matmul(x, y, out=result)
         return result
 
-    return alone if work < MIN_DIVIDED else divided
-
-
-_Share = tuple[Any, slice, slice]  # of the stack, if there is one, of the rows and of the columns
-_ALL = slice(None)
-
-
-def _shares(shape: tuple[int, ...]) -> list[_Share]:
-    """Parts of a product of this shape: of the stack, of the rows or of the columns. They follow from the shape alone, as the bits do."""
-    *stack, rows, columns = shape
-    if stack and stack[0] > 1:
-        return [(part, _ALL, _ALL) for part in _parts(stack[0], 1)]
-    if rows >= columns:
-        return [(..., part, _ALL) for part in _parts(rows, MIN_ROWS)]
-    return [(..., _ALL, part) for part in _parts(columns, MIN_ROWS)]
-
-
-# OpenBLAS arranges one of the matrices anew for each part, which takes as long as some tens of rows of the other.
-MIN_ROWS = 128
-SHARES = 8
-
-
-def _parts(size: int, least: int) -> list[slice]:
-    step = max(least, -(-size // SHARES))
-    return [slice(start, min(start + step, size)) for start in range(0, size, step)]
+    return multiply
 
 
 def _every(start: int, step: int, count: int) -> slice:

@@ -4,15 +4,43 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy as np
 
+from .fused import FLOAT, MIN_ELEMENTS, elements
 from .rules import Compute, Parameters, Rule, ShapedDtype, Unsupported, require_native, rule
 
 
 @functools.lru_cache(1024)  # plans of many sizes share it
 def _along(reduce: Callable[..., np.ndarray], axes: tuple[int, ...]) -> Compute:
     return lambda x: reduce(x, axes)
+
+
+def _in_loops(function: np.ufunc, x: ShapedDtype, axes: tuple[int, ...], shape: tuple[int, ...]) -> Compute | None:
+    """The reduction of a large array along its first or its last dimensions by ``elements.c``; None for others."""
+    code, dims = _IN_LOOPS.get(function), range(len(x.shape))
+    if elements is None or code is None or x.dtype != FLOAT or prod(x.shape) < MIN_ELEMENTS:
+        return None
+    if sorted(axes) == [*dims[len(shape) :]]:
+        rows, along_first = prod(shape), False
+    elif sorted(axes) == [*dims[: len(axes)]]:
+        rows, along_first = prod(x.shape[: len(axes)]), True
+    else:
+        return None
+
+    def reduce(x: np.ndarray) -> np.ndarray:
+        if not x.flags.c_contiguous or not x.flags.aligned:
+            return function.reduce(x, axes)
+        result = np.empty(shape, np.float32)
+        elements.reduce(code, result, x, rows, along_first)
+        return result
+
+    return reduce
+
+
+# By their numbers in ``elements.c``.
+_IN_LOOPS = {np.add: 0, np.maximum: 4, np.minimum: 5}
 
 
 def _reduction(function: np.ufunc) -> Rule:
@@ -23,6 +51,9 @@ def _reduction(function: np.ufunc) -> Rule:
         if dtype.itemsize == 2 and dtype.kind in "fV":  # one rounding at the end, as in PyTorch
             return lambda x: np.asarray(function.reduce(x.astype(np.float32), axes)).astype(dtype)
         require_native(*ins)
+        in_loops = _in_loops(function, ins[0], axes, shape)
+        if in_loops is not None:
+            return in_loops
         if 0 in ins[0].shape and function.identity is None:
             start = _least(dtype) if function is np.maximum else _greatest(dtype)
             return lambda x: np.full(shape, start, dtype)

@@ -56,7 +56,9 @@ def run(slots: list[Any], calls: Sequence[EndingCall]) -> None:
     for function, inputs, output, over, done in calls:
         place = _free_place(slots, over) if over else -1
         if place >= 0:
-            if inputs.__class__ is int:
+            if output.__class__ is not int:
+                _enter(slots, output, function(*inputs(slots), out=slots[place]))
+            elif inputs.__class__ is int:
                 slots[output] = function(slots[inputs], out=slots[place])
             else:
                 slots[output] = function(*inputs(slots), out=slots[place])

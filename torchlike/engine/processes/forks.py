@@ -22,6 +22,7 @@ import jax
 
 from .. import recorder as recorders, threads
 from ..aval import started
+from ..interpreter.sharing import set_threads
 from ..jax_settings import TRACING
 from ..threads import SECONDS_BETWEEN_LOOKS, SECONDS_FOR_COMPILING, free_others, hold, others_are_in, release, state
 from ..tiers import NEVER, choice
@@ -57,6 +58,7 @@ def compute_by_numpy() -> None:
         return
     state.by_numpy_alone = True
     choice.fix(NEVER)
+    set_threads(1)  # beside the other processes
     threads.forget_others(recorders.recorder())
     recorders.recorder().begin_anew()
     _keep_clients()

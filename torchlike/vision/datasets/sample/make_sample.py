@@ -29,7 +29,7 @@ def idx_bytes(array: np.ndarray) -> bytes:
 
 def make(root: Path, target: Path) -> None:
     """Writes the sample of ``root/FashionMNIST`` to ``target/FashionMNIST``, with the licence beside it."""
-    from torchlike.vision.datasets.idx import find_idx, read_idx
+    from torchlike.vision.datasets.idx import BY_COLUMNS, find_idx, read_idx
 
     source, raw = root / "FashionMNIST", target / "FashionMNIST" / "raw"
     raw.mkdir(parents=True, exist_ok=True)
@@ -38,8 +38,9 @@ def make(root: Path, target: Path) -> None:
         paths = [find_idx(source / "raw", name) for name in names]
         images, labels = (read_idx(path) for path in paths if path is not None)
         positions = first_of_each_class(labels, count)
-        for name, array in zip(names, (images[positions], labels[positions]), strict=True):
-            (raw / f"{name}.xz").write_bytes(lzma.compress(idx_bytes(array), filters=FILTERS))
+        columns = images[positions].swapaxes(1, 2)
+        for name, array, suffix in zip(names, (columns, labels[positions]), (BY_COLUMNS, ".xz"), strict=True):
+            (raw / f"{name}{suffix}").write_bytes(lzma.compress(idx_bytes(array), filters=FILTERS))
     shutil.copyfile(source / "LICENSE", raw.parent / "LICENSE")
 
 

@@ -1,0 +1,311 @@
+"""Elementwise calls in one pass: every operation, layouts of operands, what may be written over, threads; and reductions."""
+
+import multiprocessing
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from torchlike.engine.aval import Aval
+from torchlike.engine.interpreter import Plan, fused, reductions, sharing, trace
+
+pytestmark = [
+    pytest.mark.uncompiled,
+    pytest.mark.skipif(fused.elements is None, reason="the package was built without a compiler"),
+]
+SHAPE = 130, 257  # no multiple of a block or of a vector
+RNG = np.random.default_rng(0)
+SPECIAL = np.array(
+    [0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 88.7, 88.8, -87.4, -103.9, -104.5, 3e38, 1, -1], np.float32
+)
+
+ONE = {
+    "neg": lax.neg, "abs": lax.abs, "square": lax.square, "sqrt": lax.sqrt, "rsqrt": lax.rsqrt, "exp": lax.exp, "log": lax.log,
+    "tanh": lax.tanh, "erf": lax.erf, "logistic": lax.logistic, "cube": lambda x: lax.integer_pow(x, 3),
+    "fifth power": lambda x: lax.integer_pow(x, 5), "inverse square": lambda x: lax.integer_pow(x, -2),
+    "clamp": lambda x: lax.clamp(np.float32(-0.5), x, np.float32(0.75)),
+}  # fmt: skip
+TWO = {
+    "add": lax.add, "sub": lax.sub, "mul": lax.mul, "div": lax.div, "max": lax.max, "min": lax.min, "lt": lax.lt, "le": lax.le,
+    "gt": lax.gt, "ge": lax.ge, "eq": lax.eq, "ne": lax.ne, "select": lambda x, y: lax.select(x > y, x, y),
+    "and": lambda x, y: (x > y) & (x < 1), "or": lambda x, y: (x > y) | (x < 1), "xor": lambda x, y: (x > y) ^ (x < 1),
+    "not": lambda x, y: ~(x > y), "to float": lambda x, y: lax.convert_element_type(x > y, np.float32),
+}  # fmt: skip
+# Functions of which NumPy and we have approximations of our own; in units of the last place.
+APART = {"exp": 3, "log": 4, "tanh": 4, "erf": 2, "logistic": 4, "rsqrt": 2}
+
+
+def plan_of(function: Callable[..., Any], *arrays: np.ndarray) -> Plan:
+    return trace(lambda *args: tuple(function(*args)), [Aval(a.shape, a.dtype) for a in arrays]).plan()
+
+
+def by_numpy(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any], *arrays: np.ndarray) -> list[np.ndarray]:
+    """The same where the package was built without a compiler."""
+    with monkeypatch.context() as without:
+        for module in (fused, reductions):
+            without.setattr(module, "elements", None)
+        with np.errstate(all="ignore"):
+            return plan_of(function, *arrays)(*arrays)
+
+
+def numbers(*shape: int) -> np.ndarray:
+    array = (RNG.standard_normal(shape) * 3).astype(np.float32)
+    flat = array.reshape(-1)
+    flat[: min(len(flat), len(SPECIAL))] = SPECIAL[: len(flat)]
+    return array
+
+
+def passes(plan: Plan) -> list[fused.Pass]:
+    calls = plan._ending_calls or ()
+    return [call[0] for call in calls if isinstance(call[0], fused.Pass)]
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_functions_of_one_number(name, monkeypatch):
+    x = numbers(*SHAPE)
+    plan = plan_of(lambda x: [ONE[name](x)], x)
+    assert len(passes(plan)) == 1
+    (ours,), (expected,) = plan(x), by_numpy(monkeypatch, lambda x: [ONE[name](x)], x)
+    assert ours.dtype == expected.dtype
+    np.testing.assert_array_equal(np.isnan(ours), np.isnan(expected))
+    exact = np.isinf(expected) | (expected == 0)
+    np.testing.assert_array_equal(ours[exact], expected[exact])
+    rest = ~exact & ~np.isnan(expected)
+    distance = np.abs(ours[rest].astype(np.float64) - expected[rest]) / np.spacing(np.abs(expected[rest]))
+    assert distance.max() <= APART.get(name, 0)
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_functions_of_two_numbers(name, monkeypatch):
+    x, y = numbers(*SHAPE), RNG.permuted(numbers(*SHAPE).reshape(-1)).reshape(SHAPE)
+    y[::7] = x[::7]
+    plan = plan_of(lambda x, y: [TWO[name](x, y)], x, y)
+    assert len(passes(plan)) == 1
+    (ours,), (expected,) = plan(x, y), by_numpy(monkeypatch, lambda x, y: [TWO[name](x, y)], x, y)
+    assert ours.dtype == expected.dtype
+    np.testing.assert_array_equal(ours, expected)
+
+
+def operands() -> dict[str, np.ndarray]:
+    rows, columns = SHAPE
+    return {
+        "in order": numbers(rows, columns),
+        "transposed": numbers(columns, rows).T,
+        "every second": numbers(rows, 2 * columns)[:, ::2],
+        "from the end": numbers(rows, columns)[::-1, ::-1],
+        "one row": np.broadcast_to(numbers(columns), SHAPE),
+        "one column": np.broadcast_to(numbers(rows, 1), SHAPE),
+        "one number": np.broadcast_to(np.float32(1.5), SHAPE),
+        "at an odd address": np.frombuffer(b"." + numbers(rows, columns).tobytes(), np.uint8)[1:].view(np.float32).reshape(SHAPE),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("first", operands())
+@pytest.mark.parametrize("second", operands())
+def test_operands_lie_in_any_order(first, second):
+    x, y = operands()[first], operands()[second]
+    (total, less) = plan_of(lambda x, y: [x + y * 2, x < y], x, y)(x, y)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(total, x + y * 2)
+    np.testing.assert_array_equal(less, x < y)
+
+
+@pytest.mark.parametrize(
+    "shape", [(16384,), (3, 1, 5, 7, 2, 101), (2, 2, 2, 2, 2, 2, 2, 2, 80), (20000, 1), (1, 16385)]
+)
+def test_shapes_of_any_rank(shape):
+    x = numbers(*shape)
+    swapped = np.ascontiguousarray(x.swapaxes(0, -1)).swapaxes(0, -1)
+    mask = RNG.random(shape) < 0.5
+    results = plan_of(lambda x, y, m: [lax.select(m, x - y, y * 3), x * y], x, swapped, mask)(x, swapped, mask)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(results[0], np.where(mask, x - swapped, swapped * 3))
+        np.testing.assert_array_equal(results[1], x * swapped)
+
+
+def random_program(rng: np.random.Generator, length: int) -> Callable[..., list[Any]]:
+    """So many operations on values that are picked at random, some of which are results, with others between them."""
+
+    def program(*inputs: Any) -> list[Any]:
+        values, masks, results = [*inputs], [inputs[0] > 0], []
+        for _ in range(length):
+            kind, a, b = rng.integers(8), values[rng.integers(len(values))], values[rng.integers(len(values))]
+            if kind < 3:
+                values.append([lax.add, lax.mul, lax.max][kind](a, b))
+            elif kind == 3:
+                masks.append(a < b)
+            elif kind == 4:
+                values.append(lax.select(masks[rng.integers(len(masks))], a, b))
+            elif kind == 5:
+                values.append(lax.tanh(a))
+            elif kind == 6:
+                values.append(a - jnp.sum(b, 1, keepdims=True) * np.float32(1e-3))
+            else:
+                values.append(jnp.cumsum(lax.logistic(a), 1))
+            if rng.random() < 0.3:
+                results.append(values[-1])
+            if rng.random() < 0.1:
+                results.append(masks[-1])
+        return [*results, values[-1]]
+
+    return program
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bits_do_not_depend_on_what_shares_a_pass(seed, monkeypatch):
+    inputs = [RNG.standard_normal((64, 300)).astype(np.float32) for _ in range(3)]
+
+    def run(most: int) -> tuple[list[np.ndarray], int]:
+        with monkeypatch.context() as patched:
+            patched.setattr(fused, "_MOST_CALLS", most)
+            length = int(np.random.default_rng(seed).integers(1, 60))
+            plan = plan_of(random_program(np.random.default_rng(seed + 1), length), *inputs)
+            copies = [array.copy() for array in inputs]
+            results = plan(*copies)
+            for copy, array in zip(copies, inputs, strict=True):
+                np.testing.assert_array_equal(copy, array, "an input that somebody holds is not written over")
+            return results, len(passes(plan))
+
+    (alone, many), (together, few) = run(1), run(20)
+    assert few <= many
+    for one, other in zip(alone, together, strict=True):
+        assert one.dtype == other.dtype and one.tobytes() == other.tobytes()
+
+
+def test_a_pass_ends_where_its_result_is_needed_and_holds_what_lies_between():
+    x = numbers(200, 200)
+    assert len(passes(plan_of(lambda x: [lax.exp(x * 2 + 1) - x], x))) == 1
+    apart = plan_of(lambda x: [lax.exp(jnp.cumsum(x * 2, 0) + 1)], x)
+    assert len(passes(apart)) == 2
+    # What is not read does not end a pass.
+    assert len(passes(plan_of(lambda x, y: [lax.exp(x * 2 + jnp.cumsum(y, 0))], x, x))) == 1
+    assert not passes(plan_of(lambda x: [lax.exp(x * 2)], x[:50, :50])), "small arrays are NumPy's"
+
+
+def test_a_result_is_written_over_an_input_that_the_plan_alone_holds():
+    def function(x: Any, row: Any) -> list[Any]:
+        return [x * row + x, lax.tanh(x) - row]
+
+    x, row = numbers(300, 200), np.broadcast_to(numbers(200), (300, 200))
+    plan = plan_of(function, x, row)
+    expected = plan(x, row)
+    arrays = [x.copy(), row]
+    address = arrays[0].ctypes.data
+    results = plan.consuming(arrays)
+    assert address in [result.ctypes.data for result in results]
+    for ours, other in zip(results, expected, strict=True):
+        assert ours.tobytes() == other.tobytes()
+
+
+@pytest.fixture
+def threads():
+    yield sharing.set_threads
+    sharing.set_threads(2)
+
+
+def heavy(x: Any) -> list[Any]:
+    return [lax.erf(x) * lax.exp(-x) + 1, jnp.sum(x, 1), jnp.sum(x, 0), jnp.max(x)]
+
+
+def test_bits_do_not_depend_on_the_number_of_threads(threads):
+    x = RNG.standard_normal((700, 900)).astype(np.float32)
+    plan, results = plan_of(heavy, x), []
+    for number in (1, 2, 5):
+        threads(number)
+        results += [[result.tobytes() for result in plan(x)] for _ in range(20)]
+    assert all(result == results[0] for result in results)
+
+
+def test_threads_of_the_program_compute_at_once(threads):
+    threads(2)
+    x = RNG.standard_normal((300, 900)).astype(np.float32)
+    plan = plan_of(heavy, x)
+    expected, wrong = [result.tobytes() for result in plan(x)], []
+
+    def work() -> None:
+        wrong.extend([1 for _ in range(50) if [result.tobytes() for result in plan(x)] != expected])
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def in_child(x: np.ndarray, queue: Any) -> None:
+    queue.put([result.tobytes() for result in plan_of(heavy, x)(x)])
+    sharing.set_threads(3)
+    queue.put([result.tobytes() for result in plan_of(heavy, x)(x)])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_process_that_was_forked_has_threads_of_its_own(threads):
+    threads(2)
+    x = RNG.standard_normal((300, 900)).astype(np.float32)
+    expected = [result.tobytes() for result in plan_of(heavy, x)(x)]
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    child = context.Process(target=in_child, args=(x, queue))
+    child.start()
+    assert queue.get() == expected and queue.get() == expected
+    child.join()
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((4096, 64), (1,)), ((4160, 65), (1,)), ((30000, 3), (1,)), ((8, 20000), (1,)), ((1, 100001), (1,)), ((70, 10, 33), (1, 2)),
+        ((4096, 64), (0,)), ((65, 4160), (0,)), ((20000, 1), (0,)), ((10, 70, 33), (0, 1)), ((50000,), (0,)), ((2, 100, 100), (0, 1, 2)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("ordered", [True, False], ids=["in order", "transposed"])
+def test_reductions(shape, axes, ordered):
+    x = RNG.standard_normal(shape).astype(np.float32)
+    if not ordered:
+        x = np.ascontiguousarray(x.T).T
+    plan = plan_of(lambda x: [jnp.sum(x, axes), jnp.max(x, axes), jnp.min(x, axes)], x)
+    total, largest, least = plan(x)
+    np.testing.assert_allclose(total, x.sum(axes, dtype=np.float64), rtol=1e-5, atol=1e-3)
+    np.testing.assert_array_equal(largest, x.max(axes))
+    np.testing.assert_array_equal(least, x.min(axes))
+    np.testing.assert_array_equal(largest.shape, x.max(axes).shape)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("place", [0, 7, 63, 64, 200])
+def test_a_reduction_shows_what_is_no_number(axis, place):
+    x = RNG.standard_normal((201, 201)).astype(np.float32)
+    x[(place, 3) if axis == 0 else (3, place)] = np.nan
+    for result in plan_of(lambda x: [jnp.sum(x, axis), jnp.max(x, axis), jnp.min(x, axis)], x)(x):
+        assert np.flatnonzero(np.isnan(result)).tolist() == [3]
+
+
+def test_a_sum_of_many_numbers_loses_little():
+    x = np.full(3_000_000, 0.1, np.float32)
+    (total,) = plan_of(lambda x: [jnp.sum(x)], x)(x)
+    assert abs(total / (np.float64(x[0]) * len(x)) - 1) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("code", "outputs", "inputs"),
+    [
+        (b"", [np.empty(4, np.float32)], [np.empty(4, np.float32)]),
+        (bytes([2, 1, 1, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], []),
+        (bytes([2, 1, 1, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], [np.empty(5, np.float32)]),
+        (bytes([2, 1, 1, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], [np.empty(4, np.float64)]),
+        (bytes([2, 1, 1, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.int32)], [np.empty(4, np.float32)]),
+        (bytes([2, 1, 1, 0, 1, 0, 1, 0, 0, 0]), [np.empty(8, np.float32)[::2]], [np.empty(4, np.float32)]),
+        (bytes([99, 1, 1, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], [np.empty(4, np.float32)]),
+        (bytes([2, 1, 1, 9, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], [np.empty(4, np.float32)]),
+        (bytes([2, 1, 1, 0, 1, 0, 1, 0, 9, 0]), [np.empty(4, np.float32)], [np.empty(4, np.float32)]),
+    ],
+)
+def test_arrays_that_do_not_fit_the_code_are_refused(code, outputs, inputs):
+    assert fused.elements is not None
+    with pytest.raises(ValueError, match="fit"):
+        fused.elements.run(code, outputs, *inputs)

@@ -1,0 +1,689 @@
+/* Loops over arrays of float32, for the operations that run one at a time (`engine/interpreter/fused.py`).
+
+   `run` computes several elementwise operations in one pass. They are listed as instructions over registers: a block of BLOCK elements
+   each, which stay in the processor's cache, so that what lies between two operations is neither written to memory nor allocated.
+   `reduce` adds up, or finds the largest or the smallest, along the last or the first dimension.
+
+   Each result depends on the shapes alone, not on how many threads take part or on which operations share a pass. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifndef _WIN32
+#include <pthread.h>
+#define THREADS 1
+#else
+#define THREADS 0
+#endif
+
+/* The compiler makes the inner loops for several kinds of x86-64 processors, and the loader picks one. */
+#if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define CLONES
+#endif
+#ifdef __GNUC__
+#define INLINE static inline __attribute__((always_inline))
+#define INDEPENDENT _Pragma("GCC ivdep") /* a result may lie where an operand lies, never beside it */
+#else
+#define INLINE static inline
+#define INDEPENDENT
+#endif
+
+enum { BLOCK = 1024, CHUNK = 16 * BLOCK, MOST_REGISTERS = 40, MOST_BUFFERS = 24, MOST_DIMS = 32, ALONE = 32768 };
+
+typedef struct { uint8_t code, to, a, b, c; } Instruction;
+
+/* ---- functions of one number, to within a few units of the last place */
+
+INLINE float of_bits(int32_t bits) { float x; memcpy(&x, &bits, 4); return x; }
+INLINE int32_t bits_of(float x) { int32_t bits; memcpy(&bits, &x, 4); return bits; }
+INLINE float greater(float a, float b) { return a > b || a != a ? a : b; } /* NaN where one of them is */
+INLINE float lesser(float a, float b) { return a < b || a != a ? a : b; }
+
+INLINE float exponential(float x) {
+    x = x > 89.0f ? 89.0f : x; /* these comparisons keep NaN */
+    x = x < -104.0f ? -104.0f : x;
+    float n = x * 1.44269504f + 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
+    int32_t power = bits_of(n) - 0x4b400000;
+    n -= 12582912.0f;
+    float r = (x - n * 0.693145752f) - n * 1.42860677e-6f; /* the logarithm of two in two parts */
+    float p = ((((1.395080717e-03f * r + 8.369073115e-03f) * r + 4.166620106e-02f) * r + 1.666651731e-01f) * r + 0.5f) * r * r + r + 1.0f;
+    int32_t half = power >> 1; /* two factors, as one may be beyond the range of exponents */
+    return p * of_bits((half + 127) << 23) * of_bits((power - half + 127) << 23);
+}
+
+INLINE float logarithm(float x) {
+    int tiny = x < 1.17549435e-38f;
+    float y = tiny ? x * 8388608.0f : x; /* 2^23 */
+    int32_t bits = bits_of(y), power = (bits - 0x3f3504f3) >> 23; /* from the square root of a half on */
+    float f = of_bits(bits - power * 8388608) - 1.0f, e = (float)power - (tiny ? 23.0f : 0.0f);
+    float p = 6.748308660e-02f;
+    p = p * f - 1.167787654e-01f;
+    p = p * f + 1.188864554e-01f;
+    p = p * f - 1.240527941e-01f;
+    p = p * f + 1.421945105e-01f;
+    p = p * f - 1.666800837e-01f;
+    p = p * f + 2.000212372e-01f;
+    p = p * f - 2.500000946e-01f;
+    p = p * f + 3.333331254e-01f;
+    float s = f * f;
+    float value = ((p * f * s + e * 1.42860677e-6f) - 0.5f * s) + f + e * 0.693145752f;
+    value = x == INFINITY ? x : value;
+    value = x == 0.0f ? -INFINITY : value;
+    return x < 0.0f || x != x ? NAN : value;
+}
+
+INLINE float tangent(float x) { /* hyperbolic */
+    float s = x * x, t = x < 0.0f ? -x : x;
+    float p = 2.096683460e-03f;
+    p = p * s - 8.127855109e-03f;
+    p = p * s + 2.168117666e-02f;
+    p = p * s - 5.394331466e-02f;
+    p = p * s + 1.333317987e-01f;
+    p = p * s - 3.333333017e-01f;
+    float large = 1.0f - 2.0f / (exponential(2.0f * t) + 1.0f);
+    return t < 0.625f ? x + x * s * p : (x < 0.0f ? -large : large);
+}
+
+/* The quotient of polynomials in `engine/interpreter/special.py`, in float64 and rounded once. */
+INLINE float error_function(float x) {
+    double t = x > 4.0f ? 4.0f : x < -4.0f ? -4.0f : x; /* beyond, it is one in float32 */
+    double s = t * t;
+    double p = 6.7914780590384e-06;
+    p = p * s + 0.0004112813045485287;
+    p = p * s + 0.004226508281610703;
+    p = p * s + 0.055749640807614444;
+    p = p * s + 0.19287897858078268;
+    p = p * s + 1.1283791699717554;
+    double q = 2.6049178605203296e-07;
+    q = q * s + 7.256474465640942e-05;
+    q = q * s + 0.0014212153475987083;
+    q = q * s + 0.016295186697317266;
+    q = q * s + 0.11749551038281322;
+    q = q * s + 0.5042679779877721;
+    q = q * s + 1.0;
+    return (float)(t * p / q);
+}
+
+/* ---- one pass */
+
+/* In the order of `fused.py`. A mask has all bits of a float set, or none. */
+enum Code {
+    ADD, SUBTRACT, MULTIPLY, DIVIDE, MAXIMUM, MINIMUM,
+    NEGATE, ABSOLUTE, SQUARE, SQUARE_ROOT, RECIPROCAL, EXP, LOG, TANH, ERF, LOGISTIC,
+    LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, AND, OR, XOR, NOT, SELECT, TO_FLOAT,
+};
+
+#define EACH(value) { INDEPENDENT for (int i = 0; i < count; i++) d[i] = (value); break; }
+#define MASK(value) { INDEPENDENT for (int i = 0; i < count; i++) m[i] = -(int32_t)(value); break; }
+#define BITS(value) { INDEPENDENT for (int i = 0; i < count; i++) m[i] = (value); break; }
+
+CLONES static void compute(const Instruction *instruction, int instructions, float *const *registers, int count) {
+    for (; instructions--; instruction++) {
+        float *d = registers[instruction->to];
+        const float *a = registers[instruction->a], *b = registers[instruction->b], *c = registers[instruction->c];
+        int32_t *m = (int32_t *)d;
+        const int32_t *ma = (const int32_t *)a, *mb = (const int32_t *)b, *mc = (const int32_t *)c;
+        switch (instruction->code) {
+        case ADD: EACH(a[i] + b[i])
+        case SUBTRACT: EACH(a[i] - b[i])
+        case MULTIPLY: EACH(a[i] * b[i])
+        case DIVIDE: EACH(a[i] / b[i])
+        case MAXIMUM: EACH(greater(a[i], b[i]))
+        case MINIMUM: EACH(lesser(a[i], b[i]))
+        case NEGATE: BITS(ma[i] ^ INT32_MIN)
+        case ABSOLUTE: BITS(ma[i] & INT32_MAX)
+        case SQUARE: EACH(a[i] * a[i])
+        case SQUARE_ROOT: EACH(sqrtf(a[i]))
+        case RECIPROCAL: EACH(1.0f / a[i])
+        case EXP: EACH(exponential(a[i]))
+        case LOG: EACH(logarithm(a[i]))
+        case TANH: EACH(tangent(a[i]))
+        case ERF: EACH(error_function(a[i]))
+        case LOGISTIC: EACH(1.0f / (exponential(-a[i]) + 1.0f))
+        case LESS: MASK(a[i] < b[i])
+        case LESS_EQUAL: MASK(a[i] <= b[i])
+        case EQUAL: MASK(a[i] == b[i])
+        case NOT_EQUAL: MASK(a[i] != b[i])
+        case AND: BITS(ma[i] & mb[i])
+        case OR: BITS(ma[i] | mb[i])
+        case XOR: BITS(ma[i] ^ mb[i])
+        case NOT: BITS(~ma[i])
+        case SELECT: BITS(mb[i] ^ ((mb[i] ^ mc[i]) & ma[i]))
+        case TO_FLOAT: BITS(ma[i] & 0x3f800000) /* the bits of 1.0 */
+        }
+    }
+}
+
+typedef struct {
+    char *data;
+    int kind;      /* 'f', or '?' of bytes */
+    int in_order;  /* the elements lie one after the other, in the order of the result */
+    int dims;      /* else: as few as describe it */
+    Py_ssize_t size[MOST_DIMS], stride[MOST_DIMS];
+    int place;     /* the register */
+} Operand;
+
+typedef struct {
+    Operand inputs[MOST_BUFFERS], outputs[MOST_BUFFERS];
+    int inputs_count, outputs_count, registers, instructions;
+    const Instruction *instruction;
+    Py_ssize_t elements;
+} Pass;
+
+/* Brings a part of an input into a register: what is broadcast is repeated, what lies apart is collected, booleans become masks. */
+static void load(const Operand *input, Py_ssize_t start, int count, float *to) {
+    Py_ssize_t at[MOST_DIMS];
+    const char *from = input->data;
+    int last = input->dims - 1;
+    for (int d = last; d >= 0; d--) {
+        at[d] = start % input->size[d];
+        start /= input->size[d];
+        from += at[d] * input->stride[d];
+    }
+    while (count) {
+        Py_ssize_t run = last < 0 ? count : input->size[last] - at[last], stride = last < 0 ? 0 : input->stride[last];
+        if (run > count) run = count;
+        if (input->kind == '?') {
+            int32_t *masks = (int32_t *)to;
+            for (Py_ssize_t i = 0; i < run; i++) masks[i] = -(int32_t)(from[i * stride] != 0);
+        } else if (stride == 4) {
+            memcpy(to, from, (size_t)run * 4);
+        } else if (!stride) {
+            float value;
+            memcpy(&value, from, 4);
+            for (Py_ssize_t i = 0; i < run; i++) to[i] = value;
+        } else {
+            for (Py_ssize_t i = 0; i < run; i++) memcpy(to + i, from + i * stride, 4);
+        }
+        to += run;
+        count -= (int)run;
+        if (!count) return;
+        from -= at[last] * stride; /* to the beginning of the next row */
+        at[last] = 0;
+        for (int d = last - 1; d >= 0; d--) {
+            from += input->stride[d];
+            if (++at[d] < input->size[d]) break;
+            from -= input->size[d] * input->stride[d];
+            at[d] = 0;
+        }
+    }
+}
+
+static void pass(void *job, Py_ssize_t number) {
+    const Pass *pass = job;
+    float memory[MOST_REGISTERS][BLOCK];
+    float *registers[MOST_REGISTERS];
+    Py_ssize_t begin = number * CHUNK, end = begin + CHUNK < pass->elements ? begin + CHUNK : pass->elements;
+    for (int r = 0; r < pass->registers; r++) registers[r] = memory[r];
+    for (Py_ssize_t start = begin; start < end; start += BLOCK) {
+        int count = end - start < BLOCK ? (int)(end - start) : BLOCK;
+        for (int i = 0; i < pass->inputs_count; i++) {
+            const Operand *input = &pass->inputs[i];
+            if (input->in_order) registers[input->place] = (float *)input->data + start;
+            else if (input->dims || start == begin) load(input, start, input->dims ? count : BLOCK, memory[input->place]);
+        }
+        for (int i = 0; i < pass->outputs_count; i++)
+            if (pass->outputs[i].in_order) registers[pass->outputs[i].place] = (float *)pass->outputs[i].data + start;
+        compute(pass->instruction, pass->instructions, registers, count);
+        for (int i = 0; i < pass->outputs_count; i++) {
+            const Operand *output = &pass->outputs[i];
+            if (output->kind == '?') {
+                const int32_t *masks = (const int32_t *)memory[output->place];
+                for (int e = 0; e < count; e++) output->data[start + e] = (char)(masks[e] & 1);
+            } else if (!output->in_order) {
+                memcpy((float *)output->data + start, memory[output->place], (size_t)count * 4);
+            }
+        }
+    }
+}
+
+/* ---- reductions */
+
+typedef struct { const float *x; float *to; int code; Py_ssize_t rows, columns, step; } Reduction;
+
+enum { WIDE = 64, NARROW = 16, PIECE = 4096, BAND = 256, ROWS = 64 };
+
+#define JOIN(a, b) (code == ADD ? (a) + (b) : code == MAXIMUM ? greater(a, b) : lesser(a, b))
+
+/* In so many sums that need nothing of each other, which are joined in pairs at the end. `lanes` and `code` are constants where it is called. */
+INLINE float in_lanes(const float *x, Py_ssize_t count, int lanes, int code) {
+    float lane[WIDE];
+    Py_ssize_t i = lanes;
+    for (int l = 0; l < lanes; l++) lane[l] = x[l];
+    for (; i + lanes <= count; i += lanes)
+        for (int l = 0; l < lanes; l++) lane[l] = JOIN(lane[l], x[i + l]);
+    for (int l = 0; i < count; i++, l++) lane[l] = JOIN(lane[l], x[i]);
+    for (int half = lanes / 2; half; half /= 2)
+        for (int l = 0; l < half; l++) lane[l] = JOIN(lane[l], lane[l + half]);
+    return lane[0];
+}
+
+INLINE float one_row(const float *x, Py_ssize_t count, int code) {
+    if (count >= 8 * WIDE) return in_lanes(x, count, WIDE, code);
+    if (count >= NARROW) return in_lanes(x, count, NARROW, code);
+    float one = x[0];
+    for (Py_ssize_t i = 1; i < count; i++) one = JOIN(one, x[i]);
+    return one;
+}
+
+CLONES static void along(const float *x, Py_ssize_t rows, Py_ssize_t columns, int code, float *to) {
+    if (code == ADD) for (Py_ssize_t r = 0; r < rows; r++) to[r] = one_row(x + r * columns, columns, ADD);
+    else if (code == MAXIMUM) for (Py_ssize_t r = 0; r < rows; r++) to[r] = one_row(x + r * columns, columns, MAXIMUM);
+    else for (Py_ssize_t r = 0; r < rows; r++) to[r] = one_row(x + r * columns, columns, MINIMUM);
+}
+
+/* Halves what is longer than a piece, so that the error of a sum grows with the logarithm of its length. */
+static float row(const float *x, Py_ssize_t count, int code) {
+    float a, b;
+    if (count <= PIECE) {
+        along(x, 1, count, code, &a);
+        return a;
+    }
+    Py_ssize_t half = (count / 2 + WIDE - 1) / WIDE * WIDE;
+    a = row(x, half, code);
+    b = row(x + half, count - half, code);
+    return JOIN(a, b);
+}
+
+static void rows(void *job, Py_ssize_t number) {
+    const Reduction *r = job;
+    Py_ssize_t start = number * r->step, end = start + r->step < r->rows ? start + r->step : r->rows;
+    if (r->columns <= PIECE) along(r->x + start * r->columns, end - start, r->columns, r->code, r->to + start);
+    else for (Py_ssize_t i = start; i < end; i++) r->to[i] = row(r->x + i * r->columns, r->columns, r->code);
+}
+
+CLONES static void add_row(float *to, const float *x, int count, int code) {
+    if (code == ADD) { INDEPENDENT for (int i = 0; i < count; i++) to[i] += x[i]; }
+    else if (code == MAXIMUM) { INDEPENDENT for (int i = 0; i < count; i++) to[i] = greater(to[i], x[i]); }
+    else { INDEPENDENT for (int i = 0; i < count; i++) to[i] = lesser(to[i], x[i]); }
+}
+
+static void band(const float *x, Py_ssize_t count, Py_ssize_t columns, int width, int code, float *to) {
+    if (count <= ROWS) {
+        memcpy(to, x, (size_t)width * 4);
+        for (Py_ssize_t i = 1; i < count; i++) add_row(to, x + i * columns, width, code);
+        return;
+    }
+    float other[BAND];
+    Py_ssize_t half = count / 2;
+    band(x, half, columns, width, code, to);
+    band(x + half * columns, count - half, columns, width, code, other);
+    add_row(to, other, width, code);
+}
+
+static void bands(void *job, Py_ssize_t number) {
+    const Reduction *r = job;
+    Py_ssize_t start = number * BAND, width = r->columns - start < BAND ? r->columns - start : BAND;
+    band(r->x + start, r->rows, r->columns, (int)width, r->code, r->to + start);
+}
+
+/* ---- products of matrices, by the library that NumPy computes them with */
+
+typedef struct { const char *data; Py_ssize_t stride, line; int transposed; } Matrix; /* `stride`: to the next one of a stack, in bytes */
+
+typedef struct {
+    void *function;
+    int wide, doubles;   /* whether it takes sizes of 64 bits; and what of */
+    Matrix x, y;
+    char *to;
+    Py_ssize_t stack, rows, inner, columns, step;
+    int by_rows;         /* else by columns, where there is no stack */
+} Product;
+
+enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
+
+#define GEMM(size, number) ((void (*)(int, int, int, size, size, size, number, const void *, size, const void *, size, number, void *, size))p->function)
+#define CALL(size, number) GEMM(size, number)(ROW_MAJOR, p->x.transposed ? TRANSPOSED : PLAIN, p->y.transposed ? TRANSPOSED : PLAIN, \
+    (size)rows, (size)columns, (size)p->inner, 1, x, (size)p->x.line, y, (size)p->y.line, 0, to, (size)p->columns)
+
+static void multiply_part(const Product *p, Py_ssize_t number, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t column, Py_ssize_t columns) {
+    Py_ssize_t item = p->doubles ? 8 : 4;
+    const char *x = p->x.data + number * p->x.stride + row * item * (p->x.transposed ? 1 : p->x.line);
+    const char *y = p->y.data + number * p->y.stride + column * item * (p->y.transposed ? p->y.line : 1);
+    char *to = p->to + ((number * p->rows + row) * p->columns + column) * item;
+    if (p->wide && p->doubles) CALL(int64_t, double);
+    else if (p->wide) CALL(int64_t, float);
+    else if (p->doubles) CALL(int, double);
+    else CALL(int, float);
+}
+
+static void products(void *job, Py_ssize_t number) {
+    const Product *p = job;
+    Py_ssize_t start = number * p->step, whole = p->stack > 1 ? p->stack : p->by_rows ? p->rows : p->columns;
+    Py_ssize_t count = whole - start < p->step ? whole - start : p->step;
+    if (p->stack > 1)
+        for (Py_ssize_t i = 0; i < count; i++) multiply_part(p, start + i, 0, p->rows, 0, p->columns);
+    else if (p->by_rows) multiply_part(p, 0, start, count, 0, p->columns);
+    else multiply_part(p, 0, 0, p->rows, start, count);
+}
+
+/* ---- threads: those that wait take parts of the work of the one that calls */
+
+static int wanted = 1;
+
+#if THREADS
+enum { MOST_THREADS = 16, POLLS = 3000 };
+
+static struct {
+    pthread_mutex_t mutex, busy;
+    pthread_cond_t wake;
+    int started, sleeping;
+    int round;             /* of the work; odd while there is some */
+    int inside;            /* threads that may still read what follows */
+    void (*part)(void *, Py_ssize_t);
+    void *job;
+    Py_ssize_t parts, next;
+} pool = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
+
+static void pause_briefly(void) {
+#if defined(__x86_64__) && defined(__GNUC__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static void take_parts(void) {
+    for (;;) {
+        Py_ssize_t number = __atomic_fetch_add(&pool.next, 1, __ATOMIC_RELAXED);
+        if (number >= pool.parts) return;
+        pool.part(pool.job, number);
+    }
+}
+
+static void *helper(void *unused) {
+    int seen = 0;
+    (void)unused;
+    for (;;) {
+        int round = __atomic_load_n(&pool.round, __ATOMIC_ACQUIRE);
+        for (int polls = 0; (round == seen || !(round & 1)) && polls < POLLS; polls++) {
+            pause_briefly();
+            round = __atomic_load_n(&pool.round, __ATOMIC_ACQUIRE);
+        }
+        if (round == seen || !(round & 1)) {
+            pthread_mutex_lock(&pool.mutex);
+            pool.sleeping++;
+            while ((round = pool.round) == seen || !(round & 1)) pthread_cond_wait(&pool.wake, &pool.mutex);
+            pool.sleeping--;
+            pthread_mutex_unlock(&pool.mutex);
+        }
+        seen = round;
+        __atomic_fetch_add(&pool.inside, 1, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&pool.round, __ATOMIC_SEQ_CST) == round) take_parts(); /* else it has ended already */
+        __atomic_fetch_sub(&pool.inside, 1, __ATOMIC_SEQ_CST);
+    }
+    return 0;
+}
+
+/* A child process has none of its parent's threads, and what they held is held for ever. */
+static void after_fork(void) {
+    pthread_mutex_init(&pool.mutex, 0);
+    pthread_mutex_init(&pool.busy, 0);
+    pthread_cond_init(&pool.wake, 0);
+    pool.started = pool.sleeping = pool.inside = pool.round = 0;
+}
+
+static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts) {
+    int threads = wanted < parts ? wanted : (int)parts;
+    if (threads < 2 || pthread_mutex_trylock(&pool.busy)) {
+        for (Py_ssize_t i = 0; i < parts; i++) part(job, i);
+        return;
+    }
+    pthread_mutex_lock(&pool.mutex);
+    for (; pool.started < threads - 1; pool.started++) {
+        pthread_t thread;
+        if (pthread_create(&thread, 0, helper, 0)) break;
+        pthread_detach(thread);
+    }
+    pool.part = part;
+    pool.job = job;
+    pool.parts = parts;
+    pool.next = 0;
+    __atomic_fetch_add(&pool.round, 1, __ATOMIC_SEQ_CST);
+    if (pool.sleeping) pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.mutex);
+    take_parts();
+    __atomic_fetch_add(&pool.round, 1, __ATOMIC_SEQ_CST); /* who has not begun does not begin any more */
+    while (__atomic_load_n(&pool.inside, __ATOMIC_SEQ_CST)) pause_briefly();
+    pthread_mutex_unlock(&pool.busy);
+}
+#else
+static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts) {
+    for (Py_ssize_t i = 0; i < parts; i++) part(job, i);
+}
+#endif
+
+static void share_without_lock(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts, Py_ssize_t elements) {
+    if (elements < ALONE) {
+        for (Py_ssize_t i = 0; i < parts; i++) part(job, i);
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    share(part, job, parts);
+    Py_END_ALLOW_THREADS
+}
+
+/* ---- for Python */
+
+/* The letter of the elements' type; NumPy puts a sign before it where an array is not aligned. */
+static int kind_of(const Py_buffer *view) {
+    const char *format = view->format ? view->format : "B";
+    return *format == '=' || *format == '^' || *format == '@' ? format[1] : format[0];
+}
+
+static int describe(Operand *operand, const Py_buffer *view, const Py_buffer *shape) {
+    int shift = shape->ndim - view->ndim, dims = 0;
+    if (shift < 0 || shape->ndim > MOST_DIMS) return 0;
+    operand->kind = kind_of(view);
+    if (view->itemsize != (operand->kind == '?' ? 1 : 4) || (operand->kind != 'f' && operand->kind != '?')) return 0;
+    operand->data = view->buf;
+    Py_ssize_t expected = view->itemsize;
+    int in_order = 1;
+    for (int d = shape->ndim - 1; d >= 0; d--) {
+        Py_ssize_t size = shape->shape[d], own = d < shift ? 1 : view->shape[d - shift];
+        if (own != size && own != 1) return 0;
+        if (size == 1) continue;
+        Py_ssize_t stride = own == 1 ? 0 : view->strides[d - shift];
+        if (stride != expected) in_order = 0;
+        expected *= size;
+        /* Dimensions are met from the last one on; they stand in the reverse order until all are known. */
+        if (dims && operand->stride[dims - 1] * operand->size[dims - 1] == stride) operand->size[dims - 1] *= size;
+        else {
+            operand->size[dims] = size;
+            operand->stride[dims++] = stride;
+        }
+    }
+    if (dims == 1 && !operand->stride[0]) dims = 0; /* one number */
+    for (int i = 0; i < dims / 2; i++) {
+        Py_ssize_t size = operand->size[i], stride = operand->stride[i];
+        operand->size[i] = operand->size[dims - 1 - i];
+        operand->stride[i] = operand->stride[dims - 1 - i];
+        operand->size[dims - 1 - i] = size;
+        operand->stride[dims - 1 - i] = stride;
+    }
+    operand->dims = dims;
+    operand->in_order = in_order && operand->kind == 'f' && (uintptr_t)view->buf % 4 == 0;
+    return 1;
+}
+
+/* run(code, outputs, *inputs). `code`: registers, inputs, outputs, the registers of inputs and of outputs, the instructions. */
+static PyObject *run(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    (void)self;
+    if (count < 2 || !PyBytes_Check(arguments[0]) || !PyList_Check(arguments[1])) {
+        PyErr_SetString(PyExc_TypeError, "run(code, outputs, *inputs)");
+        return 0;
+    }
+    const uint8_t *code = (const uint8_t *)PyBytes_AS_STRING(arguments[0]);
+    Py_ssize_t inputs = count - 2, outputs = PyList_GET_SIZE(arguments[1]), size = PyBytes_GET_SIZE(arguments[0]);
+    Py_ssize_t instructions = size - 3 - inputs - outputs;
+    if (size < 3 || code[0] > MOST_REGISTERS || code[1] != inputs || code[2] != outputs || inputs > MOST_BUFFERS || outputs > MOST_BUFFERS
+        || !outputs || instructions <= 0 || instructions % (Py_ssize_t)sizeof(Instruction)) {
+        PyErr_SetString(PyExc_ValueError, "the code does not fit the arrays");
+        return 0;
+    }
+    Pass work;
+    Py_buffer views[2 * MOST_BUFFERS];
+    Py_ssize_t held = 0;
+    int fits = 1;
+    work.registers = code[0];
+    work.inputs_count = (int)inputs;
+    work.outputs_count = (int)outputs;
+    work.instruction = (const Instruction *)(code + 3 + inputs + outputs);
+    work.instructions = (int)(instructions / (Py_ssize_t)sizeof(Instruction));
+    for (; held < inputs + outputs; held++) {
+        int is_output = held < outputs;
+        PyObject *array = is_output ? PyList_GET_ITEM(arguments[1], held) : arguments[2 + held - outputs];
+        if (PyObject_GetBuffer(array, &views[held], is_output ? PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE : PyBUF_STRIDES | PyBUF_FORMAT)) goto end;
+        Operand *operand = is_output ? &work.outputs[held] : &work.inputs[held - outputs];
+        fits = fits && describe(operand, &views[held], &views[0]);
+        operand->place = is_output ? code[3 + inputs + held] : code[3 + held - outputs];
+        fits = fits && operand->place < work.registers;
+        if (is_output) fits = fits && views[held].ndim == views[0].ndim && PyBuffer_IsContiguous(&views[held], 'C') && views[held].len == views[0].len / views[0].itemsize * views[held].itemsize;
+    }
+    for (int i = 0; i < work.instructions; i++) {
+        const Instruction *each = &work.instruction[i];
+        fits = fits && each->code <= TO_FLOAT && each->to < code[0] && each->a < code[0] && each->b < code[0] && each->c < code[0];
+    }
+    if (!fits) {
+        PyErr_SetString(PyExc_ValueError, "the arrays do not fit together");
+        goto end;
+    }
+    work.elements = views[0].len / views[0].itemsize;
+    /* An output over an input is written when the input has been read. */
+    for (Py_ssize_t o = 0; o < outputs; o++)
+        for (Py_ssize_t i = 0; i < inputs; i++)
+            if (work.outputs[o].data == work.inputs[i].data) work.outputs[o].in_order = 0;
+    share_without_lock(pass, &work, (work.elements + CHUNK - 1) / CHUNK, work.elements);
+end:
+    for (Py_ssize_t i = 0; i < held; i++) PyBuffer_Release(&views[i]);
+    if (PyErr_Occurred()) return 0;
+    Py_RETURN_NONE;
+}
+
+/* reduce(code, to, x, rows, along_first): of x as so many rows, with a result for each column if it is along the first dimension. */
+static PyObject *reduce(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    (void)self;
+    Py_buffer to, x;
+    if (count != 5) {
+        PyErr_SetString(PyExc_TypeError, "reduce(code, to, x, rows, along_first)");
+        return 0;
+    }
+    Reduction work;
+    work.code = (int)PyLong_AsLong(arguments[0]);
+    work.rows = PyLong_AsSsize_t(arguments[3]);
+    int along_first = PyObject_IsTrue(arguments[4]);
+    if (PyErr_Occurred()) return 0;
+    if (PyObject_GetBuffer(arguments[1], &to, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | PyBUF_WRITABLE)) return 0;
+    if (PyObject_GetBuffer(arguments[2], &x, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)) {
+        PyBuffer_Release(&to);
+        return 0;
+    }
+    Py_ssize_t elements = x.len / 4, results = to.len / 4;
+    work.x = x.buf;
+    work.to = to.buf;
+    int floats = x.format && to.format && x.format[0] == 'f' && to.format[0] == 'f';
+    if (!floats || work.rows < 1 || elements < 1 || elements % work.rows
+        || results != (along_first ? elements / work.rows : work.rows)) {
+        PyErr_SetString(PyExc_ValueError, "the arrays do not fit together");
+    } else {
+        work.columns = elements / work.rows;
+        if (!along_first) {
+            work.step = CHUNK / work.columns + 1;
+            share_without_lock(rows, &work, (work.rows + work.step - 1) / work.step, elements);
+        } else {
+            share_without_lock(bands, &work, (work.columns + BAND - 1) / BAND, elements);
+        }
+    }
+    PyBuffer_Release(&to);
+    PyBuffer_Release(&x);
+    if (PyErr_Occurred()) return 0;
+    Py_RETURN_NONE;
+}
+
+/* Whether the library can read these matrices as they lie. */
+static int as_matrix(Matrix *matrix, const Py_buffer *view, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t stack) {
+    int n = view->ndim;
+    if (n < 2 || n > 3 || view->shape[n - 2] != rows || view->shape[n - 1] != columns || (n == 3 ? view->shape[0] : 1) != stack) return 0;
+    Py_ssize_t down = view->strides[n - 2], across = view->strides[n - 1], item = view->itemsize;
+    matrix->data = view->buf;
+    matrix->stride = n == 3 ? view->strides[0] : 0;
+    matrix->transposed = !(across == item && down >= columns * item && down % item == 0);
+    if (matrix->transposed && !(down == item && across >= rows * item && across % item == 0)) return 0;
+    matrix->line = (matrix->transposed ? across : down) / item;
+    return 1;
+}
+
+/* multiply(function, wide, parts, least, to, x, y): a product, or a stack of them, in so many parts of at least so many rows or columns.
+   False: the library cannot read matrices that lie like this. */
+static PyObject *multiply(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    (void)self;
+    Py_buffer views[3];
+    Py_ssize_t held = 0;
+    int taken = 0;
+    Product work;
+    if (count != 7) {
+        PyErr_SetString(PyExc_TypeError, "multiply(function, wide, parts, least, to, x, y)");
+        return 0;
+    }
+    work.function = PyLong_AsVoidPtr(arguments[0]);
+    work.wide = PyObject_IsTrue(arguments[1]);
+    Py_ssize_t parts = PyLong_AsSsize_t(arguments[2]), least = PyLong_AsSsize_t(arguments[3]);
+    if (PyErr_Occurred()) return 0;
+    for (; held < 3; held++)
+        if (PyObject_GetBuffer(arguments[4 + held], &views[held], PyBUF_STRIDES | PyBUF_FORMAT | (held ? 0 : PyBUF_WRITABLE))) goto end;
+    const Py_buffer *to = &views[0], *x = &views[1], *y = &views[2];
+    int n = to->ndim, kind = to->format ? to->format[0] : 0;
+    taken = (kind == 'f' || kind == 'd') && x->format && y->format && x->format[0] == kind && y->format[0] == kind && work.function && parts > 0;
+    taken = taken && (n == 2 || n == 3) && x->ndim == n && y->ndim == n && PyBuffer_IsContiguous(to, 'C') && to->len;
+    if (!taken) goto end;
+    work.doubles = kind == 'd';
+    work.to = to->buf;
+    work.stack = n == 3 ? to->shape[0] : 1;
+    work.rows = to->shape[n - 2];
+    work.columns = to->shape[n - 1];
+    work.inner = x->shape[n - 1];
+    taken = as_matrix(&work.x, x, work.rows, work.inner, work.stack) && as_matrix(&work.y, y, work.inner, work.columns, work.stack);
+    if (!taken) goto end;
+    work.by_rows = work.rows >= work.columns;
+    Py_ssize_t whole = work.stack > 1 ? work.stack : work.by_rows ? work.rows : work.columns;
+    work.step = (whole + parts - 1) / parts;
+    if (work.stack == 1 && work.step < least) work.step = least;
+    Py_BEGIN_ALLOW_THREADS
+    share(products, &work, (whole + work.step - 1) / work.step);
+    Py_END_ALLOW_THREADS
+end:
+    while (held) PyBuffer_Release(&views[--held]);
+    if (PyErr_Occurred()) return 0;
+    return PyBool_FromLong(taken);
+}
+
+/* set_threads(number): how many take part, the caller among them. */
+static PyObject *set_threads(PyObject *self, PyObject *number) {
+    (void)self;
+    long threads = PyLong_AsLong(number);
+    if (threads == -1 && PyErr_Occurred()) return 0;
+#if THREADS
+    wanted = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : (int)threads;
+#endif
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    { "run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, 0 },
+    { "reduce", (PyCFunction)(void (*)(void))reduce, METH_FASTCALL, 0 },
+    { "multiply", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL, 0 },
+    { "set_threads", set_threads, METH_O, 0 },
+    { 0 },
+};
+
+static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "elements", 0, -1, methods };
+
+PyMODINIT_FUNC PyInit_elements(void) {
+#if THREADS
+    if (pthread_atfork(0, 0, after_fork)) return PyErr_NoMemory();
+#endif
+    return PyModule_Create(&module);
+}

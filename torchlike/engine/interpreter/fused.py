@@ -1,0 +1,283 @@
+"""Elementwise calls on large arrays of float32 in one pass: ``elements.c`` computes them block by block, on several threads.
+
+NumPy computes each on one core, and writes each result to memory. Where the package was built without a compiler, NumPy does it.
+
+A call joins a pass of the same shape that is still open, though other calls stand between them: it runs where the pass ends. A pass ends
+before a call that reads one of its results outside of it. What is read in the pass alone is never an array. Each element goes through the
+same operations, rounded in the same way, whatever shares a pass, so the bits of a result do not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from importlib import import_module
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..places import at_places, places_of
+from .rules import Compute, Parameters, ShapedDtype
+from .running import NumPyCall, Overwriting
+
+try:
+    elements: Any = import_module(".elements", __package__)
+except ImportError:  # built without a compiler
+    elements = None
+
+
+# The operations in the order of ``elements.c``.
+_NAMES = (
+    "add", "sub", "mul", "div", "max", "min", "neg", "abs", "square", "sqrt", "reciprocal", "exp", "log", "tanh", "erf", "logistic",
+    "lt", "le", "eq", "ne", "and", "or", "xor", "not", "select", "to_float",
+)  # fmt: skip
+_CODES = {name: code for code, name in enumerate(_NAMES)}
+# Limits of ``elements.c``, and of the calls between which a pass stays open: it holds its inputs all the while.
+_MOST_REGISTERS, _MOST_INPUTS, _MOST_CALLS, _MOST_BETWEEN = 40, 16, 20, 40
+FLOAT, BOOL = np.dtype(np.float32), np.dtype(bool)
+
+# An instruction: what it computes, and of which of the inputs or of earlier instructions, which are counted on from the inputs.
+_Instruction = tuple[str, tuple[int, ...]]
+# Makes the instructions for a primitive of so many inputs; None where these parameters are left to NumPy.
+_Steps = Callable[[Parameters, int], list[_Instruction] | None]
+
+
+def _same(name: str, *order: int) -> _Steps:
+    return lambda params, count: [(name, order or tuple(range(count)))]
+
+
+def _power(params: Parameters, count: int) -> list[_Instruction] | None:
+    """The products that JAX makes of it, in the same order."""
+    steps: list[_Instruction] = []
+    result, factor, remaining = -1, 0, abs(params["y"])
+    while remaining:
+        if remaining & 1:
+            if result < 0:
+                result = factor
+            else:
+                steps.append(("mul", (result, factor)))
+                result = len(steps)
+        remaining >>= 1
+        if remaining:
+            steps.append(("square", (factor,)))
+            factor = len(steps)
+    if params["y"] < 0:
+        steps.append(("reciprocal", (result,)))
+    return steps if steps and len(steps) < 8 else None
+
+
+def _polynomial(params: Parameters, count: int) -> list[_Instruction] | None:
+    steps: list[_Instruction] = []
+    result = count - 1
+    for coefficient in range(count - 2, 0, -1):
+        steps += [("mul", (result, 0)), ("add", (count + len(steps), coefficient))]
+        result = count + len(steps) - 1
+    return steps if 0 < len(steps) < 16 else None
+
+
+def _conversion(params: Parameters, count: int) -> list[_Instruction]:
+    return [("to_float", (0,))]
+
+
+_LOOPS: dict[str, _Steps] = {
+    **{name: _same(name) for name in (
+        "add", "sub", "mul", "div", "max", "min", "neg", "abs", "square", "sqrt", "exp", "log", "tanh", "erf",
+        "logistic", "lt", "le", "eq", "ne", "and", "or", "xor", "not",
+    )},
+    "add_any": _same("add"), "gt": _same("lt", 1, 0), "ge": _same("le", 1, 0), "select_n": _same("select"),
+    "rsqrt": lambda params, count: [("sqrt", (0,)), ("reciprocal", (1,))],
+    "clamp": lambda params, count: [("max", (1, 0)), ("min", (3, 2))],
+    "integer_pow": _power, "polynomial": _polynomial, "convert_element_type": _conversion,
+}  # fmt: skip
+# Fewer elements are left to NumPy, which then takes less than preparing a pass.
+MIN_ELEMENTS = 16384
+# What a call takes in a pass: for each byte that it would read and write by itself, and for each element of functions that take long, in
+# seconds (measured on two cores).
+_SECONDS_PER_CALL, _SECONDS_PER_BYTE = 2e-6, 2e-11
+_SECONDS_PER_ELEMENT = {"exp": 2e-10, "log": 3e-10, "tanh": 4e-10, "erf": 4e-10, "logistic": 3e-10}
+
+
+class Loop:
+    """A call that a pass can contain; by itself NumPy's function.
+
+    ``shape``: of the result. ``kinds``: the dtypes of the inputs, and of the result. ``places``: the inputs of the same shape and dtype.
+    """
+
+    __slots__ = ("function", "steps", "shape", "kinds", "places")
+
+    def __init__(self, function: Compute, steps: Sequence[_Instruction], ins: Sequence[ShapedDtype], out: ShapedDtype):
+        self.function, self.steps, self.shape = function, steps, tuple(out.shape)
+        self.kinds = tuple([aval.dtype for aval in (*ins, out)])
+        self.places = [n for n, aval in enumerate(ins) if (tuple(aval.shape), aval.dtype) == (self.shape, out.dtype)]
+
+    def __call__(self, *arrays: np.ndarray) -> object:
+        return self.function(*arrays)
+
+    def seconds(self, nbytes: int) -> float:
+        """About how long it takes in a pass, where it would read and write so many bytes by itself."""
+        own = sum([_SECONDS_PER_ELEMENT.get(name, 0.0) for name, _ in self.steps])
+        return _SECONDS_PER_CALL + _SECONDS_PER_BYTE * nbytes + own * prod(self.shape)
+
+
+def as_loop(name: str, params: Parameters, function: Compute, ins: Sequence[ShapedDtype], out: ShapedDtype) -> Compute:
+    """The function of a primitive, as a call that a pass can contain if that is possible."""
+    steps = _LOOPS.get(name)
+    kinds = {aval.dtype for aval in ins}
+    if (
+        elements is None
+        or steps is None
+        or prod(out.shape) < MIN_ELEMENTS
+        or not kinds <= {FLOAT, BOOL}
+        or out.dtype not in (FLOAT, BOOL)
+    ):
+        return function
+    if kinds != {BOOL if name in ("and", "or", "xor", "not", "convert_element_type") else FLOAT}:
+        if name != "select_n" or ins[0].dtype != BOOL or len(ins) != 3:
+            return function
+    if name == "convert_element_type" and out.dtype != FLOAT:
+        return function
+    made = steps(params, len(ins))
+    return function if made is None else Loop(function, made, ins, out)
+
+
+class Pass:
+    """Several calls in one pass. ``places``: the inputs over which the first result may be written."""
+
+    __slots__ = ("code", "shape", "kinds", "places")
+
+    def __init__(self, code: bytes, shape: tuple[int, ...], kinds: Sequence[np.dtype], places: tuple[int, ...]) -> None:
+        self.code, self.shape, self.kinds, self.places = code, shape, kinds, places
+
+    def __call__(self, *arrays: np.ndarray, out: np.ndarray | None = None) -> Any:
+        shape = self.shape
+        outputs = [np.empty(shape, kind) for kind in self.kinds] if out is None else [
+            out, *[np.empty(shape, kind) for kind in self.kinds[1:]]
+        ]  # fmt: skip
+        elements.run(self.code, outputs, *arrays)
+        return outputs if len(outputs) > 1 else outputs[0]
+
+
+class _Open:
+    """A pass to which calls can still be added."""
+
+    def __init__(self, number: int) -> None:
+        self.first = number
+        self.inputs: dict[int, np.dtype | None] = {}  # slots, with the dtype if the input has the shape of the pass
+        self.calls: list[tuple[Loop, Sequence[int], int]] = []
+        self.numbers: set[int] = set()
+        self.steps = 0
+
+    def takes(self, number: int, loop: Loop) -> bool:
+        return (
+            number - self.first < _MOST_BETWEEN
+            and len(self.calls) < _MOST_CALLS
+            and len(self.inputs) + len(loop.kinds) <= _MOST_INPUTS
+            and len(self.inputs) + self.steps + len(loop.kinds) + len(loop.steps) + 1 <= _MOST_REGISTERS
+        )
+
+    def add(self, number: int, loop: Loop, inputs: Sequence[int], output: int) -> None:
+        made = {made for _, _, made in self.calls}
+        for place, slot in enumerate(inputs):
+            if slot not in made:
+                whole = loop.kinds[place] if place in loop.places else None
+                self.inputs[slot] = self.inputs.get(slot) or whole
+        self.calls.append((loop, inputs, output))
+        self.numbers.add(number)
+        self.steps += len(loop.steps)
+
+    def closed(self, is_read: Callable[[int, set[int]], bool]) -> NumPyCall | None:
+        """The call that computes what is read elsewhere; None if nothing is."""
+        outputs = [(output, loop.kinds[-1]) for loop, _, output in self.calls if is_read(output, self.numbers)]
+        if not outputs:
+            return None
+        instructions: list[tuple[str, list[object]]] = []
+        value_of: dict[int, object] = {slot: ("i", slot) for slot in self.inputs}
+        slots = [*self.inputs]
+        for loop, inputs, output in self.calls:
+            first = len(instructions)
+            for name, operands in loop.steps:
+                count = len(inputs)
+                read = [value_of[inputs[n]] if n < count else first + n - count for n in operands]
+                instructions.append((name, read))
+            value_of[output] = len(instructions) - 1
+        named = [value_of[slot] for slot, _ in outputs]
+        kinds = [kind for _, kind in outputs]
+        places = tuple([n for n, slot in enumerate(slots) if kinds[0] == FLOAT and self.inputs.get(slot) == FLOAT])
+        function = Pass(_code(instructions, slots, named), self.calls[0][0].shape, kinds, places)
+        picked = slots[0] if len(slots) == len(outputs) == 1 else at_places(slots)
+        written = outputs[0][0] if len(outputs) == 1 else tuple([slot for slot, _ in outputs])
+        return (Overwriting(function, places) if places else function), picked, written
+
+
+def _code(instructions: Sequence[tuple[str, list[object]]], inputs: Sequence[int], outputs: Sequence[object]) -> bytes:
+    """The code for ``elements.c``. A register is used again after the last instruction that reads it, except those of outputs."""
+    register: dict[object, int] = {("i", slot): number for number, slot in enumerate(inputs)}
+    last_read: dict[object, int] = {}
+    for number, (_, read) in enumerate(instructions):
+        last_read.update(dict.fromkeys(read, number))
+    free: list[int] = []
+    used = len(inputs)
+    body = bytearray()
+    for number, (name, read) in enumerate(instructions):
+        if number not in outputs and number not in last_read:  # read by none
+            continue
+        if free and number not in outputs:
+            register[number] = free.pop()
+        else:
+            register[number] = used
+            used += 1
+        places = [register[operand] for operand in read]
+        body += bytes([_CODES[name], register[number], *places, *[0] * (3 - len(places))])
+        free += [
+            register[operand]
+            for operand in dict.fromkeys(read)
+            if isinstance(operand, int) and last_read[operand] == number and operand not in outputs
+        ]
+    places = [register[output] for output in outputs]
+    return bytes([used, len(inputs), len(outputs), *range(len(inputs)), *places]) + bytes(body)
+
+
+def fuse(calls: Sequence[NumPyCall], kept: Iterable[int]) -> Sequence[NumPyCall]:
+    """The calls, with passes in the place of those that can share one. ``kept``: the slots that are read after all calls."""
+    if not any(function.__class__ is Loop for function, *_ in calls):
+        return calls
+    readers: dict[int, list[int]] = {}
+    inputs_of = [[inputs] if inputs.__class__ is int else places_of(inputs) for _, inputs, _ in calls]
+    for number, places in enumerate(inputs_of):
+        for slot in places:
+            readers.setdefault(slot, []).append(number)
+    held = {*kept}
+
+    def is_read(slot: int, by_others_than: set[int]) -> bool:
+        return slot in held or any(number not in by_others_than for number in readers.get(slot, ()))
+
+    result: list[NumPyCall] = []
+    open_by_shape: dict[tuple[int, ...], _Open] = {}
+    made_in: dict[int, _Open] = {}
+
+    def close(these: Collection[_Open]) -> None:
+        for one_pass in these:
+            call = one_pass.closed(is_read)
+            if call is not None:
+                result.append(call)
+            for shape in [shape for shape, found in open_by_shape.items() if found is one_pass]:
+                del open_by_shape[shape]
+            for *_, output in one_pass.calls:
+                del made_in[output]
+
+    for number, (function, _, output) in enumerate(calls):
+        places = inputs_of[number]
+        own = open_by_shape.get(function.shape) if function.__class__ is Loop else None  # pyright: ignore[reportFunctionMemberAccess]
+        if own is not None and not own.takes(number, function):  # pyright: ignore[reportArgumentType]
+            close([own])
+            own = None
+        close(list(dict.fromkeys([made_in[slot] for slot in places if slot in made_in and made_in[slot] is not own])))
+        if not isinstance(function, Loop):
+            result.append(calls[number])
+            continue
+        if own is None:
+            own = open_by_shape[function.shape] = _Open(number)
+        own.add(number, function, places, output)
+        made_in[output] = own
+    close(list(open_by_shape.values()))
+    return result
