@@ -186,17 +186,17 @@ def test_a_pass_ends_where_its_result_is_needed_and_holds_what_lies_between():
     assert not passes(plan_of(lambda x: [lax.exp(x * 2)], x[:50, :50])), "small arrays are NumPy's"
 
 
-def test_a_result_is_written_over_an_input_that_the_plan_alone_holds():
-    def function(x: Any, row: Any) -> list[Any]:
-        return [x * row + x, lax.tanh(x) - row]
+def test_results_are_written_over_inputs_that_the_plan_alone_holds():
+    def function(x: Any, y: Any, row: Any) -> list[Any]:
+        return [x * row + y, lax.tanh(x) - row, x < y]
 
-    x, row = numbers(300, 200), np.broadcast_to(numbers(200), (300, 200))
-    plan = plan_of(function, x, row)
-    expected = plan(x, row)
-    arrays = [x.copy(), row]
-    address = arrays[0].ctypes.data
+    x, y, row = numbers(300, 200), numbers(300, 200), np.broadcast_to(numbers(200), (300, 200))
+    plan = plan_of(function, x, y, row)
+    expected = plan(x, y, row)
+    arrays = [x.copy(), y.copy(), row]
+    addresses = {array.ctypes.data for array in arrays[:2]}
     results = plan.consuming(arrays)
-    assert address in [result.ctypes.data for result in results]
+    assert addresses == {result.ctypes.data for result in results[:2]}
     for ours, other in zip(results, expected, strict=True):
         assert ours.tobytes() == other.tobytes()
 

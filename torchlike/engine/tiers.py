@@ -52,7 +52,7 @@ EXECUTABLE_SECONDS_PER_BYTE = 1e-10
 PROGRAM_SECONDS = 80e-6
 # What each input takes that is a new array of NumPy's in each run, as a batch is: it is handed over to XLA.
 NEW_INPUT_SECONDS = 25e-6
-# Seconds to compile one op (measured: 0.03 to 0.1), and the cost of a run from which compiling it is considered.
+# Seconds to compile one op, beside those for its calls (measured: 0.03 to 0.1), and the cost of a run from which that is considered.
 OP_COMPILE_SECONDS = 0.08
 HEAVY_SECONDS = 1e-3
 # A path is compiled in the background once a program of it would have saved the one share of the compilation, and it runs as a program
@@ -103,7 +103,11 @@ def plan_to_use(kernel: Kernel, awaited: bool = False) -> Plan | None:
         return None
     plan = kernel.plan()
     if plan is not None and plan.cost > HEAVY_SECONDS and choice.mode == AUTO:
-        price = OP_COMPILE_SECONDS + _seconds_per_convolution() * kernel.convolutions
+        price = (
+            OP_COMPILE_SECONDS
+            + COMPILE_SECONDS_PER_CALL * plan.calls
+            + _seconds_per_convolution() * kernel.convolutions
+        )
         if kernel.spent > price:
             return None
         if awaited:

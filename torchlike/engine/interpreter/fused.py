@@ -141,20 +141,23 @@ def as_loop(name: str, params: Parameters, function: Compute, ins: Sequence[Shap
 
 
 class Pass:
-    """Several calls in one pass. ``places``: the inputs over which the first result may be written."""
+    """Several calls in one pass. ``places``: the inputs over which results of numbers may be written."""
 
     __slots__ = ("code", "shape", "kinds", "places")
 
     def __init__(self, code: bytes, shape: tuple[int, ...], kinds: Sequence[np.dtype], places: tuple[int, ...]) -> None:
         self.code, self.shape, self.kinds, self.places = code, shape, kinds, places
 
-    def __call__(self, *arrays: np.ndarray, out: np.ndarray | None = None) -> Any:
-        shape = self.shape
-        outputs = [np.empty(shape, kind) for kind in self.kinds] if out is None else [
-            out, *[np.empty(shape, kind) for kind in self.kinds[1:]]
-        ]  # fmt: skip
-        elements.run(self.code, outputs, *arrays)
-        return outputs if len(outputs) > 1 else outputs[0]
+    def __call__(self, *arrays: np.ndarray, out: Any = None) -> Any:
+        """``out``: memory for results of numbers; of a pass with several results, a list, which may be longer or shorter."""
+        if len(self.kinds) == 1:
+            result = np.empty(self.shape, self.kinds[0]) if out is None else out
+            elements.run(self.code, [result], *arrays)
+            return result
+        left = [*(out or ())]
+        results = [left.pop() if left and kind == FLOAT else np.empty(self.shape, kind) for kind in self.kinds]
+        elements.run(self.code, results, *arrays)
+        return results
 
 
 class _Open:
@@ -202,7 +205,7 @@ class _Open:
             value_of[output] = len(instructions) - 1
         named = [value_of[slot] for slot, _ in outputs]
         kinds = [kind for _, kind in outputs]
-        places = tuple([n for n, slot in enumerate(slots) if kinds[0] == FLOAT and self.inputs.get(slot) == FLOAT])
+        places = tuple([n for n, slot in enumerate(slots) if FLOAT in kinds and self.inputs.get(slot) == FLOAT])
         function = Pass(_code(instructions, slots, named), self.calls[0][0].shape, kinds, places)
         picked = slots[0] if len(slots) == len(outputs) == 1 else at_places(slots)
         written = outputs[0][0] if len(outputs) == 1 else tuple([slot for slot, _ in outputs])

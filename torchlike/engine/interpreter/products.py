@@ -20,7 +20,7 @@ MAX_PARTS = 1000
 # Products of fewer multiplications OpenBLAS computes on one thread in any case, and these take less than handing half of one to another.
 MIN_ALONE, MIN_DIVIDED = 2**18, 1e6
 # The parts of a larger one. OpenBLAS arranges one of the matrices anew for each, which takes as long as some tens of rows of the other.
-WORK_OF_PART, MOST_PARTS, MIN_ROWS = 3e7, 16, 128
+WORK_OF_PART, MOST_PARTS, MIN_ROWS = 3e7, 16, 64
 
 
 def with_cost(function: Compute, seconds: float, in_library: bool = True) -> Compute:

@@ -57,7 +57,7 @@ def run(slots: list[Any], calls: Sequence[EndingCall]) -> None:
         place = _free_place(slots, over) if over else -1
         if place >= 0:
             if output.__class__ is not int:
-                _enter(slots, output, function(*inputs(slots), out=slots[place]))
+                _enter(slots, output, _over_free_places(slots, function, inputs, over))
             elif inputs.__class__ is int:
                 slots[output] = function(slots[inputs], out=slots[place])
             else:
@@ -73,6 +73,12 @@ def run(slots: list[Any], calls: Sequence[EndingCall]) -> None:
 def _enter(slots: list[object], places: tuple[int, ...], results: Any) -> None:
     for slot, result in zip(places, results, strict=True):
         slots[slot] = result
+
+
+def _over_free_places(slots: list[Any], function: Any, inputs: Any, over: tuple[int, ...]) -> Any:
+    """Calls a function of several results. The places are looked at before its arguments are picked, which are references too."""
+    free = [slots[place] for place in over if is_alone(slots, place)]
+    return function(*inputs(slots), out=free)
 
 
 def _free_place(slots: list[object], places: tuple[int, ...]) -> int:
