@@ -22,8 +22,8 @@ from typing import NamedTuple
 from . import onednn
 from .aval import Meshed
 from .interpreter import Plan
-from .interpreter.plan import seconds_of_call
 from .interpreter.products import BLAS_SPEED
+from .interpreter.rules import seconds_of_call
 from .kernel import Kernel
 from .regions.finding import compiled_ops
 from .trace import Path, PathHistory, TraceNode
@@ -55,6 +55,8 @@ NEW_INPUT_SECONDS = 25e-6
 # Seconds to compile one op, beside those for its calls (measured: 0.03 to 0.1), and the cost of a run from which that is considered.
 OP_COMPILE_SECONDS = 0.08
 HEAVY_SECONDS = 1e-3
+# A smaller share of an op's seconds is within the error of the estimates: compiling it would slow down what runs beside it, for nothing.
+LEAST_SHARE_SAVED = 0.2
 # A path is compiled in the background once a program of it would have saved the one share of the compilation, and it runs as a program
 # once the runs since then have taken the other: by then the compilation has had the time that it takes. The change does not come as soon
 # as it is compiled, so that it does not depend on the machine's load how many runs go before.
@@ -112,16 +114,19 @@ def plan_to_use(kernel: Kernel, awaited: bool = False) -> Plan | None:
             return None
         if awaited:
             return plan
-        kernel.spent += _seconds_saved(kernel, plan)
+        saved = _seconds_saved(kernel, plan)
+        kernel.spent += saved if saved > LEAST_SHARE_SAVED * plan.cost else 0.0
         if kernel.spent > BEGIN_AT * price:
             kernel.begin_executable()
     return plan
 
 
 def _seconds_saved(kernel: Kernel, plan: Plan) -> float:
-    """About what an executable would save. It reads the inputs and writes the results as well, and can write over none of the inputs."""
+    """About what an executable would save. It reads the inputs and writes the results as well, and can write over none of the inputs. What
+    is computed in one pass it does not compute faster.
+    """
     nbytes = sum([aval.nbytes for aval in (*kernel.in_avals, *kernel.out_avals)])
-    return max(plan.cost - plan.in_library - seconds_of_call(nbytes), 0.0)
+    return max(plan.cost - plan.in_library - max(plan.in_passes, seconds_of_call(nbytes)), 0.0)
 
 
 def light_plan(kernel: Kernel) -> Plan | None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..places import at_places, places_of
-from .rules import Compute, Parameters, ShapedDtype
+from .rules import Compute, Parameters, ShapedDtype, seconds_of_call
 from .running import NumPyCall, Overwriting
 
 try:
@@ -91,9 +91,9 @@ _LOOPS: dict[str, _Steps] = {
 }  # fmt: skip
 # Fewer elements are left to NumPy, which then takes less than preparing a pass.
 MIN_ELEMENTS = 16384
-# What a call takes in a pass: for each byte that it would read and write by itself, and for each element of functions that take long, in
-# seconds (measured on two cores).
-_SECONDS_PER_CALL, _SECONDS_PER_BYTE = 2e-6, 2e-11
+# What an element takes beside reading and writing it, for each instruction, and of functions that take longer, in seconds (measured on two
+# cores).
+_SECONDS_PER_INSTRUCTION = 2e-11
 _SECONDS_PER_ELEMENT = {"exp": 2e-10, "log": 3e-10, "tanh": 4e-10, "erf": 4e-10, "logistic": 3e-10}
 
 
@@ -112,11 +112,6 @@ class Loop:
 
     def __call__(self, *arrays: np.ndarray) -> object:
         return self.function(*arrays)
-
-    def seconds(self, nbytes: int) -> float:
-        """About how long it takes in a pass, where it would read and write so many bytes by itself."""
-        own = sum([_SECONDS_PER_ELEMENT.get(name, 0.0) for name, _ in self.steps])
-        return _SECONDS_PER_CALL + _SECONDS_PER_BYTE * nbytes + own * prod(self.shape)
 
 
 def as_loop(name: str, params: Parameters, function: Compute, ins: Sequence[ShapedDtype], out: ShapedDtype) -> Compute:
@@ -141,12 +136,12 @@ def as_loop(name: str, params: Parameters, function: Compute, ins: Sequence[Shap
 
 
 class Pass:
-    """Several calls in one pass. ``places``: the inputs over which results of numbers may be written."""
+    """Several calls in one pass. ``cost``: about how many seconds it takes."""
 
-    __slots__ = ("code", "shape", "kinds", "places")
+    __slots__ = ("code", "shape", "kinds", "cost")
 
-    def __init__(self, code: bytes, shape: tuple[int, ...], kinds: Sequence[np.dtype], places: tuple[int, ...]) -> None:
-        self.code, self.shape, self.kinds, self.places = code, shape, kinds, places
+    def __init__(self, code: bytes, shape: tuple[int, ...], kinds: Sequence[np.dtype], cost: float) -> None:
+        self.code, self.shape, self.kinds, self.cost = code, shape, kinds, cost
 
     def __call__(self, *arrays: np.ndarray, out: Any = None) -> Any:
         """``out``: memory for results of numbers; of a pass with several results, a list, which may be longer or shorter."""
@@ -206,7 +201,11 @@ class _Open:
         named = [value_of[slot] for slot, _ in outputs]
         kinds = [kind for _, kind in outputs]
         places = tuple([n for n, slot in enumerate(slots) if FLOAT in kinds and self.inputs.get(slot) == FLOAT])
-        function = Pass(_code(instructions, slots, named), self.calls[0][0].shape, kinds, places)
+        shape = self.calls[0][0].shape
+        each = sum([_SECONDS_PER_INSTRUCTION + _SECONDS_PER_ELEMENT.get(name, 0.0) for name, _ in instructions])
+        nbytes = sum([kind.itemsize for kind in (*kinds, *self.inputs.values()) if kind is not None])
+        cost = seconds_of_call(nbytes * prod(shape)) + each * prod(shape)
+        function = Pass(_code(instructions, slots, named), shape, kinds, cost)
         picked = slots[0] if len(slots) == len(outputs) == 1 else at_places(slots)
         written = outputs[0][0] if len(outputs) == 1 else tuple([slot for slot, _ in outputs])
         return (Overwriting(function, places) if places else function), picked, written
@@ -238,6 +237,12 @@ def _code(instructions: Sequence[tuple[str, list[object]]], inputs: Sequence[int
         ]
     places = [register[output] for output in outputs]
     return bytes([used, len(inputs), len(outputs), *range(len(inputs)), *places]) + bytes(body)
+
+
+def seconds_of_passes(calls: Sequence[NumPyCall]) -> float:
+    """About how long the passes among these calls take."""
+    functions = [function.function if isinstance(function, Overwriting) else function for function, *_ in calls]
+    return sum([function.cost for function in functions if isinstance(function, Pass)])
 
 
 def fuse(calls: Sequence[NumPyCall], kept: Iterable[int]) -> Sequence[NumPyCall]:

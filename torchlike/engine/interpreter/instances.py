@@ -14,8 +14,8 @@ import numpy as np
 
 from ..places import at_places
 from .generic import FromSize, Generic, Shaped, filled
-from .plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, seconds_of_call, touched
-from .rules import RULES, Compute, Reference, Rule, Unsupported
+from .plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, touched
+from .rules import RULES, Compute, Reference, Rule, Unsupported, seconds_of_call
 from .tracing import Traced
 
 

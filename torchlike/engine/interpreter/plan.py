@@ -11,8 +11,8 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
 
 from ..jax_settings import tracing
 from ..places import at_places, places_of
-from .fused import Loop, as_loop, fuse
-from .rules import RULES, Compute, Parameters, Reference, ShapedDtype, Unsupported
+from .fused import Loop, as_loop, fuse, seconds_of_passes
+from .rules import RULES, Compute, Parameters, Reference, ShapedDtype, Unsupported, seconds_of_call
 from .running import NumPyCall, Overwriting, run, with_ends
 
 # Primitives that only call the jaxpr in one of their parameters. The jaxpr is inlined.
@@ -41,10 +41,11 @@ _Step = tuple[Any, list[Reference], Reference | list[Reference], float]
 class Plan:
     """NumPy calls in order, over a list of slots: constants first, then the inputs, then what the calls compute.
 
-    ``cost`` estimates the seconds of a run. It is a function of shapes alone, so decisions that use it are the same in each process.
+    ``cost`` estimates the seconds of a run, and ``in_passes`` those of them in the passes of ``fused.py``. They are functions of shapes
+    alone, so decisions that use them are the same in each process.
     """
 
-    __slots__ = ("_slots", "_first_input", "_calls", "_outputs", "_ending_calls", "cost")
+    __slots__ = ("_slots", "_first_input", "_calls", "_outputs", "_ending_calls", "cost", "in_passes")
 
     def __init__(
         self,
@@ -62,8 +63,10 @@ class Plan:
         self._calls = calls
         self._outputs = outputs
         kept = (*range(first_input), *outputs)
-        self._ending_calls = with_ends(fuse(calls, kept), kept) if large else None
-        self.cost = cost
+        fused = fuse(calls, kept) if large else ()
+        self._ending_calls = with_ends(fused, kept) if large else None
+        self.in_passes = seconds_of_passes(fused)
+        self.cost = cost + self.in_passes
 
     @property
     def calls(self) -> int:
@@ -125,18 +128,6 @@ class Plan:
         arrays.clear()
         run(slots, self._ending_calls)
         return [slots[i] for i in self._outputs]
-
-
-# Estimated time of a call: a fixed part, and a part for each byte read or written (measured in training steps on two cores). What goes
-# beyond the processor's cache takes longer.
-SECONDS_PER_CALL = 2e-6
-SECONDS_PER_BYTE, SECONDS_PER_BYTE_BEYOND = 4e-11, 3e-11
-CACHE_BYTES = 2**20
-
-
-def seconds_of_call(nbytes: int) -> float:
-    """About how long a call takes that reads and writes so many bytes."""
-    return SECONDS_PER_CALL + SECONDS_PER_BYTE * nbytes + SECONDS_PER_BYTE_BEYOND * max(0, nbytes - CACHE_BYTES)
 
 
 # Primitives that read no more of their first input than the result holds. A slice of NumPy's reads nothing, but what comes after it does.
@@ -265,7 +256,8 @@ class Builder:
         first = self.temporaries
         self.temporaries += len(out_avals)
         loop = isinstance(function, Loop)
-        cost = function.seconds(nbytes) if loop else seconds_of_call(nbytes) + getattr(function, "extra_cost", 0.0)
+        # Those are counted by the pass.
+        cost = 0.0 if loop else seconds_of_call(nbytes) + getattr(function, "extra_cost", 0.0)
         outputs = [("t", first + i) for i in range(len(out_avals))]
         self.discrete.update(
             [

@@ -83,3 +83,15 @@ def require_native(*avals: ShapedDtype) -> None:
     for aval in avals:
         if aval.dtype not in NATIVE:
             raise Unsupported(f"dtype {aval.dtype}")
+
+
+# Estimated time of a call: a fixed part, and a part for each byte read or written (measured in training steps on two cores). What goes
+# beyond the processor's cache takes longer.
+SECONDS_PER_CALL = 2e-6
+SECONDS_PER_BYTE, SECONDS_PER_BYTE_BEYOND = 4e-11, 3e-11
+CACHE_BYTES = 2**20
+
+
+def seconds_of_call(nbytes: int) -> float:
+    """About how long a call takes that reads and writes so many bytes."""
+    return SECONDS_PER_CALL + SECONDS_PER_BYTE * nbytes + SECONDS_PER_BYTE_BEYOND * max(0, nbytes - CACHE_BYTES)
