@@ -157,6 +157,33 @@ def test_a_function_that_is_made_anew_is_compiled_once():
     assert torch.explain().compiles == torch.explain().op_compiles == 0
 
 
+RANDOM = {
+    "dropout": lambda score, *_: torch.nn.functional.dropout(score, 0.5),
+    "rand": lambda score, *_: score + torch.rand(()),
+    "rand_like": lambda score, *_: score + torch.rand_like(score),
+    "in place": lambda score, *_: (score * 1).uniform_(),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+@pytest.mark.parametrize("length", [4, 800])
+def test_random_functions_of_scores_are_refused(name, length):
+    x = torch.randn(1, 1, length, 3)
+    with pytest.raises(RuntimeError, match="vmap: called random operation while in randomness error mode. Please"):
+        flex_attention(x, x, x, RANDOM[name])
+
+
+def test_random_masks_are_refused_and_dropout_that_drops_nothing_is_not():
+    x = torch.randn(1, 1, 4, 3)
+    with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+        flex_attention(x, x, x, block_mask=create_block_mask(lambda *_: torch.rand(()) > 0.5, None, None, 4, 4))
+    with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+        create_mask(lambda b, h, q, k: torch.rand(()) + q - k > 0.5, 1, 1, 4, 4)
+    out = flex_attention(x, x, x, lambda score, *_: torch.nn.functional.dropout(score, 0.5, training=False))
+    torch.testing.assert_close(out, scaled_dot_product_attention(x, x, x))
+    torch.rand(())  # and nothing is refused afterwards
+
+
 def test_blocks_are_differentiated_twice_and_forwards():
     x = torch.randn(1, 1, 800, 4, dtype=torch.float64, requires_grad=True)
     table = torch.randn(9, dtype=torch.float64, requires_grad=True)

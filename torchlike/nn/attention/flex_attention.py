@@ -20,6 +20,7 @@ from ..._core.dtypes import bool_, dtype
 from ..._core.fields import root_of
 from ..._core.node import Node
 from ..._core.tensor import Tensor
+from ..._core.vmapped import Vmapped, within
 from ...autograd.function import FunctionNode
 from ...autograd.grad_mode import is_grad_enabled
 from ...backends.cuda import kernels
@@ -45,6 +46,13 @@ def _grid(batch: int, heads: int, queries: int, keys: int, device: DeviceLike | 
     """The numbers of batch, head, query and key, each along its own dimension, so that functions of them broadcast."""
     sizes = (batch, heads, queries, keys)
     return [ops.arange(n, device=device).reshape([n if at == d else 1 for d in range(4)]) for at, n in enumerate(sizes)]
+
+
+def _mapping() -> Any:
+    """While a function runs: PyTorch maps it, so random functions are an error."""
+    level = Vmapped(1, "error")
+    level.shared = True
+    return within(level)
 
 
 def noop_mask(batch: Tensor, head: object, token_q: object, token_kv: object) -> Tensor:
@@ -85,7 +93,8 @@ def create_mask(
               [ True,  True]]]])
     """
     shape = (B or 1, H or 1, Q_LEN, KV_LEN)
-    return mod_fn(*_grid(*shape, device)).expand(shape)  # pyright: ignore[reportReturnType]
+    with _mapping():
+        return mod_fn(*_grid(*shape, device)).expand(shape)  # pyright: ignore[reportReturnType]
 
 
 class BlockMask:
@@ -293,7 +302,7 @@ class _Traced:
         def compute(*arrays: Array) -> Array:
             mode = _mode()(iter(arrays[self.count :]) if again else None)
             inputs = [*map(mode.input, arrays[: self.count])]
-            with mode:
+            with mode, _mapping():
                 result = function(*inputs)
             result = mode.other(result)
             self.tensors, self.plain = list(mode.others), self.plain and mode.plain and not _own_rules(result.grad_fn)
