@@ -82,17 +82,14 @@ def rest(report: Report, seconds: float, rounds: int) -> None:
 
 
 def steps(report: Report, seconds: float, rounds: int) -> None:
-    from .steps import OVERHEAD, cases, run
+    from .steps import in_order, run, share
 
-    names = device.chosen("models", (*cases(), *OVERHEAD))
+    names = in_order()
     end = time.monotonic() + seconds
     for number, name in enumerate(names):
         now = time.monotonic()
-        left = end - now
-        # One that needs longer may take some of the others' time, since small ones need less.
-        share = min(left, 2 * left / (len(names) - number))
-        found = run(name, rounds, now + 0.85 * share, now + share) if left > 8 else "no time was left"
-        report.add("steps", name, found)
+        own = share(names[number:], end - now)
+        report.add("steps", name, run(name, rounds, now + 0.85 * own, now + own) if own > 2 else "no time was left")
 
 
 def table(found: dict[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -19,11 +20,24 @@ from .workers import Figures, Measurement, Preparation, in_turns
 ENGINES = ("torchlike", "jax")
 PYTORCH = ("pytorch", "pytorch compiled")
 OVERHEAD = ("mlp", "tiny")  # which show what a step costs besides the device's work
+# Seconds that compiling all engines of a model and measuring them took on an H100, roughly. Those that need few come first: what they
+# leave over goes to those that need many.
+NEEDED = {"tiny": 25, "mlp": 25, "lstm512": 30, "unet": 45, "vit": 60, "bert": 60, "gpt2": 65, "resnet50": 80}
 
 
 def cases() -> dict[str, Case]:
     """The models, small ones where the device is made up."""
     return SMALL if device.is_made_up() else LARGE
+
+
+def in_order() -> list[str]:
+    """The models to measure, those that need little time first."""
+    return device.chosen("models", sorted((*cases(), *OVERHEAD), key=NEEDED.__getitem__))
+
+
+def share(names: Sequence[str], seconds: float) -> float:
+    """The part of the time that is left for these models which the first of them gets: the others get theirs, whatever it takes."""
+    return seconds * NEEDED[names[0]] / sum(NEEDED[name] for name in names)
 
 
 def training(engine: str, case: Case, half: bool) -> Burst:

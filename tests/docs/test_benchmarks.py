@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import described, sharded, topologies
+from benchmarks.accelerator.steps import NEEDED, in_order, share
 
 pytestmark = pytest.mark.recorded
 DOCS = Path(__file__).parents[2] / "docs"
@@ -57,3 +58,14 @@ def test_the_page_about_tpus_is_the_one_of_the_data():
     for kind in ("DP", "FSDP"):  # each chip does the same work, however many there are
         work = [row["flops"] for row in kept["rows"] if row["kind"] == kind]
         assert max(work) < 1.02 * min(work)
+
+
+def test_each_model_gets_its_part_of_the_time_on_a_gpu_though_all_others_take_theirs():
+    names, left, found = in_order(), 370.0, {}
+    assert names.index("unet") < names.index("resnet50")  # what the quick ones leave goes to those that need more
+    for number, name in enumerate(names):
+        found[name] = share(names[number:], left)
+        left -= found[name]
+    assert found.keys() == NEEDED.keys() and abs(left) < 1e-6
+    for name, seconds in found.items():
+        assert seconds == pytest.approx(370 * NEEDED[name] / sum(NEEDED.values()))
