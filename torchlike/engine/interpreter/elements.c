@@ -4,7 +4,7 @@
    each, which stay in the processor's cache, so that what lies between two operations is neither written to memory nor allocated.
    `reduce` adds up, or finds the largest or the smallest, along the last or the first dimension.
 
-   Each result depends on the shapes alone, not on how many threads take part or on which operations share a pass. */
+   No result depends on how many threads take part, or on which operations share a pass. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -19,9 +19,14 @@
 #define THREADS 0
 #endif
 
-/* The compiler makes the inner loops for several kinds of x86-64 processors, and the loader picks one. */
-#if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+/* The compiler makes the inner loops for several kinds of x86-64 processors, and the loader picks one. Older compilers do not know the
+   levels of x86-64. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#if __GNUC__ >= 12
 #define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
 #else
 #define CLONES
 #endif
@@ -250,7 +255,7 @@ enum { WIDE = 64, NARROW = 16, PIECE = 4096, BAND = 256, ROWS = 64 };
 
 #define JOIN(a, b) (code == ADD ? (a) + (b) : code == MAXIMUM ? greater(a, b) : lesser(a, b))
 
-/* In so many sums that need nothing of each other, which are joined in pairs at the end. `lanes` and `code` are constants where it is called. */
+/* In so many sums that need nothing of each other, joined in pairs at the end. `lanes` and `code` are constants where it is called. */
 INLINE float in_lanes(const float *x, Py_ssize_t count, int lanes, int code) {
     float lane[WIDE];
     Py_ssize_t i = lanes;
@@ -373,6 +378,7 @@ static struct {
     pthread_mutex_t mutex, busy;
     pthread_cond_t wake;
     int started, sleeping;
+    int threads;           /* that may take part, the one that calls among them */
     int round;             /* of the work; odd while there is some */
     int inside;            /* threads that may still read what follows */
     void (*part)(void *, Py_ssize_t);
@@ -394,9 +400,9 @@ static void take_parts(void) {
     }
 }
 
-static void *helper(void *unused) {
+/* `number`: of this thread, from 1 on. More may have been started than are wanted now. */
+static void *helper(void *number) {
     int seen = 0;
-    (void)unused;
     for (;;) {
         int round = __atomic_load_n(&pool.round, __ATOMIC_ACQUIRE);
         for (int polls = 0; (round == seen || !(round & 1)) && polls < POLLS; polls++) {
@@ -412,7 +418,7 @@ static void *helper(void *unused) {
         }
         seen = round;
         __atomic_fetch_add(&pool.inside, 1, __ATOMIC_SEQ_CST);
-        if (__atomic_load_n(&pool.round, __ATOMIC_SEQ_CST) == round) take_parts(); /* else it has ended already */
+        if (__atomic_load_n(&pool.round, __ATOMIC_SEQ_CST) == round && (intptr_t)number < pool.threads) take_parts(); /* else it has ended */
         __atomic_fetch_sub(&pool.inside, 1, __ATOMIC_SEQ_CST);
     }
     return 0;
@@ -435,9 +441,10 @@ static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts)
     pthread_mutex_lock(&pool.mutex);
     for (; pool.started < threads - 1; pool.started++) {
         pthread_t thread;
-        if (pthread_create(&thread, 0, helper, 0)) break;
+        if (pthread_create(&thread, 0, helper, (void *)(intptr_t)(pool.started + 1))) break;
         pthread_detach(thread);
     }
+    pool.threads = threads;
     pool.part = part;
     pool.job = job;
     pool.parts = parts;

@@ -75,10 +75,6 @@ def _polynomial(params: Parameters, count: int) -> list[_Instruction] | None:
     return steps if 0 < len(steps) < 16 else None
 
 
-def _conversion(params: Parameters, count: int) -> list[_Instruction]:
-    return [("to_float", (0,))]
-
-
 _LOOPS: dict[str, _Steps] = {
     **{name: _same(name) for name in (
         "add", "sub", "mul", "div", "max", "min", "neg", "abs", "square", "sqrt", "exp", "log", "tanh", "erf",
@@ -87,7 +83,7 @@ _LOOPS: dict[str, _Steps] = {
     "add_any": _same("add"), "gt": _same("lt", 1, 0), "ge": _same("le", 1, 0), "select_n": _same("select"),
     "rsqrt": lambda params, count: [("sqrt", (0,)), ("reciprocal", (1,))],
     "clamp": lambda params, count: [("max", (1, 0)), ("min", (3, 2))],
-    "integer_pow": _power, "polynomial": _polynomial, "convert_element_type": _conversion,
+    "integer_pow": _power, "polynomial": _polynomial, "convert_element_type": _same("to_float"),
 }  # fmt: skip
 # Fewer elements are left to NumPy, which then takes less than preparing a pass.
 MIN_ELEMENTS = 16384
@@ -114,22 +110,24 @@ class Loop:
         return self.function(*arrays)
 
 
+def _takes(name: str, kinds: Sequence[np.dtype], out: np.dtype) -> bool:
+    """Whether the operation of ``elements.c`` is that of the primitive for inputs and a result of these dtypes."""
+    if name == "select_n":
+        return len(kinds) == 3 and kinds[0] == BOOL and kinds[1] == out and out in (FLOAT, BOOL)
+    if name == "convert_element_type":
+        return kinds[0] == BOOL and out == FLOAT
+    return {*kinds} == {BOOL if name in ("and", "or", "xor", "not") else FLOAT}
+
+
 def as_loop(name: str, params: Parameters, function: Compute, ins: Sequence[ShapedDtype], out: ShapedDtype) -> Compute:
     """The function of a primitive, as a call that a pass can contain if that is possible."""
     steps = _LOOPS.get(name)
-    kinds = {aval.dtype for aval in ins}
     if (
         elements is None
         or steps is None
         or prod(out.shape) < MIN_ELEMENTS
-        or not kinds <= {FLOAT, BOOL}
-        or out.dtype not in (FLOAT, BOOL)
+        or not _takes(name, [a.dtype for a in ins], out.dtype)
     ):
-        return function
-    if kinds != {BOOL if name in ("and", "or", "xor", "not", "convert_element_type") else FLOAT}:
-        if name != "select_n" or ins[0].dtype != BOOL or len(ins) != 3:
-            return function
-    if name == "convert_element_type" and out.dtype != FLOAT:
         return function
     made = steps(params, len(ins))
     return function if made is None else Loop(function, made, ins, out)
