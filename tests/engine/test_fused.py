@@ -220,6 +220,18 @@ def test_bits_do_not_depend_on_the_number_of_threads(threads):
     assert all(result == results[0] for result in results)
 
 
+def test_a_pass_has_ended_when_it_returns(threads):
+    """Of three parts each of two threads takes one, and the one that calls must wait for the other."""
+    threads(2)
+    x = RNG.standard_normal(3 * 16384).astype(np.float32)
+    (expected,) = plan_of(lambda x: [lax.erf(x)], x)(x)
+    code = bytes([3, 1, 1, 0, 1, fused._CODES["tanh"], 2, 0, 0, 0, fused._CODES["erf"], 1, 0, 0, 0])
+    for _ in range(1000):
+        result = np.full_like(x, np.nan)
+        fused.elements.run(code, [result], x)
+        assert np.array_equal(result, expected)
+
+
 def test_threads_of_the_program_compute_at_once(threads):
     threads(2)
     x = RNG.standard_normal((300, 900)).astype(np.float32)
