@@ -32,8 +32,8 @@ TYPED = (
     "_core.fields",
 )
 UNTYPED = ("_core.attributes", "_core.node", "nn._member", "optim._update", "optim._optax_optimizer")
-# Written in C: loops over the elements of large arrays. Without it NumPy runs them.
-C = ("engine.interpreter.elements",)
+# Written in C: loops over the elements of large arrays, and random numbers. Without them NumPy does it.
+C = ("engine.interpreter.elements", "random_streams.twister")
 MODULES = TYPED + UNTYPED + C
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -45,11 +45,11 @@ RECORD = os.path.join(FOLDER, "made_of.json")
 
 
 def sources() -> list[str]:
-    """The files from which the extension modules are made: the modules, the declarations of their types, and this list."""
+    """The files from which the extension modules are made, of those that are there: modules, declarations, and this list."""
     stems = [os.path.join(PACKAGE, *name.split(".")) for name in MODULES]
-    declared = [f"{stem}.pxd" for stem in stems if os.path.exists(f"{stem}.pxd")]
+    declared = [*(f"{stem}.pxd" for stem in stems), os.path.join(PACKAGE, "_extensions", "clones.h")]
     files = [f"{stem}.{'c' if name in C else 'py'}" for name, stem in zip(MODULES, stems, strict=True)]
-    return [*files, *declared, os.path.abspath(__file__)]
+    return [*filter(os.path.exists, [*files, *declared]), os.path.abspath(__file__)]
 
 
 def digests() -> dict[str, str]:
@@ -62,7 +62,7 @@ def digests() -> dict[str, str]:
 
 
 # An installed package lacks these files.
-BUILT_OF = (".pxd", ".c")
+BUILT_OF = (".pxd", ".c", ".h")
 
 
 def built() -> dict[str, str]:

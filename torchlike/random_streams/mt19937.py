@@ -1,12 +1,25 @@
-"""The Mersenne Twister of PyTorch's CPU generator, on NumPy's: the raw words that all random numbers are made of."""
+"""The Mersenne Twister of PyTorch's CPU generator: the raw words that all random numbers are made of."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from math import ceil
+from typing import Any
 
 import numpy as np
 
+try:
+    twister: Any = import_module(".twister", __package__)
+except ImportError:  # built without a compiler
+    twister = None
+
 WORDS = 624  # words in the twister's state
+FIRST_OF_PAIR = slice(None, None, -1) if sys.byteorder == "little" else slice(None)  # the upper half of 64 bits
 
 
 class MT19937:
-    """PyTorch's stream of 32-bit words.
+    """PyTorch's stream of 32-bit words. ``twister.c`` draws them, and NumPy where the package was built without a compiler.
 
     Args:
         seed: an integer; its lowest 32 bits count, as in PyTorch.
@@ -19,44 +32,62 @@ class MT19937:
     """
 
     def __init__(self, seed: int) -> None:
-        self._bits = np.random.MT19937(0)
+        self._state = np.zeros(WORDS + 1, np.uint32)  # and how many words of the block have been handed out
         self.reseed(seed)
 
     def reseed(self, seed: int) -> None:
         """Starts the stream of another seed."""
-        np.random.RandomState(self._bits).seed(seed & 0xFFFFFFFF)  # seeds the bit generator that it stands on
-        self._fresh = True
+        state = np.random.RandomState(seed & 0xFFFFFFFF).get_state(legacy=False)
+        self._set(state["state"]["key"], WORDS + 1)
 
     def words32(self, count: int) -> np.ndarray:
         """The next ``count`` words, as uint32."""
-        # ``random_raw`` gives the tempered 32-bit words of the twister, each in 64 bits.
-        return self._raw(count).astype(np.uint32)
+        words = np.empty(count, np.uint32)
+        if twister is not None:
+            twister.words(self._state, words)
+        elif count:
+            # ``random_raw`` gives the tempered 32-bit words of the twister, each in 64 bits.
+            bits = np.random.MT19937(0)
+            position = min(int(self._state[WORDS]), WORDS)
+            bits.state = {"bit_generator": "MT19937", "state": {"key": self._state[:WORDS], "pos": position}}
+            words[:] = bits.random_raw(count)
+            state = bits.state["state"]
+            self._set(state["key"], state["pos"])
+        return words
 
     def words64(self, count: int) -> np.ndarray:
         """The next ``count`` 64-bit words, as uint64, each of two 32-bit words, the upper half first."""
-        halves = self._raw(2 * count)
-        return halves[0::2] << np.uint64(32) | halves[1::2]
+        pairs = self.words32(2 * count).reshape(count, 2)
+        return np.ascontiguousarray(pairs[:, FIRST_OF_PAIR]).view(np.uint64).reshape(count)
+
+    def below(self, share: float, count: int, chosen: float) -> np.ndarray:
+        """``chosen`` in float32 where a number on [0, 1), the lower 53 bits of the next 64-bit word, is below a share of one; else 0."""
+        limit = ceil(share * 2**53)  # a power of two: nothing is rounded
+        if twister is None:
+            return np.where(self.words64(count) & np.uint64(2**53 - 1) < np.uint64(limit), np.float32(chosen), np.float32(0))
+        result = np.empty(count, np.float32)
+        twister.below(self._state, result, limit, chosen)
+        return result
 
     def word32(self) -> int:
         """The next word, as a Python number."""
-        return int(self._raw(1)[0])
-
-    def _raw(self, count: int) -> np.ndarray:
-        if count:
-            self._fresh = False
-        return self._bits.random_raw(count)
+        return int(self.words32(1)[0])
 
     def save(self) -> tuple[np.ndarray, int]:
         """The state's words (uint32) and the number of the next one to hand out; 0 for a stream just seeded.
 
         A stream just seeded and one at the end of a block both must first make a new block. PyTorch's number tells
-        them apart (0 and 624), NumPy's does not.
+        them apart (0 and 624).
         """
-        state = self._bits.state["state"]
-        return state["key"], 0 if self._fresh else state["pos"]
+        position = int(self._state[WORDS])
+        return self._state[:WORDS].copy(), 0 if position > WORDS else position
 
     def load(self, words: np.ndarray, position: int) -> None:
         """Goes back to what ``save`` gave."""
-        self._fresh = position == 0
-        pos = WORDS if self._fresh else position
-        self._bits.state = {"bit_generator": "MT19937", "state": {"key": words.astype(np.uint32), "pos": pos}}
+        self._set(words, position or WORDS + 1)
+
+    def _set(self, words: np.ndarray, position: int) -> None:
+        state = np.empty(WORDS + 1, np.uint32)
+        state[:WORDS] = words
+        state[WORDS] = position
+        self._state = state  # at once, for signal handlers

@@ -193,13 +193,16 @@ def geometric(generator: Generator, shape: Shape, dtype: DTypeLike, p: float) ->
 
 
 @drawing
-def bernoulli(generator: Generator, shape: Shape, dtype: DTypeLike, p: float | np.ndarray = 0.5) -> np.ndarray:
+def bernoulli(
+    generator: Generator, shape: Shape, dtype: DTypeLike, p: float | np.ndarray = 0.5, one: float = 1.0
+) -> np.ndarray:
     """1 with probability p, else 0: whether u < p, u uniform on [0, 1).
 
     PyTorch draws 53 bits an element for a number p, and for an array of probabilities 24 bits, or 53 if it is float64.
 
     Args:
         p: a number, or an array of floating-point probabilities that broadcasts to the shape.
+        one: what stands for the 1 where p is a number; a number of the dtype.
 
     Raises:
         RuntimeError: p is outside [0, 1]. NotImplementedError: PyTorch has no kernel for the dtype.
@@ -220,7 +223,9 @@ def bernoulli(generator: Generator, shape: Shape, dtype: DTypeLike, p: float | n
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     require_kernel(has_kernel, "bernoulli_scalar_cpu_", dtype)
-    return (unit64(generator, count) < p).astype(dtype).reshape(shape)
+    # What a half type holds, float32 holds too.
+    drawn = generator.stream.below(p, count, 1.0 if dtype == np.float64 else float(one))
+    return (drawn * one if dtype == np.float64 else drawn).astype(dtype, copy=False).reshape(shape)
 
 
 _SMALL_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")  # the integers that all of PyTorch's kernels know

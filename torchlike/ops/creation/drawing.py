@@ -104,8 +104,10 @@ def keep(input: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
 
 def kept(generator: rng.Generator, shape: tuple[int, ...], dtype: np.dtype, q: float) -> np.ndarray:
     """``keep`` on the host."""
-    noise = sampling.bernoulli(generator, shape, dtype, q)
-    return np.asarray((noise / noise.dtype.type(q)).astype(dtype, copy=False))
+    if not q or dtype not in sampling.FLOATS:
+        noise = sampling.bernoulli(generator, shape, dtype, q)
+        return np.asarray((noise / noise.dtype.type(q)).astype(dtype, copy=False))
+    return sampling.bernoulli(generator, shape, dtype, q, dtype.type(1) / dtype.type(q))
 
 
 @functools.cache
