@@ -18,22 +18,27 @@ def _along(reduce: Callable[..., np.ndarray], axes: tuple[int, ...]) -> Compute:
 
 
 def _in_loops(function: np.ufunc, x: ShapedDtype, axes: tuple[int, ...], shape: tuple[int, ...]) -> Compute | None:
-    """The reduction of a large array along its first or its last dimensions by ``elements.c``; None for others."""
-    code, dims = _IN_LOOPS.get(function), range(len(x.shape))
+    """The reduction of a large array along its first, its last dimensions or both by ``elements.c``; None for others."""
+    code, dims = _IN_LOOPS.get(function), [d for d in range(len(x.shape)) if x.shape[d] != 1]
     if elements is None or code is None or x.dtype != FLOAT or prod(x.shape) < MIN_ELEMENTS:
         return None
-    if sorted(axes) == [*dims[len(shape) :]]:
-        rows, along_first = prod(shape), False
-    elif sorted(axes) == [*dims[: len(axes)]]:
-        rows, along_first = prod(x.shape[: len(axes)]), True
-    else:
+    left = [d for d in dims if d not in axes]
+    if left and left != dims[dims.index(left[0]) : dims.index(left[-1]) + 1]:
         return None
+    kept = prod(shape)
+    before = prod(x.shape[: left[0]]) if left else 1
+    behind = prod(x.shape) // (before * kept)
 
     def reduce(x: np.ndarray) -> np.ndarray:
         if not x.flags.c_contiguous or not x.flags.aligned:
             return function.reduce(x, axes)
         result = np.empty(shape, np.float32)
-        elements.reduce(code, result, x, rows, along_first)
+        if before == 1 or behind == 1:
+            elements.reduce(code, result, x, kept if before == 1 else before, before > 1)
+        else:
+            along_last = np.empty((before, kept), np.float32)
+            elements.reduce(code, along_last, x, before * kept, False)
+            elements.reduce(code, result, along_last, before, True)
         return result
 
     return reduce

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from math import prod
 from operator import itemgetter, methodcaller
 
 import numpy as np
 
 from .rules import Compute, Parameters, ShapedDtype, rule
+
+# From so many elements on, one number stands for an array of them. Below, a new array takes less time.
+LARGE = 4096
 
 
 # Functions of C, which are called faster than Python's, and are one object each: a program whose sizes vary has thousands of them.
@@ -34,7 +38,7 @@ def _broadcast_in_dim(params: Parameters, ins: Sequence[ShapedDtype], outs: obje
         return lambda x: x
     if between == shape:
         return _reshaped(shape)
-    if not ins[0].shape:
+    if not ins[0].shape and prod(shape) < LARGE:
         return lambda x: np.full(shape, x)
     if between == ins[0].shape:
         return lambda x: np.broadcast_to(x, shape)
