@@ -196,3 +196,50 @@ def test_no_layer_or_loss_of_usual_models_needs_a_trace_by_jax():
         assert loss.isfinite()
     assert not report.traced_by_jax
     assert not report.not_interpreted
+
+
+def test_a_function_traced_once_is_appended_for_other_arrays():
+    traced_for = []
+
+    def step(a: Any, state: dict[str, Any], first: bool, number: Any) -> Any:
+        traced_for.append((a.shape, first))
+        scaled = a * jnp.exp(number)
+        return {
+            "sum": scaled + state["m"] if first else scaled - state["m"],
+            "same": a,
+            "five": 5.0,
+            "top": lax.top_k(a, 1)[0],
+        }
+
+    def fn(number: Any, *arrays: Any) -> list[Any]:
+        once = tracing.traced_once(step)
+        results = []
+        for a, m in zip(arrays[::2], arrays[1::2], strict=True):
+            for first in (True, False):
+                result = once(a, {"m": m}, first, number)
+                results += [result["sum"], result["same"] * result["five"], result["top"]]
+        # One array twice, and a constant, are other cases.
+        results.append(once(arrays[0], {"m": arrays[0]}, True, number)["sum"])
+        results.append(once(arrays[2], {"m": jnp.ones(4, np.float32)}, True, number)["sum"])
+        results.append(once(arrays[2], {"m": jnp.zeros(4, np.float32)}, True, number)["sum"])
+        return results
+
+    arrays = [array((4,), np.float32) for _ in range(6)] + [array((2, 3), np.float32) for _ in range(4)]
+    number = np.asarray(0.5, np.float32)
+    avals = [Aval(a.shape, a.dtype) for a in (number, *arrays)]
+    plan = trace(fn, avals).plan()
+    assert traced_for == [((4,), True), ((4,), False), ((2, 3), True), ((2, 3), False), *[((4,), True)] * 3]
+    for ours, theirs in zip(plan(number, *arrays), fn(jnp.asarray(number), *map(jnp.asarray, arrays)), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_what_reads_none_of_the_other_arrays_is_not_repeated():
+    def fn(number: Any, *arrays: Any) -> list[Any]:
+        once = tracing.traced_once(lambda a, number: a * jnp.exp(number))
+        return [once(a, number) for a in arrays]
+
+    arrays = [array((4,), np.float32) for _ in range(3)]
+    plan = trace(fn, [Aval((), np.dtype(np.float32)), *[Aval(a.shape, a.dtype) for a in arrays]]).plan()
+    assert plan.calls == 4  # one exponential and three products
+    for ours, a in zip(plan(np.asarray(0.5, np.float32), *arrays), arrays, strict=True):
+        np.testing.assert_allclose(ours, a * np.exp(0.5), rtol=1e-6)

@@ -18,7 +18,7 @@ from ..dispatch.apply import apply, internal_dispatcher
 from ..dispatch.inplace import write
 from ..dispatch.opdef import Category
 from ..engine import Aval, Kernel, Pieces, Placement, Value
-from ..engine.interpreter import for_numpy
+from ..engine.interpreter import for_numpy, traced_once
 from ..engine.recorder import Operation, recorder
 from ..ops.shape.reshape import common_shape
 from ._chain import Transformation, apply_to
@@ -124,21 +124,22 @@ class Update(Operation):
             params, grads = [next(inputs) for _ in range(count)], [next(inputs) for _ in range(count)]
             states: list[dict[str, Any]] = [{} for _ in range(count)]
             for name in saved:
-                for state in states:
-                    state[name] = next(inputs)
+                given = [next(inputs) for _ in states]
+                for state, array in zip(states, given, strict=True):
+                    # The counter of parameters that started together is one array for all of them.
+                    state[name] = given[0] if in_step and name == "step" else array
 
             def step(param: Array, grad: Array, state: Any, is_first: bool, values: Any) -> tuple[Any, Any]:
                 return self._step_parameter(param, grad, state, is_first, values, dict(flags), leaves)
 
-            if not for_numpy():  # JAX traces it once for all parameters of one shape
-                step = jax.jit(step, static_argnums=3)
+            # Traced once for all parameters of one shape.
+            step = traced_once(step) if for_numpy() else jax.jit(step, static_argnums=3)
             results = [
                 step(param, grad, state, is_first, values)
                 for param, grad, state, is_first in zip(params, grads, states, first, strict=True)
             ]
             outs = [param for param, _ in results]
             for name in saved:
-                # The counter of parameters that started together is one array for all of them.
                 outs += [state[name] for _, state in (results[:1] if in_step and name == "step" else results)]
             return tuple(outs)
 

@@ -64,7 +64,9 @@ class MT19937:
         """``chosen`` in float32 where a number on [0, 1), the lower 53 bits of the next 64-bit word, is below a share of one; else 0."""
         limit = ceil(share * 2**53)  # a power of two: nothing is rounded
         if twister is None:
-            return np.where(self.words64(count) & np.uint64(2**53 - 1) < np.uint64(limit), np.float32(chosen), np.float32(0))
+            return np.where(
+                self.words64(count) & np.uint64(2**53 - 1) < np.uint64(limit), np.float32(chosen), np.float32(0)
+            )
         result = np.empty(count, np.float32)
         twister.below(self._state, result, limit, chosen)
         return result

@@ -26,6 +26,7 @@ from .tracing import (
     runs_undifferentiated as runs_undifferentiated,
     tie as tie,
     trace as trace,
+    traced_once as traced_once,
 )
 
 del (

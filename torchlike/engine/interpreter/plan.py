@@ -275,6 +275,29 @@ class Builder:
         self.calls.append((function, inputs, outputs if several else outputs[0], cost))
         return outputs
 
+    def repeated(self, numbers: range, reference_of: dict[Reference, Reference]) -> dict[Reference, Reference]:
+        """Appends calls once more, for other arrays; returns the references that stand for those of before.
+
+        Args:
+            numbers: of the calls. Those that read none of the other arrays are not repeated: their results are the same.
+        """
+        now = {old: new for old, new in reference_of.items() if old != new}
+        for number in numbers:
+            function, inputs, output, cost = self.calls[number]
+            if now.keys().isdisjoint(inputs):
+                continue
+            outputs = output if isinstance(output, list) else [output]
+            if function is not _tie:
+                for old in outputs:
+                    now[old] = "t", self.temporaries
+                    self.temporaries += 1
+                self.discrete.update([now[old] for old in outputs if old in self.discrete])
+            new = [now.get(old, old) for old in outputs]
+            self.calls.append(
+                (function, [now.get(old, old) for old in inputs], new if isinstance(output, list) else new[0], cost)
+            )
+        return now
+
     def opaque(self, outputs: int, reason: str) -> list[Reference]:
         """Returns references to the outputs of an unknown computation. There will be no plan. They count as depending on every input."""
         self.missing = self.missing or reason

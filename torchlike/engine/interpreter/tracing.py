@@ -9,7 +9,7 @@ or a function cannot be traced in this way (because its loops depend on values),
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -442,6 +442,43 @@ def tie(outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
     """Records in the current plan that outputs depend on inputs that only a derivative reads."""
     trace = core.trace_ctx.trace
     trace.builder.tie([trace.reference(out) for out in outputs], [trace.reference(value) for value in inputs])
+
+
+def traced_once(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays, and of trees of them, that appends to the plan what it appended for others of the same shapes and dtypes.
+
+    It is for NumPy what ``jax.jit`` is for JAX, so it must depend on nothing else but the arguments that are no arrays, and on what it
+    refers to. Calls that read none of the other arrays are not repeated.
+    """
+    known: dict[Hashable, tuple[list[Reference], range, Any, list[Any]]] = {}
+
+    def call(*args: Any) -> Any:
+        trace = core.trace_ctx.trace if core is not None else None
+        if trace.__class__ is not PlanTrace:
+            return fn(*args)
+        leaves, structure = jax.tree.flatten(args)
+        given = [leaf for leaf in leaves if type(leaf) is PlanTracer]
+        references = [trace.reference(tracer) for tracer in given]
+        # What is constant may have been computed already, and one array may be several arguments.
+        which = [reference if reference[0] == "c" else references.index(reference) for reference in references]
+        rest = [None if type(leaf) is PlanTracer else leaf for leaf in leaves]
+        key = (trace, structure, *rest, *which, *[tracer.aval for tracer in given])
+        if key not in known:
+            first = len(trace.builder.calls)
+            results, made = jax.tree.flatten(fn(*args))
+            known[key] = references, range(first, len(trace.builder.calls)), made, results
+            return jax.tree.unflatten(made, results)
+        before, calls, made, results = known[key]
+        now = trace.builder.repeated(calls, dict(zip(before, references, strict=True)))
+        tracers = [
+            PlanTracer(trace, result.aval, now.get(result.reference, result.reference))
+            if type(result) is PlanTracer
+            else result
+            for result in results
+        ]
+        return jax.tree.unflatten(made, tracers)
+
+    return call
 
 
 class Traced:
