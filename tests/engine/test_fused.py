@@ -322,3 +322,32 @@ def test_arrays_that_do_not_fit_the_code_are_refused(code, outputs, inputs):
     assert fused.elements is not None
     with pytest.raises(ValueError, match="fit"):
         fused.elements.run(code, outputs, *inputs)
+
+
+@pytest.mark.parametrize("shape", [(40, 16), (5, 8, 9)])
+@pytest.mark.parametrize("mode", ["clip", "fill", "promise_in_bounds"])
+def test_rows_are_added_one_after_the_other(shape, mode):
+    numbers = RNG.integers(0, shape[0], 300)
+    x, rows = [RNG.standard_normal(size).astype(np.float32) for size in (shape, (300, *shape[1:]))]
+    expected = x.copy()
+    np.add.at(expected, numbers, rows)
+
+    def add(x, numbers, rows):
+        return [
+            x.at[numbers].add(rows, mode=mode),
+            x.at[numbers - shape[0]].add(rows, mode=mode, wrap_negative_indices=True),
+        ]
+
+    plan = plan_of(add, x, numbers, rows)
+    for result in plan(x, numbers, rows):
+        assert result.tobytes() == expected.tobytes()
+
+
+def test_rows_that_are_not_there_are_not_added():
+    x = np.zeros((3, 8), np.float32)
+    for numbers in ([0, 3], [0, -1], [2**40, 0]):
+        assert fused.elements.add_rows(x, np.array(numbers), np.ones((2, 8), np.float32)) is False
+    assert not x.any()
+    for wrong in (np.ones((2, 7), np.float32), np.ones((3, 8), np.float32), np.ones((2, 8))):
+        with pytest.raises(ValueError, match="do not fit"):
+            fused.elements.add_rows(x, np.array([0, 1]), wrong)

@@ -62,6 +62,7 @@ def test_a_few_small_operations_are_compiled_only_if_a_program_costs_nothing(mon
     monkeypatch.setattr(tiers, "COMPILE_SECONDS_PER_CALL", 0.0)
     monkeypatch.setattr(tiers, "PROGRAM_SECONDS", least)
     monkeypatch.setattr(tiers, "NEW_INPUT_SECONDS", least)
+    monkeypatch.setattr(tiers, "NEW_OUTPUT_SECONDS", least)
     picture = np.arange(784, dtype=np.uint8).reshape(28, 28)
     torch.explain(reset=True)
     with compiling("auto"):

@@ -423,7 +423,8 @@ def choose(
     if program is not None:
         return program
     # A path without a program is counted as a whole, whatever is alive at its end.
-    tier = due(node, history, key if history.programs else None, hot, live, len(dead) - len(donated))
+    new, fresh = len(dead) - len(donated), len(live) - len(donated)
+    tier = due(node, history, key if history.programs else None, hot, live, new, fresh)
     path.awaited = tier is Due.BEGIN
     if tier is Due.NOTHING:
         return None

@@ -52,6 +52,8 @@ EXECUTABLE_SECONDS_PER_BYTE = 1e-10
 PROGRAM_SECONDS = 80e-6
 # What each input takes that is a new array of NumPy's in each run, as a batch is: it is handed over to XLA.
 NEW_INPUT_SECONDS = 25e-6
+# What each result takes that is no input's successor: what reads it op by op needs it as an array of NumPy's.
+NEW_OUTPUT_SECONDS = 50e-6
 # Seconds to compile one op, beside those for its calls (measured: 0.03 to 0.3), and the cost of a run from which that is considered.
 OP_COMPILE_SECONDS = 0.2
 HEAVY_SECONDS = 1e-3
@@ -206,14 +208,15 @@ class Runs:
 
     __slots__ = ("before", "since", "begin", "moved")
 
-    def __init__(self, nbytes: int, new: int) -> None:
+    def __init__(self, nbytes: int, new: int, fresh: int) -> None:
         """Begins to count.
 
         Args:
             nbytes: of the inputs and of the outputs that somebody holds, which a program, too, reads and writes.
             new: inputs that are other arrays in each run.
+            fresh: outputs that take no input's place, and that something else reads.
         """
-        self.begin = PROGRAM_SECONDS + NEW_INPUT_SECONDS * new
+        self.begin = PROGRAM_SECONDS + NEW_INPUT_SECONDS * new + NEW_OUTPUT_SECONDS * fresh
         self.moved = seconds_of_call(nbytes)
         self.before = 0.0
         self.since: float | None = None  # None: it has not begun
@@ -229,13 +232,16 @@ def on_accelerator(node: TraceNode) -> bool:
     return node.placement is not None and node.placement.platform != "cpu"
 
 
-def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool, live: Sequence[int], new: int) -> Due:
+def due(
+    node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool, live: Sequence[int], new: int, fresh: int
+) -> Due:
     """Counts one more run of a path, for a state of its values, and says what is due.
 
     Args:
         ends_step: a step of a loop ends with it, so it will come again.
         live: positions of the outputs that somebody holds.
         new: inputs that nobody holds and no output replaces: a batch, or a sample.
+        fresh: outputs that replace no input.
     """
     if runs_by_itself(node):
         return Due.NOTHING
@@ -251,7 +257,9 @@ def due(node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool,
         if len(history.spent) > MAX_STATES:
             history.spent.clear()
         avals = node.path().avals
-        runs = history.spent[state] = Runs(node.leaf_bytes + sum([avals[position].nbytes for position in live]), new)
+        nbytes = node.leaf_bytes + sum([avals[position].nbytes for position in live])
+        # What a step of a loop leaves, the next step reads, as a program too.
+        runs = history.spent[state] = Runs(nbytes, new, 0 if ends_step else fresh)
     saved = max(cost.run - runs.begin - max(cost.in_program, runs.moved), 0.0)
     if runs.since is not None:
         runs.since += cost.run

@@ -650,6 +650,40 @@ end:
     return PyBool_FromLong(taken);
 }
 
+/* add_rows(to, numbers, rows): adds each row to the one of `to` that has its number, one after the other. False, and nothing is added:
+   there is no row of that number. */
+static PyObject *add_rows(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    (void)self;
+    Py_buffer views[3];
+    Py_ssize_t held = 0;
+    int taken = 0;
+    if (count != 3) {
+        PyErr_SetString(PyExc_TypeError, "add_rows(to, numbers, rows)");
+        return 0;
+    }
+    for (; held < 3; held++)
+        if (PyObject_GetBuffer(arguments[held], &views[held], PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (held ? 0 : PyBUF_WRITABLE))) goto end;
+    const Py_buffer *to = &views[0], *numbers = &views[1], *rows = &views[2];
+    taken = kind_of(to) == 'f' && kind_of(rows) == 'f' && (kind_of(numbers) == 'l' || kind_of(numbers) == 'q') && numbers->itemsize == 8
+            && to->ndim == 2 && rows->ndim == 2 && numbers->ndim == 1 && to->shape[1] == rows->shape[1] && numbers->shape[0] == rows->shape[0];
+    if (!taken) {
+        PyErr_SetString(PyExc_ValueError, "the arrays do not fit together");
+        goto end;
+    }
+    const int64_t *number = numbers->buf;
+    Py_ssize_t width = to->shape[1], all = rows->shape[0];
+    for (Py_ssize_t i = 0; i < all; i++) taken = taken && number[i] >= 0 && number[i] < to->shape[0];
+    if (taken) {
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t i = 0; i < all; i++) add_row((float *)to->buf + number[i] * width, (const float *)rows->buf + i * width, (int)width, ADD);
+        Py_END_ALLOW_THREADS
+    }
+end:
+    while (held) PyBuffer_Release(&views[--held]);
+    if (PyErr_Occurred()) return 0;
+    return PyBool_FromLong(taken);
+}
+
 /* set_threads(number): how many take part, the caller among them. */
 static PyObject *set_threads(PyObject *self, PyObject *number) {
     (void)self;
@@ -665,6 +699,7 @@ static PyMethodDef methods[] = {
     { "run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, 0 },
     { "reduce", (PyCFunction)(void (*)(void))reduce, METH_FASTCALL, 0 },
     { "multiply", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL, 0 },
+    { "add_rows", (PyCFunction)(void (*)(void))add_rows, METH_FASTCALL, 0 },
     { "set_threads", set_threads, METH_O, 0 },
     { 0 },
 };

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jax.lax import GatherScatterMode
 
+from .fused import FLOAT, elements
 from .rules import Compute, Parameters, Rule, ShapedDtype, Unsupported, rule
 
 
@@ -165,6 +166,8 @@ _UPDATES = {
 
 # The most elements for which a table of places is made. The table takes 8 bytes for each.
 _MOST_PLACES = 2**22
+# The shortest rows that are added by ``elements.c``.
+_LEAST_WIDTH = 8
 
 
 def _accumulate(
@@ -172,9 +175,10 @@ def _accumulate(
 ) -> None:
     """Computes ``function.at(target, index, updates)`` for indices that are not negative.
 
-    A contiguous target is viewed as one dimension, for which NumPy is several times as fast. The order of the updates stays the same.
+    Rows of a contiguous target are added by ``elements.c``. Else it is viewed as one dimension, for which NumPy is several times as fast.
+    The order of the updates stays the same.
     """
-    if not target.flags.c_contiguous or updates.size > _MOST_PLACES:
+    if not target.flags.c_contiguous:
         function.at(target, tuple(index), updates)
         return
     rows: Any = 0
@@ -182,6 +186,13 @@ def _accumulate(
         rows = rows * size + places
     width = math.prod(target.shape[len(index) :])
     rows = np.broadcast_to(rows, updates.shape[: updates.ndim - (target.ndim - len(index))])
+    if elements is not None and function is np.add and target.dtype == updates.dtype == FLOAT and width >= _LEAST_WIDTH:
+        numbers = np.ascontiguousarray(rows.reshape(-1), np.int64)
+        if elements.add_rows(target.reshape(-1, width), numbers, np.ascontiguousarray(updates).reshape(-1, width)):
+            return
+    if updates.size > _MOST_PLACES:
+        function.at(target, tuple(index), updates)
+        return
     places = rows.reshape(-1, 1) * width + np.arange(width)
     function.at(target.reshape(-1), places.reshape(-1), updates.reshape(-1))
 
@@ -224,7 +235,7 @@ def _scatter(name: str) -> Rule:
             elif unique:
                 # No index occurs twice, so a plain read and write does, which is many times as fast as ``ufunc.at``.
                 target[index] = function(target[index], updates)
-            elif windows.mode == GatherScatterMode.PROMISE_IN_BOUNDS:
+            elif windows.mode == GatherScatterMode.PROMISE_IN_BOUNDS and len(arrays) > 1:
                 function.at(target, index, updates)
             else:
                 _accumulate(function, target, arrays, updates)
