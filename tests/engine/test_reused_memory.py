@@ -243,3 +243,38 @@ def test_a_program_that_is_too_large_ends_the_keeping_of_large_blocks(monkeypatc
     heap.keep_blocks(2**27, 2**27)
     assert settings[heap._MMAP_MAX] == heap.MAPPED_BLOCKS and not heap._Kept.in_heap
     assert settings[heap._TRIM_THRESHOLD] < 2**30
+
+
+def test_what_a_path_lets_go_op_by_op_is_kept_for_the_next_time(monkeypatch):
+    Heap(monkeypatch)
+    settings = {}
+    monkeypatch.setattr(heap, "_mallopt", settings.__setitem__)
+    monkeypatch.setattr(heap._Kept, "freed", 0)
+    heap.keep_arrays(2**20)
+    assert settings[heap._TRIM_THRESHOLD] == 2 * heap.LARGEST_THRESHOLD, "no less than before"
+    heap.keep_arrays(2**28)
+    assert settings[heap._TRIM_THRESHOLD] == 2**28
+    heap.keep_blocks(2**25, 2**25)
+    assert settings[heap._TRIM_THRESHOLD] == 2**28, "for programs, less would be enough"
+    heap.keep_arrays(2**40)
+    assert settings[heap._TRIM_THRESHOLD] == heap.MOST_BYTES_KEPT
+
+
+@pytest.mark.skipif(heap._mallopt is None, reason="memory is not glibc's")
+def test_a_step_op_by_op_is_given_no_new_pages():
+    code = (
+        "import resource, torchlike as torch\n"
+        "x = torch.ones(1024, 512)\n"
+        "faults = []\n"
+        "for _ in range(6):\n"
+        "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "    kept = [x]\n"
+        "    for _ in range(50): kept.append(torch.nn.functional.relu(kept[-1] + 1))\n"
+        "    sum(k.sum() for k in kept).item()\n"
+        "    del kept\n"
+        "    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)\n"
+        "print(max(faults[3:]))"
+    )
+    environment = {**os.environ, "TORCHLIKE_COMPILE": "auto"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 3000, "of the 25,000 pages that the arrays lie in"
