@@ -95,9 +95,13 @@ def alone() -> list[float]:
 
 @pytest.mark.parametrize("wrap", [by_layers, both_ways])
 def test_losses_are_those_of_one_device(alone: list[float], wrap: Any) -> None:
+    before = programs()
     losses, model, compiled = train(wrap)
     assert losses == pytest.approx(alone, abs=3e-6)
     assert max(compiled) < 3
+    young = [exchanges(each) for each in programs() if all(each is not other for other in before)]
+    # Nothing is cut along another dimension on the way.
+    assert set().union(*young) == {"all-gather", "all-reduce", "reduce-scatter"}
     layouts = {name: parameter.placements for name, parameter in model.named_parameters()}
     if wrap is by_layers:
         assert layouts["blocks.0.up.weight"] == layouts["blocks.0.up.bias"] == layouts["embed.weight"] == (Shard(0),)

@@ -89,6 +89,31 @@ def padded_with_ones(x: Any, y: Any, m: Any) -> Any:
     return laid_out(jnp.pad(x[:, :5].sum(0), (0, 3), constant_values=1.0), m, "data")
 
 
+@pytest.mark.parametrize(
+    "wished", [(("model", "data"),), ("data", "model"), ("model", "data"), (("data", "model"),)], ids=str
+)
+def test_what_is_cut_along_another_axis_is_scattered_in_its_pieces(wished: tuple[Any, ...]) -> None:
+    mesh = Mesh(np.array(jax.devices("cpu")[:8]).reshape(4, 2), ("data", "model"))
+    numbers = np.random.default_rng(0)
+    x, y = (numbers.standard_normal((32, n)).astype(np.float32) for n in (8, 16))
+    rows = wished[0] != "data"  # whether `model` cuts the rows of the product, and so the columns of `x`
+    specs = [PartitionSpec("data", "model"), PartitionSpec("data")][:: 1 if rows else -1]
+    layouts = [NamedSharding(mesh, spec) for spec in specs]
+    shapes = [
+        jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=layout)
+        for each, layout in zip((x, y), layouts, strict=True)
+    ]
+    program = with_reduce_scatters(jax.make_jaxpr(lambda x, y: laid_out(x.T @ y, mesh, *wished))(*shapes), specs)
+    run = jax.jit(program).lower(*shapes).compile()
+    (found,) = run(*map(jax.device_put, (x, y), layouts))
+    np.testing.assert_allclose(found, x.T @ y, rtol=1e-5, atol=1e-5)
+    assert found.sharding.is_equivalent_to(NamedSharding(mesh, PartitionSpec(*wished)), 2)
+    exchanged = re.findall(r"= (\S+?)\{\S* (all-\w+|reduce-scatter|collective-\w+)\(", run.as_text() or "")
+    if wished != (("data", "model"),):  # pieces in this order lie elsewhere than where the axis `model` has them
+        piece = found.addressable_shards[0].data.shape
+        assert exchanged == [(f"f32[{piece[0]},{piece[1]}]", "reduce-scatter")]
+
+
 @pytest.mark.costly
 @pytest.mark.parametrize(
     ("fn", "count"),

@@ -92,9 +92,9 @@ class _Finder:
         pieces = prod(sharding.mesh.shape[name] for name in found.axes)
         if any(dim is not None and self.program.avals[n].shape[dim] % pieces for n, dim in found.leaves.items()):
             return None
-        # A dimension's pieces along several axes lie in the order of the axes; those that are summed over must come first.
+        # A dimension's pieces along several axes lie in the order of the axes: what others have cut is cut again along the last one.
         entries = [entry for entry in wished if set(entry) & set(found.axes)]
-        return found if len(entries) == 1 and len(entries[0]) == 1 else None
+        return found if len(entries) == 1 and not set(entries[0][:-1]) & set(found.axes) else None
 
     def _terms(self, number: int) -> _Sum | None:
         """How a device computes its term of a value; None where the value is no sum over devices, or is read elsewhere too."""
@@ -155,11 +155,16 @@ class _Finder:
         for places in _summed_dimensions(step, self):
             known = [self.cuts[number][dim] for number, dim in places if number in self.cuts]
             axes = next((entry for entry in known if self.wanted.intersection(entry)), ())
-            if axes and len({number for number, _ in places}) == len(
-                places
-            ):  # a product of a value and itself may have it twice
+            # A product of a value and itself may have it twice. What is cut along the same axes in another dimension is not there in the
+            # pieces that this sum needs: XLA gathers the other factor instead, of which each device then has all.
+            once = len({number for number, _ in places}) == len(places)
+            if axes and once and not any(self._cut_elsewhere(number, dim, axes) for number, dim in places):
                 return _Sum(axes, [step], {**dict.fromkeys(step.inputs), **dict(places)})
         return None
+
+    def _cut_elsewhere(self, number: int, dim: int, axes: tuple[str, ...]) -> bool:
+        """Whether a value is cut along one of these axes in another dimension."""
+        return any(n != dim and set(entry) & set(axes) for n, entry in enumerate(self.cuts.get(number, ())))
 
 
 def _summed_dimensions(step: Step, finder: _Finder) -> list[list[tuple[int, int]]]:
@@ -198,7 +203,7 @@ def _scattered(step: Step, found: _Sum, values: dict[int, Array]) -> Array:
     leaves = list(found.leaves)
     wished = cuts_of(sharding.spec, len(sharding.spec))
     (dim,) = [n for n, entry in enumerate(wished) if set(entry) & set(axes)]
-    (axis,) = wished[dim]
+    axis = wished[dim][-1]
     others = tuple(name for name in axes if name != axis)
 
     def term(*pieces: Array) -> Array:
@@ -209,17 +214,21 @@ def _scattered(step: Step, found: _Sum, values: dict[int, Array]) -> Array:
                 continue
             read = [local[number] for number in each.inputs]
             (local[each.outputs[0]],) = evaluate(each, read, **_params_for_pieces(each, read))
-        total = lax.psum_scatter(local[found.steps[-1].outputs[0]], axis, scatter_dimension=dim, tiled=True)
-        return lax.psum(total, others) if others else total
+        return local[found.steps[-1].outputs[0]][None]
 
-    def spec(where: int | None, entry: object) -> PartitionSpec:
-        return PartitionSpec() if where is None else PartitionSpec(*[None] * where, entry)
+    def total(terms: Array) -> Array:
+        piece = lax.psum_scatter(terms[0], axis, scatter_dimension=dim, tiled=True)
+        return lax.psum(piece, others) if others else piece
 
-    specs = tuple(spec(found.leaves[number], axes) for number in leaves)
-    run = jax.shard_map(
-        term, mesh=mesh, in_specs=specs, out_specs=spec(dim, axis), axis_names=set(axes), check_vma=False
-    )
-    return run(*[values[number] for number in leaves])
+    places = [found.leaves[number] for number in leaves]
+    specs = tuple(PartitionSpec() if place is None else PartitionSpec(*[None] * place, axes) for place in places)
+    terms = jax.shard_map(
+        term, mesh=mesh, in_specs=specs, out_specs=PartitionSpec(axes), axis_names=set(axes), check_vma=False
+    )(*[values[number] for number in leaves])
+    # Where XLA itself cuts the terms along other axes of the mesh, it would gather them for the exchange: it knows no reduce-scatter of
+    # what it has cut. So the exchange is told of all axes.
+    cut = PartitionSpec(axes, *[tuple(name for name in entry if name not in axes) or None for entry in wished])
+    return jax.shard_map(total, mesh=mesh, in_specs=cut, out_specs=sharding.spec, check_vma=False)(terms)
 
 
 def _params_for_pieces(step: Step, pieces: Sequence[Array]) -> dict[str, object]:
