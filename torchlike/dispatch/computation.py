@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from .._core import dtypes
-from ..engine.aval import META, Aval, Placement
+from ..engine.aval import META, Aval, Meshed, Placement
 from ..engine.interpreter import Shaped, ShapedDtype, Traced, Traces
 from ..engine.recorder import DynamicNumber
 from ..numerics.exact_math import computed_on
@@ -35,7 +35,7 @@ TENSOR = TensorSlot()
 class Computation:
     """The function of arrays that an op computes for these arguments. ``kind``: the class of its result, once it has run."""
 
-    __slots__ = ("kind", "_op", "_args", "_dtype", "_result_dtype", "_platform", "_checks", "_tensors")
+    __slots__ = ("kind", "_op", "_args", "_dtype", "_result_dtype", "_platform", "_spread", "_checks", "_tensors")
 
     kind: type
     __name__ = "fn"  # JAX reads the name of what it traces
@@ -54,6 +54,7 @@ class Computation:
         self._args = args
         self._dtype, self._result_dtype = dtype, result_dtype
         self._platform = "cpu" if placement is META else placement.platform
+        self._spread = isinstance(placement, Meshed)
         self._checks = checks
         self._tensors = sum(map(count_tensors, args))
 
@@ -65,7 +66,7 @@ class Computation:
             for arg, role, name in zip(self._args, op.roles, op.parameters.names, strict=True)
         ]
         by_position, by_name = op.parameters.split(arguments)
-        with computed_on(self._platform):
+        with computed_on(self._platform, self._spread):
             result = op.compute(*by_position, **by_name)
         self.kind = type(result)  # not the result itself, which is a tracer and would keep the whole trace alive
         # Most operations have one result, which need not be flattened.

@@ -22,24 +22,35 @@ PORTABLE = "portable"  # what is traced is written to a file, for any machine: s
 
 class _Traced(threading.local):
     platform = "cpu"
+    spread = False
 
 
 _traced = _Traced()
 
 
 @contextlib.contextmanager
-def computed_on(platform: str) -> Iterator[None]:
-    """Names the platform being traced for. On other platforms than the CPU the functions of this file are XLA's own."""
-    before, _traced.platform = _traced.platform, platform
+def computed_on(platform: str, spread: bool = False) -> Iterator[None]:
+    """Names the platform being traced for, and whether arrays are spread over several devices. On other platforms than the CPU the
+    functions of this file are XLA's own.
+    """
+    before, (_traced.platform, _traced.spread) = (_traced.platform, _traced.spread), (platform, spread)
     try:
         yield
     finally:
-        _traced.platform = before
+        _traced.platform, _traced.spread = before
 
 
 def traced_platform() -> str:
     """The platform of what is being traced."""
     return _traced.platform
+
+
+def is_spread() -> bool:
+    """Whether the arrays of what is being traced are spread over several devices.
+
+    Dimensions should then stay as they are: one made of two that are cut has no cut of its own, so XLA would gather it everywhere.
+    """
+    return _traced.spread
 
 
 def accumulator(dtype: np.dtype) -> np.dtype:

@@ -19,7 +19,7 @@ from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Validation, alias, composite, op
 from ...dispatch.type_names import type_name
 from ...engine.recorder import DynamicNumber
-from ...numerics.exact_math import traced_platform
+from ...numerics.exact_math import is_spread, traced_platform
 from ...numerics.half_precision import in_float32, is_half, plus_bias
 from ...numerics.matmul_precision import precision
 from ...numerics.product import multiply
@@ -69,12 +69,12 @@ def _half_product_derivative(
 
 
 def as_rows(a: Array) -> Array:
-    """What a matrix is multiplied with from the left: the rows in one dimension, or on TPUs in those that they have.
+    """What a matrix is multiplied with from the left: the rows in one dimension, or on TPUs and meshes in those that they have.
 
     XLA chooses for a TPU in which order the dimensions of an array lie. One dimension made of several fixes their order: each product
     would copy its factor and its result to another order and back, and what comes before and after would not become part of it.
     """
-    return a if traced_platform() == "tpu" else a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
+    return a if traced_platform() == "tpu" or is_spread() else a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
 
 
 def rows_by_matrix(rows: Array, matrix: Array, bias: Array | None = None, dim: int = 1) -> Array:
@@ -85,6 +85,19 @@ def rows_by_matrix(rows: Array, matrix: Array, bias: Array | None = None, dim: i
         # written out, and read again by another kernel.
         return contract(rows, matrix, dims) + bias
     return plus_bias(contract(rows, matrix, dims, rounded=False), bias, rows.dtype)
+
+
+def stacks(a: Array, batch: tuple[int, ...]) -> Array:
+    """(..., n, m) as (number of stacks, n, m); on a mesh as (*batch, n, m)."""
+    whole = jnp.broadcast_to(a, (*batch, *a.shape[-2:]))
+    return whole if is_spread() else whole.reshape(math.prod(batch), *a.shape[-2:])
+
+
+def stacked_product(a: Array, b: Array, of_b: int, rounded: bool = True) -> Array:
+    """The products of as many matrices, summed over the columns of ``a`` and over the rows (0) or columns (1) of ``b``."""
+    rows = a.ndim - 2
+    batch = tuple(range(rows))
+    return contract(a, b, ((rows + 1,), (rows + of_b,)), (batch, batch), rounded)
 
 
 def product(a: Array, b: Array, rounded: bool = True) -> Array:
@@ -102,10 +115,7 @@ def product(a: Array, b: Array, rounded: bool = True) -> Array:
     left = a[None] if a.ndim == 1 else a
     right = b[..., None] if b.ndim == 1 else b
     batch = jnp.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    count = math.prod(batch)
-    left = jnp.broadcast_to(left, (*batch, *left.shape[-2:])).reshape(count, *left.shape[-2:])
-    right = jnp.broadcast_to(right, (*batch, *right.shape[-2:])).reshape(count, *right.shape[-2:])
-    out = contract(left, right, ((2,), (1,)), ((0,), (0,)), rounded)
+    out = stacked_product(stacks(left, batch), stacks(right, batch), 0, rounded)
     rows = () if a.ndim == 1 else (a.shape[-2],)
     columns = () if b.ndim == 1 else (b.shape[-1],)
     return out.reshape(*batch, *rows, *columns)

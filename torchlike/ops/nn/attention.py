@@ -24,7 +24,7 @@ from ...numerics.half_precision import HALF
 from ...numerics.matmul_precision import precision
 from ...random_streams.by_device import default_of, is_drawn_there
 from ..creation.drawing import from_state, keep
-from ..linalg.matmul import _check_bmm, contract
+from ..linalg.matmul import _check_bmm, stacked_product, stacks
 
 FLASH = "ScaledDotProductFlashAttentionForCpuBackward0"
 # From so many queries on, causal attention is computed in two halves on a CPU. Shorter ones gain less than the larger program takes longer
@@ -60,11 +60,6 @@ def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
                 f"{rank - back}"
             )
     return jnp.broadcast_shapes(a, b)
-
-
-def _stacks(a: Array, batch: tuple[int, ...]) -> Array:
-    """(..., n, m) as (number of stacks, n, m)."""
-    return jnp.broadcast_to(a, (*batch, *a.shape[-2:])).reshape(math.prod(batch), *a.shape[-2:])
 
 
 def backward_name(
@@ -178,12 +173,12 @@ def _attended(
     """Attention of queries from number ``first`` on, at all keys."""
     batch = _broadcast(query.shape[:-2], key.shape[:-2])
     length, features = query.shape[-2:]
-    q, k = _stacks(query, batch), _stacks(key, batch)
+    q, k = stacks(query, batch), stacks(key, batch)
     half = query.dtype.itemsize < 4
     factor = 1 / math.sqrt(max(features, 1)) if scale is None else scale
     # Scores of half types are kept as float32, and scaled themselves: a scaled query would be rounded.
     q = q if half else q * jnp.asarray(factor, q.dtype)
-    scores = contract(q, k, ((2,), (2,)), ((0,), (0,)), rounded=False)
+    scores = stacked_product(q, k, 1, rounded=False)
     scores = scores.reshape(*batch, length, key.shape[-2])
     scores = scores * jnp.asarray(factor, scores.dtype) if half else scores
     if mask is not None:
@@ -196,7 +191,7 @@ def _attended(
     batch = _broadcast(weights.shape[:-2], value.shape[:-2])
     count = math.prod(batch)
     _check_bmm((count, length, key.shape[-2]), (count, *value.shape[-2:]))
-    out = contract(_stacks(weights.astype(q.dtype), batch), _stacks(value, batch), ((2,), (1,)), ((0,), (0,)))
+    out = stacked_product(stacks(weights.astype(q.dtype), batch), stacks(value, batch), 0)
     return out.reshape(*batch, length, value.shape[-1])
 
 
