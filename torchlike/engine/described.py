@@ -18,10 +18,11 @@ import numpy as np
 from .aval import Aval, Placement, described_devices
 from .report import user_line
 
-# Instructions by which chips exchange arrays, as XLA names them.
+# Instructions by which chips exchange arrays, as XLA names them, behind the types of what a chip has from them.
 _COLLECTIVE = re.compile(
-    r"(?m)^ *(?:ROOT )?%\S+ = .+? (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\("
+    r" *(?:ROOT )?%\S+ = (.+?) (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(-start)?\("
 )
+_ARRAY = re.compile(r"\b[a-z]\w*\[[\d,]*\]")
 
 
 @dataclass
@@ -37,6 +38,7 @@ class CompiledProgram:
         temporary_bytes: what it needs besides.
         host_bytes: what its last run read from the host's memory.
         collectives: how many exchanges between chips it has, by kind.
+        exchanges: their kinds, each with the arrays that a chip has from it, such as "bf16[16,1024]".
     """
 
     line: str
@@ -50,6 +52,7 @@ class CompiledProgram:
     collectives: Counter[str] = field(default_factory=Counter)
     host_bytes: int = 0
     runs: int = 0
+    exchanges: list[tuple[str, list[str]]] = field(default_factory=list)
 
     @property
     def peak_bytes(self) -> int:
@@ -196,6 +199,7 @@ def noted(compiled: Any) -> NotRun:
     assert here is not None
     costs: dict[str, float] = compiled.cost_analysis() or {}
     memory = compiled.memory_analysis()
+    exchanges = exchanges_in(compiled.as_text())
     program = CompiledProgram(
         user_line(),
         costs.get("flops", 0.0),
@@ -205,10 +209,30 @@ def noted(compiled: Any) -> NotRun:
         memory.output_size_in_bytes,
         memory.alias_size_in_bytes,
         memory.temp_size_in_bytes,
-        Counter(_COLLECTIVE.findall(compiled.as_text())),
+        Counter(kind for kind, _ in exchanges),
+        exchanges=exchanges,
     )
     here.programs.append(program)
     return NotRun(outputs_of(compiled), program)
+
+
+def exchanges_in(text: str) -> list[tuple[str, list[str]]]:
+    """The kinds of a compiled program's exchanges, and the arrays that a chip has from each."""
+    found, piece = [], ""
+    for line in text.splitlines():
+        # So a TPU's compiler calls a sum of which a chip has its piece alone. It is one exchange, though a sum and a cut by its text.
+        if line.startswith("%all-reduce-scatter"):
+            piece = line.rpartition("->")[2]
+        elif line.startswith("}"):
+            piece = ""
+        elif match := _COLLECTIVE.match(line):
+            types, kind, starts = match.groups()
+            arrays = _ARRAY.findall(piece or types)
+            if starts and kind != "all-reduce":  # what it begins with comes before what it has at the end
+                arrays = [each for each in arrays if each != "u32[]"]
+                arrays = arrays[len(arrays) // 2 :]
+            found.append(("reduce-scatter" if piece else kind, arrays))
+    return found
 
 
 def _seconds(estimate: float) -> float:
