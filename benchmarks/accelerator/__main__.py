@@ -10,7 +10,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from . import __doc__ as text, device
+from . import __doc__ as text, device, workers
 
 # Seconds of nine minutes. What a part leaves over goes to the others.
 SHARES = {"operators": 90, "steps": 370, "rest": 60}
@@ -115,12 +115,17 @@ def table(found: dict[str, Any]) -> list[str]:
 
 
 def _alone(figures: dict[str, Any]) -> str:
-    return f"{figures['ms']:9.3f} ms {figures['MiB']:.0f} MiB" if "ms" in figures else "failed"
+    return f"{figures['ms']:9.3f} ms {figures['MiB']:.0f} MiB" if "ms" in figures else _without(figures)
 
 
 def _beside(own: dict[str, Any], other: dict[str, Any]) -> str:
     ratio = f"({own['ms'] / other['ms']:.2f})" if "ms" in own and "ms" in other else ""
-    return f"{other['ms']:.3f} {ratio} {other['MiB']:.0f}" if "ms" in other else "failed"
+    return f"{other['ms']:.3f} {ratio} {other['MiB']:.0f}" if "ms" in other else _without(other)
+
+
+def _without(figures: dict[str, Any]) -> str:
+    """Why there are no figures, in a few words."""
+    return "not ready in time" if figures["error"].startswith((workers.LATE, workers.NO_TIME)) else "failed"
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 Figures = dict[str, Any]  # by name: numbers, or a text that says what went wrong
 Measurement = Callable[[], Figures]
+LATE, NO_TIME = "no answer", "no time was left"  # so begins the text where the time was too short
 Preparation = Callable[[], Measurement]  # what is measured again and again, after everything is compiled
 
 
@@ -25,12 +26,15 @@ class Worker:
         # Not a daemon: PyTorch's compiler starts processes of its own.
         self._process = context.Process(target=_serve, args=(other, prepare))
         self._process.start()
+        self._begun = time.monotonic()
         other.close()
 
     def answer(self, seconds: float) -> Any:
         """What the process sends next; a text if it fails or is late."""
         try:
-            return self._pipe.recv() if self._pipe.poll(max(seconds, 0)) else f"no answer after {seconds:.0f} s"
+            if self._pipe.poll(max(seconds, 0)):
+                return self._pipe.recv()
+            return f"{LATE} {time.monotonic() - self._begun:.0f} s after its start"
         except EOFError:
             return f"the process ended with {self._process.exitcode}"
 
@@ -91,7 +95,7 @@ def in_turns(preparations: Mapping[str, Preparation], rounds: int, ready: float,
         for worker in workers.values():
             worker.end()
     medians = {name: _median(each) for name, each in kept.items() if each}
-    return {name: found.get(name) or medians.get(name) or {"error": "no time was left"} for name in preparations}
+    return {name: found.get(name) or medians.get(name) or {"error": NO_TIME} for name in preparations}
 
 
 def _median(rounds: list[Figures]) -> Figures:
