@@ -121,6 +121,15 @@ def test_losses_are_those_of_one_device_and_of_pytorch(
         assert found == {"all-gather": gathered, "reduce-scatter": 6} | ({"all-reduce": 6} if wrap is copies else {})
 
 
+def test_parameters_of_a_policys_dtype_are_gathered_again_for_the_backward_pass() -> None:
+    module, before = perceptron(), programs()
+    for each in (module[0], module[2], module[4], module):
+        fully_shard(each, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32))
+    train(module, 4)
+    (found,) = [exchanges(each) for each in programs() if all(each is not other for other in before)]
+    assert found == {"all-gather": 8, "reduce-scatter": 6}
+
+
 class Reader(nn.Module):
     """Embeddings, attention over heads, layer normalisation; the sizes of some parameters do not divide."""
 

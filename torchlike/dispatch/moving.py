@@ -96,10 +96,10 @@ def move(self: Tensor, placement: Placement, ahead: bool = False) -> Tensor:
 # ---- meshes
 
 
-def _laid_out(input: Array, where: Any) -> Array:
+def _laid_out(input: Array, where: Any, before: Any) -> Array:
     @jax.custom_vjp
     def constrained(x: Array) -> Array:
-        return lay_out(x, where)
+        return lay_out(x if before is None else lay_out(x, before), where)
 
     # JAX's own derivative would give the gradient the layout of the result. It must have that of the input: see ``pullback.py``.
     constrained.defvjp(lambda x: (constrained(x), None), lambda _, cotangent: (cotangent,))
@@ -109,9 +109,13 @@ def _laid_out(input: Array, where: Any) -> Array:
 _REDISTRIBUTE = internal_dispatcher(_laid_out, "redistribute")
 
 
-def redistribute(tensor: Tensor, where: Meshed) -> Tensor:
-    """The tensor in another layout on its mesh. XLA exchanges what the devices need of each other."""
-    return apply(_REDISTRIBUTE, (tensor, where.fitting(tuple(tensor.shape))))
+def redistribute(tensor: Tensor, where: Meshed, before: Meshed | None = None) -> Tensor:
+    """The tensor in another layout on its mesh. XLA exchanges what the devices need of each other.
+
+    Args:
+        before: the layout that it has until then, where XLA would choose one. The gradient's layout remains XLA's choice.
+    """
+    return apply(_REDISTRIBUTE, (tensor, where.fitting(tuple(tensor.shape)), before))
 
 
 @dataclass(frozen=True)

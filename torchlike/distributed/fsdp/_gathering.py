@@ -29,9 +29,9 @@ def gathered_layout(stored: Meshed, axis: str) -> Meshed:
     return Meshed(stored.mesh, jax.sharding.PartitionSpec(*remaining))
 
 
-def _again(input: Array, where: Any) -> Array:
+def _again(input: Array, where: Any, before: Any) -> Array:
     # Without this barrier XLA merges both gatherings, and keeps the whole parameter in memory from the forward to the backward pass.
-    return lay_out(lax.optimization_barrier(input), where)
+    return lay_out(lax.optimization_barrier(lay_out(input, before)), where)
 
 
 _GATHER_AGAIN = internal_dispatcher(_again, "gather_again", differentiable=False)
@@ -43,13 +43,15 @@ class Gathered:
     def __init__(self, parameter: Any, axis: str, policy: MixedPrecisionPolicy) -> None:
         stored = parameter._aval.placement
         assert isinstance(stored, Meshed)
-        self.layout = gathered_layout(stored, axis)
+        self.stored, self.layout = stored, gathered_layout(stored, axis)
         self.piece: Any = parameter
         if policy.param_dtype is not None and parameter.is_floating_point():
             if policy.reduce_dtype not in (None, policy.param_dtype) and parameter.requires_grad:
                 self.piece = parameter.to(policy.reduce_dtype)
             self.piece = self.piece.to(policy.param_dtype)
-        self.whole = redistribute(self.piece, self.layout)
+        # The cast is told its layout: XLA would have all of it everywhere, since it is read so, by gathering the parameter before the cast.
+        # Then there would be nothing to gather again.
+        self.whole = redistribute(self.piece, self.layout, stored)
         # The value of the forward pass: the parameter may be written to before the backward pass, which must read the old elements.
         self.pieces_value: Value = self.piece._value()
         self._again: Tensor | None = None
@@ -58,7 +60,7 @@ class Gathered:
         """Gathers the whole parameter again from the piece's value at the forward pass."""
         again = self._again
         if again is None:
-            again = self._again = apply(_GATHER_AGAIN, (from_value(self.pieces_value), self.layout))
+            again = self._again = apply(_GATHER_AGAIN, (from_value(self.pieces_value), self.layout, self.stored))
         return again
 
 
