@@ -24,7 +24,7 @@ class _Step(NamedTuple):
 
     ``function``: what its rule returns, where that is the same for all sizes. ``params``: those that are the same, ``templates``: the
     others. ``ins``, ``outs``: numbers of avals. ``inputs``, ``output``: slots, as in the calls of a plan. ``constant``: whether it is
-    computed when the plan is made. ``moved``: numbers of the avals whose bytes it reads and writes.
+    computed when the plan is made. ``moved``: what ``touched`` returns of the numbers of its avals.
     """
 
     rule: Rule
@@ -36,7 +36,7 @@ class _Step(NamedTuple):
     inputs: Any
     output: int | tuple[int, ...]
     constant: bool
-    moved: Sequence[int]
+    moved: tuple[float, Sequence[int]]
 
 
 class _Template:
@@ -105,14 +105,16 @@ class _Template:
         for place, constant in self._from_sizes:
             slots[place] = np.asarray(numbers[constant.number], constant.dtype)
         calls, cost = [], 0.0
-        for rule, function, params, templates, ins, outs, inputs, output, constant, moved in self._steps:
+        for rule, function, params, templates, ins, outs, inputs, output, constant, (for_each, moved) in self._steps:
             if function is None:
                 if templates:
                     params = {**params, **{name: filled(template, numbers) for name, template in templates}}
                 function = rule(params, [avals[n] for n in ins], [avals[n] for n in outs])
             if not constant:
                 calls.append((function, inputs, output))
-                cost += seconds_of_call(sum([nbytes[n] for n in moved])) + getattr(function, "extra_cost", 0.0)
+                cost += seconds_of_call(for_each * sum([nbytes[n] for n in moved])) + getattr(
+                    function, "extra_cost", 0.0
+                )
                 continue
             with np.errstate(all="ignore"):
                 results: Any = function(slots[inputs]) if inputs.__class__ is int else function(*inputs(slots))

@@ -92,6 +92,6 @@ SECONDS_PER_BYTE, SECONDS_PER_BYTE_BEYOND = 4e-11, 3e-11
 CACHE_BYTES = 2**20
 
 
-def seconds_of_call(nbytes: int) -> float:
+def seconds_of_call(nbytes: float) -> float:
     """About how long a call takes that reads and writes so many bytes."""
     return SECONDS_PER_CALL + SECONDS_PER_BYTE * nbytes + SECONDS_PER_BYTE_BEYOND * max(0, nbytes - CACHE_BYTES)

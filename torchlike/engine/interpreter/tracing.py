@@ -453,7 +453,7 @@ def traced_once(fn: Callable[..., Any]) -> Callable[..., Any]:
     known: dict[Hashable, tuple[list[Reference], range, Any, list[Any]]] = {}
 
     def call(*args: Any) -> Any:
-        trace = core.trace_ctx.trace if core is not None else None
+        trace: Any = current_trace()
         if trace.__class__ is not PlanTrace:
             return fn(*args)
         leaves, structure = jax.tree.flatten(args)
