@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from ...engine.interpreter import scan
+from ...numerics.exact_math import traced_platform
 from ...numerics.picking import picked, summed_at
 from ..linalg.matmul import contract, rows_by_matrix
 from . import _lstm_layer
@@ -86,6 +87,12 @@ def _lstm_slopes(
     through = o * (1 - squashed * squashed)
     gates = [g * i * (1 - i), cell * f * (1 - f), i * (1 - g * g), squashed * o * (1 - o)]
     return through, jnp.concatenate(gates, axis=-1), f
+
+
+def _lstm_slopes_at(gates: Array, cell: Array) -> tuple[Array, Array, Array]:
+    """The same for one step, from the gates side by side and the cell before it. The new cell is computed again."""
+    i, f, g, o = jnp.split(gates, 4, axis=-1)
+    return _lstm_slopes((i, f, g, o), gates, gates, f * cell + i * g, cell)
 
 
 def _lstm_backward(
@@ -159,6 +166,14 @@ class Plan:
         """How many of the results of ``run`` are the user's."""
         return 3 if self.cell.has_cell else 2
 
+    @property
+    def overwrites(self) -> bool:
+        """Whether what the derivative reads lies where products of the inputs lay, and gradients of these there in the end.
+
+        So a layer keeps a third less for its backward pass. Only the compiler for TPUs was seen to copy nothing then.
+        """
+        return self.mode == "LSTM" and not self.projected and traced_platform() == "tpu"
+
     def weights(self, flat: list[Array], number: int) -> Weights:
         """Picks the weights of one layer and direction out of the flat list."""
         count = 2 + 2 * self.has_biases + self.projected
@@ -214,12 +229,34 @@ def _where(valid: Any, new: Array | None, old: Any) -> Any:
     return new if valid is None or new is None else jnp.where(valid[:, None], new, old)
 
 
+def _over(buffer: Array, step: Callable[..., Any], first: Any, others: Any, reverse: bool) -> Any:
+    """``scan(step, first, (buffer, *others))``, where the last that a step collects lies where its row of the buffer lay."""
+
+    def at_row(carry: Any, at: Any) -> Any:
+        (carry, buffer), (number, *others) = carry, at
+        row = lax.dynamic_index_in_dim(buffer, number, keepdims=False)
+        carry, (*collected, new) = step(carry, (row, *others))
+        return (carry, lax.dynamic_update_index_in_dim(buffer, new, number, 0)), collected
+
+    numbers = lax.iota(jnp.int32, buffer.shape[0])
+    (last, buffer), collected = lax.scan(at_row, (first, buffer), (numbers, *others), reverse=reverse)
+    return last, (*collected, buffer)
+
+
 def _layer(
-    cell: Cell, x: Array, state: Array, memory: Array | None, w: Weights, valid: Array | None, reverse: bool
+    cell: Cell,
+    x: Array,
+    state: Array,
+    memory: Array | None,
+    w: Weights,
+    valid: Array | None,
+    reverse: bool,
+    in_place: bool = False,
 ) -> Any:
     """One layer and direction over (T, B, F): all states, all cells, the last of both, and what the derivative reads.
 
-    ``valid`` (T, B) is False where a sequence has ended: there the state stays as it was.
+    ``valid`` (T, B) is False where a sequence has ended: there the state stays as it was. ``in_place``: the gates of an LSTM side by side,
+    where the products of the inputs lay, and the cells as they were before each step.
     """
     # The inputs of all steps are multiplied at once, as one large product. Only the product with the state has to wait for the step before.
     products = _rows(x, w.ih, w.bias_ih)
@@ -234,8 +271,13 @@ def _layer(
         if w.hr is not None:
             new = _rows(new, w.hr)
         new, new_memory = _where(valid, new, state), _where(valid, new_memory, memory)
+        if in_place:
+            return (new, new_memory), (new, memory, jnp.concatenate(gates, axis=-1))
         return (new, new_memory), (new, new_memory, gates)
 
+    if in_place:
+        last, (states, memories, gates) = _over(products, step, (state, memory), (valid,), reverse)
+        return states, memories, last, (gates,)
     last, (states, memories, gates) = scan(step, (state, memory), (products, valid), reverse=reverse)
     return states, memories, last, gates
 
@@ -259,11 +301,11 @@ def _layer_gradients(
     """Gradients of x, the first state, the first cell, and the weights."""
     (states, memories, gates), (d_states, d_last, d_last_memory) = history, cotangents
     before = _previous_states(state, states, reverse)
-    memories_before = None if memories is None else _previous_states(memory, memories, reverse)
-    slopes = cell.slopes(gates, states, before, memories, memories_before)
+    in_place = len(gates) == 1
 
     def step(carry: Any, at: Any) -> Any:
-        (d_state, d_memory), (d_given, slopes, valid) = carry, at
+        (d_state, d_memory), (slopes, d_given, valid, *memories_before) = carry, at
+        slopes = _lstm_slopes_at(slopes, *memories_before) if in_place else slopes
         d_out = d_state + d_given
         d_new = d_out if w.hr is None else _back(d_out, w.hr)
         d_x, d_h, d_memory_before, direct = cell.backward(slopes, d_new, d_memory)
@@ -272,10 +314,16 @@ def _layer_gradients(
         carry = _where(valid, d_before, d_out), _where(valid, d_memory_before, d_memory)
         projected = None if w.hr is None else _where(valid, d_out, nothing)
         d_other = None if d_h is d_x else _where(valid, d_h, nothing)
-        return carry, (_where(valid, d_x, nothing), d_other, projected)
+        return carry, (d_other, projected, _where(valid, d_x, nothing))
 
-    walked = (d_states, slopes, valid)
-    (d_state, d_memory), (d_x, d_h, d_out) = scan(step, (d_last, d_last_memory), walked, reverse=not reverse)
+    first, given = (d_last, d_last_memory), (d_states, valid)
+    if in_place:
+        found = _over(gates[0], step, first, (*given, memories), not reverse)
+    else:
+        memories_before = None if memories is None else _previous_states(memory, memories, reverse)
+        slopes = cell.slopes(gates, states, before, memories, memories_before)
+        found = scan(step, first, (slopes, *given), reverse=not reverse)
+    (d_state, d_memory), (d_h, d_out, d_x) = found
     d_h = d_x if d_h is None else d_h
     biases = (None, None) if w.bias_ih is None else (jnp.sum(d_x, (0, 1)), jnp.sum(d_h, (0, 1)))
     d_hr = None
@@ -329,7 +377,8 @@ def run(plan: Plan, inputs: Inputs, fixed: LayerInputs, keep: bool = True) -> li
             if plan.threads:
                 out, *last, kept = _lstm_layer.forward(x, state, memory, w[:4], bool(direction), plan.threads, keep)
             else:
-                out, all_memories, last, gates = _layer(cell, x, state, memory, w, valid, bool(direction))
+                in_place = keep and plan.overwrites
+                out, all_memories, last, gates = _layer(cell, x, state, memory, w, valid, bool(direction), in_place)
                 kept = [out, *([all_memories] if cell.has_cell else []), *gates]
             outs.append(out)
             states.append(last[0])
