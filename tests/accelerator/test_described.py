@@ -277,6 +277,21 @@ def test_checkpoints_lower_what_a_step_keeps(monkeypatch):
     assert checkpointed < all_ - 4 * hidden
 
 
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("convolves", [False, True])
+def test_operations_of_programs_with_convolutions_are_ordered_in_depth(convolves, monkeypatch):
+    given, compiled_with = [], executable.compiled_with
+    monkeypatch.setattr(executable, "compiled_with", lambda *args: given.append(args[1]) or compiled_with(*args))
+    with torch.compiled_for("tpu:v5e:2x2"):
+        model = (nn.Conv2d(2, 3, 3) if convolves else nn.Linear(4, 3)).to("tpu")
+        for _ in range(3):
+            loss = model(torch.zeros(1, 2, 4, 4).to("tpu")).sum()
+            loss.backward()
+            loss.item()
+            model.zero_grad()
+    assert given and {options.get("xla_memory_scheduler") for options in given} == {"dfs" if convolves else None}
+
+
 @needs_libtpu
 def test_a_parameter_of_which_each_chip_keeps_a_piece_is_whole_only_within_a_step():
     from torchlike.distributed.device_mesh import init_device_mesh

@@ -41,6 +41,9 @@ LASTING_BARRIERS: Options = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 # For programs that compute element by element, on a CPU: XLA's older way to make code for these takes half the time, and the code is as
 # fast. Over many dimensions it is slower.
 QUICK_ELEMENTS: Options = {"xla_cpu_use_fusion_emitters": False}
+# For programs with convolutions on a TPU. XLA takes the best of three orders by an estimate. For these it began with copies of weights and
+# moments to the layout of their gradients, which so waited for the backward pass. For Transformers some steps read more in this order.
+IN_DEPTH: Options = {"xla_memory_scheduler": "dfs"}
 RECOMPUTED = "_recomputed"  # so ends the name of an operation that stands before what is computed a second time
 # Options that this version of XLA does not know: it has said so.
 _unknown: set[str] = set()
@@ -269,10 +272,12 @@ def compile_ahead(
     """
     placement = (out_avals or in_avals)[0].placement
     lowered = lower_once(fn, [a.abstract() for a in in_avals], donate, placement.sharding)
-    if placement.described:
-        return noted(compiled_with(lowered, COMPILER_OPTIONS))  # pyright: ignore[reportReturnType]
     on_cpu = placement.platform == "cpu"
     options = options_for_cpu(convolves, recomputes, by_element) if on_cpu else COMPILER_OPTIONS
+    if convolves and placement.platform == "tpu":
+        options = options | IN_DEPTH
+    if placement.described:
+        return noted(compiled_with(lowered, options))  # pyright: ignore[reportReturnType]
     entry = disk.entry_of(lowered, options, placement.device)
     stored = _read(entry, lowered, placement.device) if entry is not None else None
     new_bytes = sum([a.nbytes for a in out_avals]) - sum([in_avals[i].nbytes for i in donate])  # of outputs
