@@ -351,3 +351,39 @@ def test_rows_that_are_not_there_are_not_added():
     for wrong in (np.ones((2, 7), np.float32), np.ones((3, 8), np.float32), np.ones((2, 8))):
         with pytest.raises(ValueError, match="do not fit"):
             fused.elements.add_rows(x, np.array([0, 1]), wrong)
+
+
+@pytest.mark.parametrize("overlapping", [True, False])
+def test_what_is_padded_by_zeros_is_added_in_place(overlapping, threads):
+    """The gradient of max pooling: an image for each place of a window, between whose elements there are zeros."""
+    parts = [RNG.standard_normal((3, 8, 40, 30)).astype(np.float32) for _ in range(4)]
+    step = 1 if overlapping else 2
+
+    def spread(part, place):
+        i, j = divmod(place, 2)
+        edges = [(i, step - i, step - 1), (j, step - j, step - 1)]
+        return lax.pad(part, np.float32(0), [(0, 0, 0), (0, 0, 0), *edges])
+
+    def summed(*parts):
+        images = [spread(part, place) for place, part in enumerate(parts)]
+        total = images[0]
+        for image in images[1:]:
+            total = total + image
+        return [total, total * 2]
+
+    def with_others_that_read(*parts):
+        images = [spread(part, place) for place, part in enumerate(parts)]
+        first = images[0] + images[1]
+        second = first + images[2]
+        return [first, second, images[3], images[3] + second, images[2] + images[2], parts[0] + parts[1]]
+
+    for function in (summed, with_others_that_read):
+        plan = plan_of(function, *parts)
+        before = [part.copy() for part in parts]
+        for _ in range(2):
+            for ours, theirs in zip(plan.consuming([*parts]), function(*map(jnp.asarray, parts)), strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+        for part, unchanged in zip(parts, before, strict=True):
+            np.testing.assert_array_equal(part, unchanged)
+    adds = [call for call in plan_of(summed, *parts)._ending_calls if getattr(call[0], "__name__", "") == "add"]
+    assert len(adds) == 3

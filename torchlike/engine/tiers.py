@@ -52,8 +52,8 @@ EXECUTABLE_SECONDS_PER_BYTE = 1e-10
 PROGRAM_SECONDS = 80e-6
 # What each input takes that is a new array of NumPy's in each run, as a batch is: it is handed over to XLA.
 NEW_INPUT_SECONDS = 25e-6
-# What each result takes that is no input's successor and that is read op by op, as an array of NumPy's (measured in `generate`: a part of 34
-# operations with six results took a millisecond as a program, and half of that op by op).
+# What each result takes that is no input's successor and that is read op by op, as an array of NumPy's (measured in `generate`: a part of
+# 34 operations with six results took a millisecond as a program, and half of that op by op).
 NEW_OUTPUT_SECONDS = 150e-6
 # Seconds to compile one op, beside those for its calls (measured: 0.03 to 0.3), and the cost of a run from which that is considered.
 OP_COMPILE_SECONDS = 0.2

@@ -153,6 +153,56 @@ class Pass:
         return results
 
 
+class Pad:
+    """Writes an array into a larger one of the same number. ``target``, ``source``: slices of the two that correspond."""
+
+    __slots__ = ("shape", "target", "source", "of_zeros")
+
+    def __init__(self, shape: tuple[int, ...], target: tuple[slice, ...], source: tuple[slice, ...]) -> None:
+        self.shape, self.target, self.source = shape, target, source
+        self.of_zeros = False  # whether that number is known to be zero
+
+    def __call__(self, x: np.ndarray, value: np.ndarray) -> np.ndarray:
+        result = np.full(self.shape, value, x.dtype)
+        result[self.target] = x[self.source]
+        return result
+
+    def add(self, sum: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Adds the array to one of the larger size, in its place."""
+        sum[self.target] += x[self.source]
+        return sum
+
+
+def _added_in_place(
+    calls: Sequence[NumPyCall], readers: dict[int, list[int]], held: Collection[int]
+) -> Sequence[NumPyCall]:
+    """The calls, where what is padded by zeros to be added, as in the gradient of max pooling, is added to the sum in its place.
+
+    A sum is written to only if it began as such an array itself, and if nothing else reads it.
+    """
+    made_by: dict[int, NumPyCall] = {}
+    sums: set[int] = set()  # slots of arrays that may be written to
+    changed: dict[int, NumPyCall | None] = {}
+    for number, call in enumerate(calls):
+        function, inputs, output = call
+        if function.__class__ is Pad and function.of_zeros and output not in held and len(readers.get(output, ())) == 1:  # pyright: ignore[reportFunctionMemberAccess]
+            made_by[output] = call
+            sums.add(output)
+        elif function.__class__ is Loop and [*function.steps] == [("add", (0, 1))]:  # pyright: ignore[reportFunctionMemberAccess]
+            first, second = places_of(inputs)
+            into, padded = (first, second) if second in made_by else (second, first)
+            if first == second or padded not in made_by or into not in sums:
+                continue
+            pad, read, _ = made_by.pop(padded)
+            made_by.pop(into, None)  # it is needed as an array
+            changed[number] = pad.add, at_places([into, places_of(read)[0]]), output  # pyright: ignore[reportFunctionMemberAccess]
+            changed.update({n: None for n, (*_, made) in enumerate(calls) if made == padded})
+            if output not in held and len(readers.get(output, ())) == 1:
+                sums.add(output)
+    after = [changed.get(number, call) for number, call in enumerate(calls)]
+    return [call for call in after if call is not None] if changed else calls
+
+
 class _Open:
     """A pass to which calls can still be added."""
 
@@ -243,16 +293,25 @@ def seconds_of_passes(calls: Sequence[NumPyCall]) -> float:
     return sum([function.cost for function in functions if isinstance(function, Pass)])
 
 
-def fuse(calls: Sequence[NumPyCall], kept: Iterable[int]) -> Sequence[NumPyCall]:
-    """The calls, with passes in the place of those that can share one. ``kept``: the slots that are read after all calls."""
-    if not any(function.__class__ is Loop for function, *_ in calls):
-        return calls
+def _readers(calls: Sequence[NumPyCall]) -> tuple[dict[int, list[int]], list[Sequence[int]]]:
+    """The numbers of the calls that read each slot, and the slots that each call reads."""
     readers: dict[int, list[int]] = {}
     inputs_of = [[inputs] if inputs.__class__ is int else places_of(inputs) for _, inputs, _ in calls]
     for number, places in enumerate(inputs_of):
         for slot in places:
             readers.setdefault(slot, []).append(number)
+    return readers, inputs_of
+
+
+def fuse(calls: Sequence[NumPyCall], kept: Iterable[int]) -> Sequence[NumPyCall]:
+    """The calls, with passes in the place of those that can share one. ``kept``: the slots that are read after all calls."""
+    if not any(function.__class__ is Loop for function, *_ in calls):
+        return calls
     held = {*kept}
+    readers, inputs_of = _readers(calls)
+    if any(function.__class__ is Pad for function, *_ in calls):
+        calls = _added_in_place(calls, readers, held)
+        readers, inputs_of = _readers(calls)
 
     def is_read(slot: int, by_others_than: set[int]) -> bool:
         return slot in held or any(number not in by_others_than for number in readers.get(slot, ()))

@@ -11,7 +11,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
 
 from ..jax_settings import tracing
 from ..places import at_places, places_of
-from .fused import Loop, as_loop, fuse, seconds_of_passes
+from .fused import Loop, Pad, as_loop, fuse, seconds_of_passes
 from .rules import RULES, Compute, Parameters, Reference, ShapedDtype, Unsupported, seconds_of_call
 from .running import NumPyCall, Overwriting, run, with_ends
 
@@ -241,6 +241,8 @@ class Builder:
             with np.errstate(all="ignore"):
                 results: Any = function(*[self.constants[i] for _, i in inputs])
             return [self.constant(r) for r in (results if several else [results])]
+        if function.__class__ is Pad and inputs[1][0] == "c":
+            function.of_zeros = not self.constants[inputs[1][1]].any()  # pyright: ignore[reportFunctionMemberAccess]
         if function is not None and not several:
             function = as_loop(name, params, function, in_avals, out_avals[0])
         for_each, arrays = touched(name, in_avals, out_avals)

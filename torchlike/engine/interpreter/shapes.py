@@ -9,6 +9,7 @@ from operator import itemgetter, methodcaller
 
 import numpy as np
 
+from .fused import Pad
 from .rules import Compute, Parameters, ShapedDtype, rule
 
 # From so many elements on, one number stands for an array of them. Below, a new array takes less time.
@@ -141,14 +142,7 @@ def _pad(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDt
         begin = low + first * step
         source.append(slice(first, last))
         target.append(slice(begin, begin + (last - first - 1) * step + 1 if last > first else begin, step))
-    where, which = tuple(target), tuple(source)
-
-    def pad(x: np.ndarray, value: np.ndarray) -> np.ndarray:
-        result = np.full(shape, value, x.dtype)
-        result[where] = x[which]
-        return result
-
-    return pad
+    return Pad(shape, tuple(target), tuple(source))
 
 
 @rule("iota")
