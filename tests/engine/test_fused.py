@@ -385,5 +385,5 @@ def test_what_is_padded_by_zeros_is_added_in_place(overlapping, threads):
                 np.testing.assert_array_equal(ours, theirs)
         for part, unchanged in zip(parts, before, strict=True):
             np.testing.assert_array_equal(part, unchanged)
-    adds = [call for call in plan_of(summed, *parts)._ending_calls if getattr(call[0], "__name__", "") == "add"]
+    adds = [call for call in plan_of(summed, *parts)._ending_calls or () if getattr(call[0], "__name__", "") == "add"]
     assert len(adds) == 3

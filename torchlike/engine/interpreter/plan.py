@@ -241,8 +241,8 @@ class Builder:
             with np.errstate(all="ignore"):
                 results: Any = function(*[self.constants[i] for _, i in inputs])
             return [self.constant(r) for r in (results if several else [results])]
-        if function.__class__ is Pad and inputs[1][0] == "c":
-            function.of_zeros = not self.constants[inputs[1][1]].any()  # pyright: ignore[reportFunctionMemberAccess]
+        if isinstance(function, Pad) and inputs[1][0] == "c":
+            function.of_zeros = not self.constants[inputs[1][1]].any()
         if function is not None and not several:
             function = as_loop(name, params, function, in_avals, out_avals[0])
         for_each, arrays = touched(name, in_avals, out_avals)
