@@ -385,5 +385,7 @@ def test_what_is_padded_by_zeros_is_added_in_place(overlapping, threads):
                 np.testing.assert_array_equal(ours, theirs)
         for part, unchanged in zip(parts, before, strict=True):
             np.testing.assert_array_equal(part, unchanged)
+    total, _ = plan_of(summed, *parts)(*[np.full_like(part, -0.0) for part in parts])
+    assert not np.signbit(total).any(), "as if each had been added to zeros"
     adds = [call for call in plan_of(summed, *parts)._ending_calls or () if getattr(call[0], "__name__", "") == "add"]
     assert len(adds) == 3

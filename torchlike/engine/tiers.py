@@ -58,8 +58,8 @@ NEW_OUTPUT_SECONDS = 150e-6
 # Seconds to compile one op, beside those for its calls (measured: 0.03 to 0.3), and the cost of a run from which that is considered.
 OP_COMPILE_SECONDS = 0.2
 HEAVY_SECONDS = 1e-3
-# What libraries compute, and what is computed in one pass, takes as long within a program. Of the rest the calls are saved, and about so
-# much remains (measured: training steps of BERT, ViT and GPT-2 take within a tenth as long op by op, of LeNet and ResNet half longer).
+# What libraries compute, and what is computed in one pass, takes as long within a program. Of the rest the calls are saved, and about this
+# share remains (measured: steps of BERT, ViT and GPT-2 take as long op by op to within a tenth, and those of LeNet and ResNet half longer).
 SHARE_OF_OTHERS = 0.5
 # A smaller share of an op's seconds is within the error of the estimates: compiling it would slow down what runs beside it, for nothing.
 LEAST_SHARE_SAVED = 0.2

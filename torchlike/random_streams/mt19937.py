@@ -15,7 +15,9 @@ except ImportError:  # built without a compiler
     twister = None
 
 WORDS = 624  # words in the twister's state
-FIRST_OF_PAIR = slice(None, None, -1) if sys.byteorder == "little" else slice(None)  # the upper half of 64 bits
+IN_MEMORY = slice(
+    None, None, -1 if sys.byteorder == "little" else 1
+)  # the order of the two halves of a number of 64 bits
 
 
 class MT19937:
@@ -58,7 +60,7 @@ class MT19937:
     def words64(self, count: int) -> np.ndarray:
         """The next ``count`` 64-bit words, as uint64, each of two 32-bit words, the upper half first."""
         pairs = self.words32(2 * count).reshape(count, 2)
-        return np.ascontiguousarray(pairs[:, FIRST_OF_PAIR]).view(np.uint64).reshape(count)
+        return np.ascontiguousarray(pairs[:, IN_MEMORY]).view(np.uint64).reshape(count)
 
     def below(self, share: float, count: int, chosen: float) -> np.ndarray:
         """``chosen`` in float32 where a number on [0, 1), the lower 53 bits of the next 64-bit word, is below a share of one; else 0."""

@@ -1,8 +1,8 @@
 /* The Mersenne Twister, a block of 624 words at a time (`random_streams/mt19937.py`).
 
    A state is an array of 625 numbers: the block, and how many words of it have been handed out. With 625 of them the stream has just been
-   seeded; then, and with 624, the next word begins a new block. Functions write the words to `to`, and advance the state as their last
-   act, with Python's lock held: a signal handler finds the state before a draw or after it. */
+   seeded; then, and with 624, the next word begins a new block. Python's lock is held during a draw, so that
+   a signal handler of Python's finds the state before it or after it. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -2,7 +2,8 @@
 
    `run` computes several elementwise operations in one pass. They are listed as instructions over registers: a block of BLOCK elements
    each, which stay in the processor's cache, so that what lies between two operations is neither written to memory nor allocated.
-   `reduce` adds up, or finds the largest or the smallest, along the last or the first dimension.
+   `reduce` adds up, or finds the largest or the smallest, along the last or the first dimension. `multiply` divides a matrix product among
+   threads, and `add_rows` adds rows to those of given numbers.
 
    No result depends on how many threads take part, or on which operations share a pass. */
 

@@ -167,6 +167,10 @@ class Pad:
         result[self.target] = x[self.source]
         return result
 
+    def added_to_zeros(self, x: np.ndarray) -> np.ndarray:
+        """The beginning of a sum. A zero of the array has no sign then, as where it is added to the zeros of others."""
+        return self.add(np.zeros(self.shape, x.dtype), x)
+
     def add(self, sum: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Adds the array to one of the larger size, in its place."""
         sum[self.target] += x[self.source]
@@ -180,23 +184,25 @@ def _added_in_place(
 
     A sum is written to only if it began as such an array itself, and if nothing else reads it.
     """
-    made_by: dict[int, NumPyCall] = {}
+    # By slot: the number of the call, what it calls, and the slot of the smaller array.
+    made_by: dict[int, tuple[int, Pad, int]] = {}
     sums: set[int] = set()  # slots of arrays that may be written to
     changed: dict[int, NumPyCall | None] = {}
     for number, call in enumerate(calls):
         function, inputs, output = call
         if function.__class__ is Pad and function.of_zeros and output not in held and len(readers.get(output, ())) == 1:  # pyright: ignore[reportFunctionMemberAccess]
-            made_by[output] = call
+            made_by[output] = number, function, places_of(inputs)[0]  # pyright: ignore[reportArgumentType]
             sums.add(output)
         elif function.__class__ is Loop and [*function.steps] == [("add", (0, 1))]:  # pyright: ignore[reportFunctionMemberAccess]
             first, second = places_of(inputs)
             into, padded = (first, second) if second in made_by else (second, first)
             if first == second or padded not in made_by or into not in sums:
                 continue
-            pad, read, _ = made_by.pop(padded)
-            made_by.pop(into, None)  # it is needed as an array
-            changed[number] = pad.add, at_places([into, places_of(read)[0]]), output  # pyright: ignore[reportFunctionMemberAccess]
-            changed.update({n: None for n, (*_, made) in enumerate(calls) if made == padded})
+            padding, pad, smaller = made_by.pop(padded)
+            if into in made_by:
+                begin, other, part = made_by.pop(into)
+                changed[begin] = other.added_to_zeros, part, into
+            changed[padding], changed[number] = None, (pad.add, at_places([into, smaller]), output)
             if output not in held and len(readers.get(output, ())) == 1:
                 sums.add(output)
     after = [changed.get(number, call) for number, call in enumerate(calls)]

@@ -461,7 +461,7 @@ def traced_once(fn: Callable[..., Any]) -> Callable[..., Any]:
         references = [trace.reference(tracer) for tracer in given]
         # What is constant may have been computed already, and one array may be several arguments.
         which = [reference if reference[0] == "c" else references.index(reference) for reference in references]
-        rest = [None if type(leaf) is PlanTracer else leaf for leaf in leaves]
+        rest = [None if type(leaf) is PlanTracer else (type(leaf), leaf) for leaf in leaves]  # True is equal to 1
         key = (trace, structure, *rest, *which, *[tracer.aval for tracer in given])
         if key not in known:
             first = len(trace.builder.calls)

@@ -102,7 +102,7 @@ def keep_blocks(nbytes: int, within: int) -> None:
 def keep_arrays(nbytes: int) -> None:
     """Lets glibc keep the memory of arrays that a path makes op by op, and that are let go, for the next time that it comes.
 
-    A training step of GPT-2 lets go of 100 MB, which the system cleared again in the next step: a quarter of its time.
+    A training step of a small GPT-2 lets go of 106 MB, which the system cleared again in the next one: 86 of 640 ms of processor time.
 
     Args:
         nbytes: of all arrays of the path. What is kept is no more than there were at once.
@@ -114,6 +114,8 @@ def keep_arrays(nbytes: int) -> None:
 
 
 def _set_trim_threshold() -> None:
+    if "MALLOC_TRIM_THRESHOLD_" in os.environ:  # the user's stands
+        return
     for_programs = 2 * _Kept.nbytes + LARGEST_THRESHOLD if _Kept.nbytes else 0
     _mallopt(_TRIM_THRESHOLD, max(for_programs, _Kept.freed, 2 * LARGEST_THRESHOLD))  # pyright: ignore[reportOptionalCall]
 
