@@ -377,7 +377,13 @@ def test_what_is_padded_by_zeros_is_added_in_place(overlapping, threads):
         second = first + images[2]
         return [first, second, images[3], images[3] + second, images[2] + images[2], parts[0] + parts[1]]
 
-    for function in (summed, with_others_that_read):
+    def to_an_input(*parts):
+        return [parts[-1] + spread(parts[0], 0), parts[1] - parts[2]]
+
+    whole = RNG.standard_normal(np.shape(spread(jnp.asarray(parts[0]), 0))).astype(np.float32)
+    given = parts
+    for function in (summed, with_others_that_read, to_an_input):
+        parts = [*given, whole] if function is to_an_input else given
         plan = plan_of(function, *parts)
         before = [part.copy() for part in parts]
         for _ in range(2):
@@ -385,6 +391,7 @@ def test_what_is_padded_by_zeros_is_added_in_place(overlapping, threads):
                 np.testing.assert_array_equal(ours, theirs)
         for part, unchanged in zip(parts, before, strict=True):
             np.testing.assert_array_equal(part, unchanged)
+    parts = given
     total, _ = plan_of(summed, *parts)(*[np.full_like(part, -0.0) for part in parts])
     assert not np.signbit(total).any(), "as if each had been added to zeros"
     adds = [call for call in plan_of(summed, *parts)._ending_calls or () if getattr(call[0], "__name__", "") == "add"]

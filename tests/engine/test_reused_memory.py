@@ -258,23 +258,3 @@ def test_what_a_path_lets_go_op_by_op_is_kept_for_the_next_time(monkeypatch):
     assert settings[heap._TRIM_THRESHOLD] == 2**28, "for programs, less would be enough"
     heap.keep_arrays(2**40)
     assert settings[heap._TRIM_THRESHOLD] == heap.MOST_BYTES_KEPT
-
-
-@pytest.mark.skipif(heap._mallopt is None, reason="memory is not glibc's")
-def test_a_step_op_by_op_is_given_no_new_pages():
-    code = (
-        "import resource, torchlike as torch\n"
-        "x = torch.ones(1024, 512)\n"
-        "faults = []\n"
-        "for _ in range(6):\n"
-        "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
-        "    kept = [x]\n"
-        "    for _ in range(50): kept.append(torch.nn.functional.relu(kept[-1] + 1))\n"
-        "    sum(k.sum() for k in kept).item()\n"
-        "    del kept\n"
-        "    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)\n"
-        "print(max(faults[3:]))"
-    )
-    environment = {**os.environ, "TORCHLIKE_COMPILE": "auto"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 3000, "of the 25,000 pages that the arrays lie in"
