@@ -87,6 +87,41 @@ def test_matrices_lie_in_any_order(dtype):
 
 
 @needs_elements
+@pytest.mark.parametrize("rows", range(1, 10))
+@pytest.mark.parametrize("sizes", [(1, 3), (7, 50), (64, 64), (300, 203), (1000, 515), (515, 1030)], ids=str)
+@pytest.mark.parametrize("transposed", [False, True], ids=["plain", "transposed"])
+@pytest.mark.parametrize("space", [0, 5], ids=["dense", "with a space after each line"])
+def test_a_few_rows_by_a_matrix(rows, sizes, transposed, space, threads):
+    """Every element within a rounding of each term, by any number of threads, and what lies beside the matrices is not read."""
+    inner, columns = sizes
+    lines, length = (columns, inner) if transposed else (inner, columns)
+    x, y = np.full((rows, inner + space), np.nan, np.float32), np.full((lines, length + space), np.nan, np.float32)
+    x[:, :inner], y[:, :length] = matrices([(rows, inner), (lines, length)])
+    x, y = x[:, :inner], y[:, :length].T if transposed else y[:, :length]
+    multiply = products._by_blas(x.dtype, products.MIN_DIVIDED)
+    results = []
+    for number in (1, 2, 3):
+        threads(number)
+        results.append(multiply(x, y))
+    exact, size = np.matmul(x.astype(np.float64), y.astype(np.float64)), np.matmul(abs(x), abs(y))
+    assert (abs(results[0] - exact) <= 2.0**-23 * (1 + np.sqrt(inner)) * size).all()
+    assert all(np.array_equal(results[0], other) for other in results[1:])
+
+
+@needs_elements
+@pytest.mark.parametrize("transposed", [False, True], ids=["plain", "transposed"])
+def test_infinite_and_missing_numbers_in_a_few_rows(transposed):
+    x, y = matrices([(2, 600), (600, 600)])
+    x[0, 3], x[1, 599], y[5, 7] = np.inf, np.nan, -np.inf
+    y = np.asfortranarray(y) if transposed else y
+    with np.errstate(all="ignore"):
+        expected = np.matmul(x, y)
+    result = products._by_blas(x.dtype, products.MIN_DIVIDED)(x, y)
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(expected))
+    np.testing.assert_array_equal(result[np.isinf(expected)], expected[np.isinf(expected)])
+
+
+@needs_elements
 def test_a_product_is_divided_only_where_that_pays(monkeypatch):
     """In parts that follow from the sizes; without the file of C, NumPy does it all."""
     parts = []

@@ -21,6 +21,7 @@
 #endif
 
 #include "../../_extensions/clones.h"
+#include "../../_extensions/few_rows.h"
 
 enum { BLOCK = 1024, CHUNK = 16 * BLOCK, MOST_REGISTERS = 40, MOST_BUFFERS = 24, MOST_DIMS = 32, ALONE = 32768 };
 
@@ -322,9 +323,10 @@ typedef struct {
     char *to;
     Py_ssize_t stack, rows, inner, columns, step;
     int by_rows;         /* else by columns, where there is no stack */
+    float *others;       /* the sums of other parts than the first, where parts divide what is added up */
 } Product;
 
-enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
+enum { ELEMENTS_OF_PART = 65536, MOST_PARTS = 16, ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
 
 #define GEMM(size, number) ((void (*)(int, int, int, size, size, size, number, const void *, size, const void *, size, number, void *, size))p->function)
 #define CALL(size, number) GEMM(size, number)(ROW_MAJOR, p->x.transposed ? TRANSPOSED : PLAIN, p->y.transposed ? TRANSPOSED : PLAIN, \
@@ -444,6 +446,41 @@ static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts)
 #else
 static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts) {
     for (Py_ssize_t i = 0; i < parts; i++) part(job, i);
+}
+#endif
+
+#ifdef __GNUC__
+static void few_rows(void *job, Py_ssize_t number) {
+    const Product *p = job;
+    Py_ssize_t start = number * p->step, whole = p->y.transposed ? p->columns : p->inner;
+    Py_ssize_t count = whole - start < p->step ? whole - start : p->step;
+    const float *x = (const float *)p->x.data, *y = (const float *)p->y.data + start * p->y.line;
+    float *to = (float *)p->to;
+    if (p->y.transposed) few_by_transposed(x, p->x.line, y, p->y.line, to + start, p->columns, p->rows, p->inner, count);
+    else few_by_plain(x + start, p->x.line, y, p->y.line, number ? p->others + (number - 1) * p->rows * p->columns : to, p->columns, p->rows, count, p->columns);
+}
+
+/* A product of a few rows with a matrix, in parts that are lines of the matrix one after the other: as many as it takes long to read them.
+   False: it is another product. */
+static int multiply_few(Product *p) {
+    if (p->stack > 1 || p->rows > FEW_ROWS || p->by_rows || p->doubles || p->x.transposed) return 0;
+    Py_ssize_t whole = p->y.transposed ? p->columns : p->inner, size = p->rows * p->columns;
+    Py_ssize_t parts = p->inner * p->columns / ELEMENTS_OF_PART + 1;
+    parts = parts < MOST_PARTS ? parts : MOST_PARTS;
+    p->step = ((whole + parts - 1) / parts + LANES - 1) / LANES * LANES;
+    parts = (whole + p->step - 1) / p->step;
+    p->others = 0;
+    if (!p->y.transposed && parts > 1 && !(p->others = malloc((parts - 1) * size * sizeof *p->others))) return 0;
+    share(few_rows, p, parts);
+    if (p->others)
+        for (Py_ssize_t part = 0; part < parts - 1; part++) add_row((float *)p->to, p->others + part * size, (int)size, ADD);
+    free(p->others);
+    return 1;
+}
+#else
+static int multiply_few(Product *p) {
+    (void)p;
+    return 0;
 }
 #endif
 
@@ -643,7 +680,7 @@ static PyObject *multiply(PyObject *self, PyObject *const *arguments, Py_ssize_t
     work.step = (whole + parts - 1) / parts;
     if (work.stack == 1 && work.step < least) work.step = least;
     Py_BEGIN_ALLOW_THREADS
-    share(products, &work, (whole + work.step - 1) / work.step);
+    if (!multiply_few(&work)) share(products, &work, (whole + work.step - 1) / work.step);
     Py_END_ALLOW_THREADS
 end:
     while (held) PyBuffer_Release(&views[--held]);
