@@ -545,14 +545,19 @@ class OpFailed(Exception):
         self.number, self.error = number, error
 
 
-def run_alone(kernel: Kernel, arrays: Sequence[Any], awaited: bool = False) -> Sequence[Any]:
+def run_alone(
+    kernel: Kernel, arrays: Sequence[Any], awaited: bool = False, unread: tuple[int, ...] = ()
+) -> Sequence[Any]:
     """Runs one op: with NumPy where it can, else by its own executable. NumPy's warnings are switched off by the caller.
 
     Args:
         arrays: a list is emptied: what it alone holds may be written over.
         awaited: see ``plan_to_use``.
+        unread: numbers of the results that nobody reads, which need not be computed.
     """
     plan = plan_to_use(kernel, awaited)
+    if unread and plan is not None and not observers:
+        plan = plan.without(unread)
     placement = kernel.out_avals[0].placement if kernel.out_avals else kernel.in_avals[0].placement
     if plan is not None:
         start = time.perf_counter_ns() if observers else 0
@@ -664,8 +669,12 @@ def run_scheduled(path: Path, schedule: list[ScheduledStep], end: int, table: di
             arrays: list[Any] = [table[i] for i in step.inputs]
             for position in unread:
                 table.pop(position, None)
-            outs: Any = run_alone(step.kernel, arrays, path.awaited)
-            check_outputs(step.kernel, outs, number)
+            kernel = step.kernel
+            dead: tuple[int, ...] = ()
+            if len(step.outputs) > 1 and kernel.make_error is None:
+                dead = tuple([n for n, position in enumerate(step.outputs) if position in unread])
+            outs: Any = run_alone(kernel, arrays, path.awaited, dead)
+            check_outputs(kernel, outs, number)
             table.update(zip(step.outputs, outs, strict=False))
             del outs, arrays
             for position in unread:  # results that nobody reads

@@ -1,11 +1,12 @@
 """The windows that pooling moves over an image, and where the largest element of each lies.
 
-The derivative of pooling by the largest is made of two primitives of JAX on TPUs. One picks from an image the elements at the places
-where another image has the largest of each window; the other, its transpose, adds numbers there, for which XLA has an operation.
-Written as one padded image for each place of a window, which suits CPUs, a TPU writes and reads each of these images.
+The derivative of pooling by the largest is made of two primitives of JAX on TPUs and CPUs. One picks from an image the elements at the
+places where another image has the largest of each window; the other, its transpose, adds numbers there. Op by op ``elements.c`` does that
+in one pass. In a program for a CPU it is one padded image for each place of a window, all added. A TPU would write and read each of these
+images, and XLA has an operation there.
 
-In which order that operation compares the elements of a window is XLA's own affair. So of several that are equal and the largest, any one
-gets the number, and not always the first, as elsewhere; NaN is larger than all.
+In which order that operation compares the elements of a window is XLA's own affair. So on TPUs, of several that are equal and the largest,
+any one gets the number, and not always the first, as elsewhere; NaN is larger than all.
 """
 
 from __future__ import annotations
@@ -88,16 +89,20 @@ def first_largest(parts: list[Array], first: np.ndarray | int) -> tuple[Array, A
     return best, places
 
 
-# ---- the derivative, on TPUs
+# ---- the derivative
 
 
 class Windows(NamedTuple):
-    """Over the last dimensions of an image: how many there are, their size, the steps between them, and the room before the image."""
+    """Over the last dimensions of an image: how many there are, their size, the steps between them, and the room before the image.
+
+    ``first``: of several elements that are the largest, the first one counts, and not any of them.
+    """
 
     sizes: Steps
     kernel: Steps
     stride: Steps
     before: Steps
+    first: bool
 
 
 picked_p, spread_p = Primitive("torchlike_picked"), Primitive("torchlike_spread")
@@ -151,10 +156,10 @@ _declare(spread_p, picked_p)
 
 def by_places(image: Array, other: Array, *, windows: Windows) -> Array:
     """``picked_by_largest`` by one image for each place of a window."""
-    ones = (1,) * len(windows.sizes)
-    _, places = first_largest(elements(image, *windows, ones, low(image.dtype)), first_inside(*windows, ones))
+    moves = (*windows[:4], (1,) * len(windows.sizes))
+    _, places = first_largest(elements(image, *moves, low(image.dtype)), first_inside(*moves))
     zero = jnp.zeros((), other.dtype)
-    parts = enumerate(elements(other, *windows, ones, zero))
+    parts = enumerate(elements(other, *moves, zero))
     total = zero
     for number, part in parts:
         total = total + jnp.where(places == number, part, zero)
@@ -169,10 +174,12 @@ def spread_by_places(image: Array, numbers: Array, *, windows: Windows) -> Array
     return places(numbers)[0]
 
 
-def _select_and_scatter(ctx: Any, image: Any, numbers: Any, *, windows: Windows) -> Any:
+def _lower_spread(ctx: Any, image: Any, numbers: Any, *, windows: Windows) -> Any:
+    if windows.first:
+        return mlir.lower_fun(spread_by_places, multiple_results=False)(ctx, image, numbers, windows=windows)
     lengths = ctx.avals_in[0].shape
     lead = len(lengths) - len(windows.sizes)
-    behind = room_behind(*windows, (1,) * len(windows.sizes), lengths[lead:])
+    behind = room_behind(*windows[:4], (1,) * len(windows.sizes), lengths[lead:])
     room = [(0, 0)] * lead + list(zip(windows.before, behind, strict=True))
     kind, of_numbers = (ir.RankedTensorType(x.type).element_type for x in (image, numbers))
     one, number = (ir.RankedTensorType.get([], each) for each in (kind, of_numbers))
@@ -200,4 +207,4 @@ def _select_and_scatter(ctx: Any, image: Any, numbers: Any, *, windows: Windows)
 
 
 mlir.register_lowering(picked_p, mlir.lower_fun(by_places, multiple_results=False))
-mlir.register_lowering(spread_p, _select_and_scatter)
+mlir.register_lowering(spread_p, _lower_spread)

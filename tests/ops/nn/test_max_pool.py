@@ -8,6 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import torchlike as torch
+from torchlike.engine import compiling
+from torchlike.engine.aval import Aval
+from torchlike.engine.interpreter import trace, windows as rules
+from torchlike.engine.interpreter.rules import RULES
 from torchlike.numerics.exact_math import computed_on
 from torchlike.ops.nn.pool import max_pool
 
@@ -129,3 +134,47 @@ def test_on_tpus_the_gradient_is_one_operation_of_xla():
         with computed_on(platform):
             text = jax.jit(lambda x: gradient(x)).lower(x).as_text()
         assert text.count("select_and_scatter") == count
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("by_c", [True, False], ids=["elements.c", "NumPy"])
+@pytest.mark.parametrize("copies", [1, 60], ids=["", "wide"])
+@pytest.mark.parametrize("windows", WINDOWS, ids=str)
+def test_op_by_op_the_gradient_has_the_bits_of_a_program(windows, by_c, dtype, copies, monkeypatch):
+    """Also where windows share elements, which add up in the same order, and for more windows in a line than are compared at once."""
+    if not by_c:
+        monkeypatch.setattr(rules, "elements", None)
+    x = np.concatenate([images(len(windows[0]), equal=True).astype(dtype)] * copies, axis=-1)
+    random = np.random.default_rng(1)
+
+    def back(x, cotangent):
+        return jax.vjp(lambda x: max_pool.declared.compute(x, *windows, "")[0], x)[1](cotangent)
+
+    with jax.enable_x64(True):
+        cotangent = random.standard_normal(max_pool.declared.compute(x, *windows, "")[0].shape).astype(dtype)
+        (program,) = jax.jit(back)(x, cotangent)
+    plan = trace(back, [Aval(a.shape, a.dtype) for a in (x, cotangent)]).plan()
+    with np.errstate(all="ignore"):
+        (found,) = plan(x, cotangent)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, program)
+
+
+@pytest.mark.parametrize("size", [62, 10], ids=["alone", "one of several operations in a row"])
+def test_positions_that_nobody_reads_are_not_computed(size, monkeypatch):
+    computed = []
+
+    def noted(params, ins, outs, rule=RULES["gather"]):
+        compute = rule(params, ins, outs)
+        return lambda *arrays: (computed.append(True), compute(*arrays))[1]
+
+    monkeypatch.setitem(RULES, "gather", noted)
+    x = torch.randn(5, 9, size, size - 4)
+    with compiling("never"):
+        for _ in range(3):  # from the second time on operations in a row share a plan
+            values = torch.nn.functional.max_pool2d(x, 2) * 2
+            assert values.sum().isfinite().item()
+        assert not computed
+        values, positions = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
+        assert torch.equal(x.flatten(2).gather(2, positions.flatten(2)).view_as(values), values)
+        assert computed

@@ -14,7 +14,7 @@ from .products import BLAS_SPEED, LOOP_SPEED, compute_dtype, converted, with_cos
 from .rules import Compute, Parameters, ShapedDtype, Unsupported, rule
 
 # oneDNN's speed, in multiplications and additions per second; a rough figure for estimates of cost.
-ONEDNN_SPEED = 6e10
+ONEDNN_SPEED = 8e10
 # XLA computes a convolution whose kernel has more places than this.
 MAX_PLACES = 1000
 # Bytes of columns that are made at a time: few enough images that the columns stay in the cache.

@@ -3,7 +3,7 @@
    `run` computes several elementwise operations in one pass. They are listed as instructions over registers: a block of BLOCK elements
    each, which stay in the processor's cache, so that what lies between two operations is neither written to memory nor allocated.
    `reduce` adds up, or finds the largest or the smallest, along the last or the first dimension. `multiply` divides a matrix product among
-   threads, and `add_rows` adds rows to those of given numbers.
+   threads, `add_rows` adds rows to those of given numbers, and `spread` is the derivative of pooling by the largest.
 
    No result depends on how many threads take part, or on which operations share a pass. */
 
@@ -722,6 +722,87 @@ end:
     return PyBool_FromLong(taken);
 }
 
+typedef struct {
+    float *to;
+    const float *image, *numbers;
+    Py_ssize_t height, width, rows, columns; /* of an image, and of its windows */
+    Py_ssize_t kernel[2], stride[2], before[2];
+} Windows;
+
+enum { MOST_WINDOWS = 128 };
+
+/* Where in a line of the image the largest element of each window is so far. `step`: from a window to the next; `at`: of the first element. */
+CLONES static void compare(float *best, int32_t *found, const float *line, int32_t at, Py_ssize_t step, int count) {
+    INDEPENDENT for (int i = 0; i < count; i++) {
+        float value = line[i * step];
+        int better = (found[i] < 0) | (value > best[i]) | (value != value);
+        best[i] = better ? value : best[i];
+        found[i] = better ? at + (int32_t)(i * step) : found[i];
+    }
+}
+
+/* The windows of one image, one after the other. A program adds the images of all places from the last to the first, which is the same. */
+static void spread_image(void *job, Py_ssize_t number) {
+    const Windows *w = job;
+    const float *image = w->image + number * w->height * w->width, *numbers = w->numbers + number * w->rows * w->columns;
+    float *to = w->to + number * w->height * w->width, best[MOST_WINDOWS];
+    int32_t found[MOST_WINDOWS];
+    Py_ssize_t step = w->stride[1];
+    for (Py_ssize_t row = 0; row < w->rows; row++) {
+        Py_ssize_t top = row * w->stride[0] - w->before[0];
+        for (Py_ssize_t first = 0, end; first < w->columns; first = end) {
+            end = w->columns - first > MOST_WINDOWS ? first + MOST_WINDOWS : w->columns;
+            for (Py_ssize_t i = 0; i < end - first; i++) best[i] = 0.0f, found[i] = -1;
+            for (Py_ssize_t y = top < 0 ? 0 : top; y < top + w->kernel[0] && y < w->height; y++)
+                for (Py_ssize_t place = 0; place < w->kernel[1]; place++) {
+                    /* Of the windows whose element at this place is within the image. */
+                    Py_ssize_t x = place - w->before[1], from = x < 0 ? (step - 1 - x) / step : 0, until = w->width > x ? (w->width - x + step - 1) / step : 0;
+                    if (from < first) from = first;
+                    if (until > end) until = end;
+                    Py_ssize_t at = y * w->width + x + from * step;
+                    if (until > from) compare(best + from - first, found + from - first, image + at, (int32_t)at, step, (int)(until - from));
+                }
+            for (Py_ssize_t i = 0; i < end - first; i++)
+                if (found[i] >= 0) to[found[i]] += numbers[row * w->columns + first + i];
+        }
+    }
+}
+
+/* spread(to, image, numbers, height and width of a window, the steps, the room before the image): adds to an array, where the image has the
+   largest element of each window (the first one, or the last NaN), a number for each. */
+static PyObject *spread(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    (void)self;
+    Py_buffer views[3];
+    Py_ssize_t held = 0, numbers[6];
+    Windows work;
+    if (count != 9) {
+        PyErr_SetString(PyExc_TypeError, "spread(to, image, numbers, and six numbers)");
+        return 0;
+    }
+    for (int i = 0; i < 6; i++) numbers[i] = PyLong_AsSsize_t(arguments[3 + i]);
+    if (PyErr_Occurred()) return 0;
+    for (; held < 3; held++)
+        if (PyObject_GetBuffer(arguments[held], &views[held], PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (held ? 0 : PyBUF_WRITABLE))) goto end;
+    const Py_buffer *to = &views[0], *image = &views[1], *there = &views[2];
+    int fit = 1;
+    for (int i = 0; i < 3; i++) fit = fit && kind_of(&views[i]) == 'f' && views[i].ndim == 3 && views[i].shape[0] == to->shape[0];
+    for (int i = 0; fit && i < 2; i++) {
+        work.kernel[i] = numbers[i], work.stride[i] = numbers[2 + i], work.before[i] = numbers[4 + i];
+        fit = to->shape[1 + i] == image->shape[1 + i] && work.kernel[i] > 0 && work.stride[i] > 0 && work.before[i] >= 0;
+    }
+    if (!fit || to->shape[1] * to->shape[2] > INT32_MAX) {
+        PyErr_SetString(PyExc_ValueError, "the arrays do not fit together");
+        goto end;
+    }
+    work.to = to->buf, work.image = image->buf, work.numbers = there->buf;
+    work.height = to->shape[1], work.width = to->shape[2], work.rows = there->shape[1], work.columns = there->shape[2];
+    share_without_lock(spread_image, &work, to->shape[0], to->len / 4);
+end:
+    while (held) PyBuffer_Release(&views[--held]);
+    if (PyErr_Occurred()) return 0;
+    Py_RETURN_NONE;
+}
+
 /* set_threads(number): how many take part, the caller among them. */
 static PyObject *set_threads(PyObject *self, PyObject *number) {
     (void)self;
@@ -738,6 +819,7 @@ static PyMethodDef methods[] = {
     { "reduce", (PyCFunction)(void (*)(void))reduce, METH_FASTCALL, 0 },
     { "multiply", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL, 0 },
     { "add_rows", (PyCFunction)(void (*)(void))add_rows, METH_FASTCALL, 0 },
+    { "spread", (PyCFunction)(void (*)(void))spread, METH_FASTCALL, 0 },
     { "set_threads", set_threads, METH_O, 0 },
     { 0 },
 };

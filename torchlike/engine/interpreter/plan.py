@@ -13,7 +13,7 @@ from ..jax_settings import tracing
 from ..places import at_places, places_of
 from .fused import Loop, Pad, as_loop, fuse, seconds_of_passes
 from .rules import RULES, Compute, Parameters, Reference, ShapedDtype, Unsupported, seconds_of_call
-from .running import NumPyCall, Overwriting, run, with_ends
+from .running import NumPyCall, Overwriting, needed_for, run, with_ends
 
 # Primitives that only call the jaxpr in one of their parameters. The jaxpr is inlined.
 CALLS = {
@@ -45,7 +45,7 @@ class Plan:
     alone, so decisions that use them are the same in each process.
     """
 
-    __slots__ = ("_slots", "_first_input", "_calls", "_outputs", "_ending_calls", "cost", "in_passes")
+    __slots__ = ("_slots", "_first_input", "_calls", "_outputs", "_ending_calls", "_without", "cost", "in_passes")
 
     def __init__(
         self,
@@ -67,6 +67,7 @@ class Plan:
         self._ending_calls = with_ends(fused, kept) if large else None
         self.in_passes = seconds_of_passes(fused)
         self.cost = cost + self.in_passes
+        self._without: dict[tuple[int, ...], Plan] | None = None
 
     @property
     def calls(self) -> int:
@@ -102,6 +103,21 @@ class Plan:
     def outputs(self) -> int:
         """The number of results."""
         return len(self._outputs)
+
+    def without(self, unread: tuple[int, ...]) -> Plan:
+        """The plan that leaves out the results of these numbers, in whose places it returns None."""
+        if self._without is None:
+            self._without = {}
+        plan = self._without.get(unread)
+        if plan is None:
+            read = [slot for number, slot in enumerate(self._outputs) if number not in unread]
+            calls = needed_for(read, self._calls)
+            plan = self
+            if len(calls) < len(self._calls):
+                large = self._ending_calls is not None
+                plan = Plan(self._slots, self._first_input, tuple(calls), self._outputs, 0.0, large)
+            self._without[unread] = plan
+        return plan
 
     def __call__(self, *arrays: np.ndarray) -> list[np.ndarray]:
         if self._ending_calls is not None:

@@ -13,7 +13,7 @@ from .rules import BFLOAT16, HALF_TYPES, NATIVE, Compute, Parameters, ShapedDtyp
 from .sharing import known, one_thread, product_of
 
 # Speeds of NumPy's matrix product, in multiplications and additions per second: by BLAS, and by NumPy's loops for other dtypes. Rough.
-BLAS_SPEED = 5e10
+BLAS_SPEED = 9e10
 LOOP_SPEED = 5e8
 # XLA computes a convolution that would need more matrix products than this.
 MAX_PARTS = 1000

@@ -36,6 +36,17 @@ class Overwriting:
         return self.function(*arrays)
 
 
+def needed_for(slots: Iterable[int], calls: Iterable[NumPyCall]) -> list[NumPyCall]:
+    """The calls on which what stands in these slots depends, in order. No call does anything but compute its results."""
+    read, needed = {*slots}, list[NumPyCall]()
+    for call in reversed([*calls]):
+        _, inputs, output = call
+        if not read.isdisjoint([output] if output.__class__ is int else output):
+            read.update([inputs] if inputs.__class__ is int else places_of(inputs))
+            needed.append(call)
+    return needed[::-1]
+
+
 def with_ends(calls: Sequence[NumPyCall], kept: Iterable[int]) -> tuple[EndingCall, ...]:
     """The calls, each with the slots that end with it. ``kept``: the slots that are read after all calls, or hold constants."""
     used_later, ending = {*kept}, list[EndingCall]()

@@ -124,8 +124,11 @@ def max_pool(
         _output_size(*window, ceil_mode) for window in zip(lengths, kernel, stride, padding, dilation, strict=True)
     )
     picked = None
-    if traced_platform() == "tpu" and set(dilation) == {1}:
-        picked = functools.partial(picked_by_largest, windows=Windows(sizes, kernel, stride, padding))
+    platform = traced_platform()
+    exact = input.dtype in (np.float32, np.float64)  # NumPy has no sums of half types
+    if set(dilation) == {1} and (platform == "tpu" or (platform == "cpu" and exact)):
+        windows = Windows(sizes, kernel, stride, padding, first=platform == "cpu")
+        picked = functools.partial(picked_by_largest, windows=windows)
     values, places = _largest(
         input,
         lambda x, fill: elements(x, sizes, kernel, stride, padding, dilation, fill),
