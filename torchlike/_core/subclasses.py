@@ -12,7 +12,8 @@ from ..engine.value import Value
 from . import dtypes
 from .annotations import DeviceLike
 from .attributes import Instance, UsersAttributes, copy_fields, new
-from .devices import as_device
+from .devices import as_device, device
+from .layouts import layout, memory_format
 from .meta import on_meta
 from .modes import dispatch_state, same_tangent
 from .overridable import defines_dispatch, meet
@@ -130,7 +131,7 @@ def make_wrapper_subclass(
     return result
 
 
-know_plain(Tensor)
+know_plain(Tensor, dtypes.dtype, device, layout, memory_format)
 
 
 def copied_wrapper(tensor: Tensor, memo: dict[int, Any]) -> Tensor | None:

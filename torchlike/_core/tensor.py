@@ -615,9 +615,7 @@ class Tensor(TensorMethods, Fields):
         # Its base is the token, which tells when the last view of it is gone. view_as_real sees complex memory as pairs.
         flat = np.asarray(token).reshape(-1).view(dtype)
         step = dtype.itemsize
-        return np.lib.stride_tricks.as_strided(
-            flat[geometry.offset :], geometry.shape, [s * step for s in geometry.strides]
-        )
+        return np.ndarray(geometry.shape, dtype, flat, geometry.offset * step, [s * step for s in geometry.strides])
 
     def _on_cpu(self) -> Tensor:
         return self if self.is_cpu else from_value(Value.on_host(self._array()))
