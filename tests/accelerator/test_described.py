@@ -16,6 +16,7 @@ from benchmarks import sharded
 from torchlike import nn
 from torchlike.accelerator import described
 from torchlike.engine import executable
+from torchlike.engine.memory import again
 from torchlike.numerics.exact_math import computed_on
 from torchlike.ops.linalg.matmul import linear, product
 from torchlike.ops.nn import norm
@@ -139,6 +140,35 @@ def test_activations_in_bfloat16_keep_nothing_in_float32_for_the_backward_pass(n
     hidden = 512 * 4096
     # What enters each activation, and a few arrays of the layer that is being computed.
     assert compiled.programs[-1].temporary_bytes < 2 * layers * hidden + 8 * hidden
+
+
+def kept_between_products(activate, layers=6, rows=512, width=4096):
+    """What a step keeps through layers of two products with an activation between, in arrays as large as what enters it."""
+    with torch.compiled_for("tpu:v5e:2x2") as compiled:
+        weights = [torch.randn(64, width).to("tpu").requires_grad_() for _ in range(2 * layers)]
+        x = torch.randn(rows, 64).to("tpu")
+        for _ in range(3):
+            h = x
+            for first, second in zip(weights[::2], weights[1::2], strict=True):
+                h = h + activate(h @ first) @ second.T
+            h.square().sum().backward()
+            torch.stack([w.grad.sum() for w in weights if w.grad is not None]).sum().item()
+            for weight in weights:
+                weight.grad = None
+    return max(program.temporary_bytes for program in compiled.programs) / (4 * rows * width)
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("name", ["gelu", "silu", "mish", "softplus", "logsigmoid"])
+def test_what_leaves_an_activation_is_computed_again_and_not_kept(name, monkeypatch):
+    # The chips are CPUs here, whose compiler must be told to leave the barriers.
+    options = executable.options_for_cpu(convolves=False, recomputes=True)
+    monkeypatch.setattr(executable, "COMPILER_OPTIONS", options)
+    activate, layers = getattr(nn.functional, name), 6
+    lower = kept_between_products(activate, layers)
+    monkeypatch.setattr(again, "PLATFORMS", ())
+    higher = kept_between_products(activate, layers, width=2048)  # another width: no program of before is taken
+    assert lower < higher - layers + 1.5  # of one layer or two it is there in any case
 
 
 CHANNELS = np.linspace(0.5, 2, 8, dtype="float32")

@@ -51,6 +51,7 @@ class Lowered(Kernel):
             op, "view", False
         )  # an operation that the engine makes of others, such as a pullback, is no view
         super().__init__(op.name, fn, in_avals, placement, make_error, traced, shows=shows)
+        self.repeatable = getattr(op, "repeatable", False)
         self.op = op
         self.args = args  # the call's arguments, TENSOR standing for each tensor
         self.wrap_outputs = wrap_outputs  # None: the one output is the result

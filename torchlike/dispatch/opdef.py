@@ -306,6 +306,9 @@ class Op:
     # The gradient of what picks elements is no function of what it picks from: differentiated again it gives None. Of these PyTorch gives
     # zeros all the same, since the gradient is an operation of the input there.
     zero_second: bool = False
+    # Whether the result is rather computed again for the backward pass than kept, on devices where that is worth it. This is for functions
+    # of one tensor, element by element, that XLA keeps because they take long, and whose derivative reads that tensor in any case.
+    repeatable: bool = False
     constant_results: tuple[int, ...] = ()  # the numbers of results that never require a gradient
     view: bool = False  # the result shares the input's memory; ``compute`` then runs on ``Strided`` as well
     several: bool = False  # returns a tuple whatever its length
@@ -356,7 +359,7 @@ class Op:
                 _check_one_of("each of samples", sample, Sample)
             _check_one_of("backward", self.backward, str, type(None), function=True)
             _check_one_of("differentiable", self.differentiable, bool, str, function=True)
-            for what in ("used_once", "zero_second", "view", "several"):
+            for what in ("used_once", "zero_second", "repeatable", "view", "several"):
                 _check_one_of(what, getattr(self, what), bool)
             _check_one_of("constant_results", self.constant_results, tuple)
             for number in self.constant_results:

@@ -384,7 +384,9 @@ class Pullback(Operation):
             fn = with_wide_sums(fn)
         # On a mesh, the gradient of an input that has a layout gets the same layout.
         placement = layouts or rule.kernel.out_avals[0].placement
-        return Lowered(self, (), fn, avals, placement, wrap_outputs=tuple, traced=traced)
+        kernel = Lowered(self, (), fn, avals, placement, wrap_outputs=tuple, traced=traced)
+        kernel.saved = count
+        return kernel
 
 
 class Pushforward(Operation):

@@ -125,6 +125,8 @@ class Kernel:
     ``pieces``: how such an op is computed for some of its tensors.
     ``mapped``: the operations that compute it for many examples at once, see ``_core/vmapped.py``.
     ``shows``: whether its outputs show elements of its inputs, so that a program which reads some of them needs no memory for all.
+    ``repeatable``: whether a program for a TPU may compute it a second time rather than keep its result, see ``memory/again.py``.
+    ``saved``: of a pullback, how many of its inputs were kept for it. Those behind them are gradients. 0 of anything else.
     ``on_mesh``: whether it runs on several devices of this process.
     ``not_by_numpy``: what in it NumPy has no rule for.
     ``group``: of a collective, the processes that run it together; ``call`` says in words what it is.
@@ -133,6 +135,8 @@ class Kernel:
     __slots__ = (
         "name",
         "shows",
+        "repeatable",
+        "saved",
         "fn",
         "in_avals",
         "out_avals",
@@ -179,6 +183,7 @@ class Kernel:
         """
         self.name = name
         self.shows = shows
+        self.repeatable, self.saved = False, 0
         self.fn = fn
         self.in_avals = tuple(in_avals)
         self.make_error = make_error

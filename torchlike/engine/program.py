@@ -26,7 +26,7 @@ from .executable import RECOMPUTED, Executable, NotKept, compile_ahead, for_one_
 from .handlers import without_handlers
 from .interpreter import JoinedPlan
 from .kernel import Kernel
-from .memory import mappings
+from .memory import again, mappings
 from .memory.heap import give_back_memory, keep_arrays
 from .memory.transfer import put
 from .meshes import compile_over_mesh
@@ -35,7 +35,7 @@ from .regions import MIN_SAVED, Chain, Undivided
 from .report import COMPILING, observers, report, user_line, user_position
 from .threads import state
 from .tiers import AUTO, Due, choice, due, light_plan, plan_to_use, seconds_of
-from .trace import Path, PathHistory, ScheduledStep, TraceNode, what_is_new
+from .trace import Path, PathHistory, ScheduledStep, Step, TraceNode, what_is_new
 from .value import Value, host_memory
 
 # Uses of a program with more outputs than needed, before a program for just these outputs is compiled.
@@ -156,6 +156,11 @@ class Program:
             avals.append(Aval(clean.shape, clean.dtype, placement))
 
         functions = _functions(path, numbers)
+        worth_it = path.avals[path.outputs[0]].placement.home.platform in again.PLATFORMS
+        repeated = again.Again(path, numbers, live_set) if worth_it else None
+
+        def inputs(step: Step, table: list[Any]) -> list[Any]:
+            return [table[i] for i in step.inputs] if repeated is None else repeated.inputs(step, table, functions)
 
         def program(*arrays: Any) -> list[Any]:
             table: list[Any] = [None] * table_size
@@ -167,7 +172,7 @@ class Program:
             bad = failed_earlier
             for number in numbers:
                 step = path.steps[number]
-                outs = functions[step.kernel](*[table[i] for i in step.inputs])
+                outs = functions[step.kernel](*inputs(step, table))
                 for position, out in zip(step.outputs, outs, strict=False):
                     table[position] = out
                 if step.kernel.make_error is not None:

@@ -166,6 +166,7 @@ def celu(input: Array, alpha: Number = 1.0) -> Array:
 @op(
     **_activation(
         "GeluKernelImpl",
+        repeatable=True,
         samples=[
             ONE,
             Sample(shapes=((4,),), kwargs={"approximate": "tanh"}),
@@ -189,7 +190,7 @@ def gelu(input: Array, *, approximate: str = "none") -> Array:
     return 0.5 * input * (1 + jnp.tanh(math.sqrt(2 / math.pi) * (input + 0.044715 * input**3)))
 
 
-@op(**_activation("silu_cpu", accepts=Category.INEXACT, forms=Form.INPLACE_ARGUMENT))
+@op(**_activation("silu_cpu", accepts=Category.INEXACT, repeatable=True, forms=Form.INPLACE_ARGUMENT))
 @keeping_halves
 def silu(input: Array) -> Array:
     """``input * sigmoid(input)``.
@@ -204,7 +205,7 @@ def _softplus(x: Array) -> Array:
     return jnp.logaddexp(x, jnp.zeros_like(x))
 
 
-@op(**_activation("mish_cpu", forms=Form.INPLACE_ARGUMENT))
+@op(**_activation("mish_cpu", repeatable=True, forms=Form.INPLACE_ARGUMENT))
 @keeping_halves
 def mish(input: Array) -> Array:
     """``input * tanh(softplus(input))``.
@@ -215,7 +216,10 @@ def mish(input: Array) -> Array:
     return input * jnp.tanh(_softplus(input))
 
 
-@op(**_activation("softplus_cpu", Sample(shapes=((4,),), args=(2.0, 1.0))), autocast={"cuda": Autocast.FLOAT32})
+@op(
+    **_activation("softplus_cpu", Sample(shapes=((4,),), args=(2.0, 1.0)), repeatable=True),
+    autocast={"cuda": Autocast.FLOAT32},
+)
 @keeping_halves
 def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Array:
     """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is over the threshold.
@@ -311,7 +315,7 @@ def hardswish(input: Array) -> Array:
     )
 
 
-@op(**_activation("log_sigmoid_cpu", backward="LogSigmoidBackward0"))
+@op(**_activation("log_sigmoid_cpu", repeatable=True, backward="LogSigmoidBackward0"))
 @keeping_halves
 def logsigmoid(input: Array) -> Array:
     """``log(sigmoid(input))``, exact far from 0 too.
