@@ -169,9 +169,10 @@ def test_attention_of_long_sequences_and_grouped_heads():
     np.testing.assert_allclose(artifact.call(q.numpy(), k.numpy(), v.numpy()), model(q, k, v).numpy(), atol=1e-5)
 
 
+@pytest.mark.parametrize("first", [False, True], ids=["any of the largest", "the first"])
 @pytest.mark.parametrize("name", ["picked_p", "spread_p"])
-def test_the_plain_forms_of_pooling_give_the_same(name: str) -> None:
-    windows = pooling.Windows(sizes=(3, 2), kernel=(3, 2), stride=(2, 3), before=(1, 0))
+def test_the_plain_forms_of_pooling_give_the_same(name: str, first: bool) -> None:
+    windows = pooling.Windows(sizes=(3, 2), kernel=(3, 2), stride=(2, 3), before=(1, 0), first=first)
     draw = np.random.default_rng(0)
     image = jnp.asarray(draw.permutation(2 * 5 * 6).reshape(2, 5, 6), np.float32)  # no two are equal
     second = (2, 5, 6) if name == "picked_p" else (2, 3, 2)

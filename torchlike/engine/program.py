@@ -156,7 +156,7 @@ class Program:
             avals.append(Aval(clean.shape, clean.dtype, placement))
 
         functions = _functions(path, numbers)
-        worth_it = path.avals[path.outputs[0]].placement.home.platform in again.PLATFORMS
+        worth_it = bool(live) and path.avals[live[0]].placement.home.platform in again.PLATFORMS
         repeated = again.Again(path, numbers, live_set) if worth_it else None
 
         def inputs(step: Step, table: list[Any]) -> list[Any]:
