@@ -110,6 +110,27 @@ def test_sharing_ends_with_the_array():
     assert t.tolist() == [6, 0]
 
 
+VIEWS = {
+    "behind the last row": lambda x: x[3:],
+    "behind the last column": lambda x: x[:, 4:],
+    "beyond the memory": lambda x: x.as_strided((0,), (1,), 14),
+    "transposed": lambda x: x.t(),
+    "repeated": lambda x: x.expand(2, 3, 4),
+    "every second": lambda x: x[::2, 1::2],
+    "a diagonal": lambda x: x.diagonal(),
+    "one number": lambda x: x[2, 3],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_numpy_has_the_shape_the_elements_and_the_steps_of_a_view(view):
+    shown = view(torch.arange(12.0).view(3, 4))
+    array = shown.numpy()
+    assert (array.shape, array.tolist()) == (tuple(shown.shape), shown.tolist())
+    assert array.strides == tuple(4 * step for step in shown.stride())
+    assert array.flags.writeable and not array.flags.owndata
+
+
 def test_detached_numpy_shares():
     w = torch.tensor([1.0, 2.0], requires_grad=True)
     n = w.detach().numpy()

@@ -615,7 +615,8 @@ class Tensor(TensorMethods, Fields):
         # Its base is the token, which tells when the last view of it is gone. view_as_real sees complex memory as pairs.
         flat = np.asarray(token).reshape(-1).view(dtype)
         step = dtype.itemsize
-        return np.ndarray(geometry.shape, dtype, flat, geometry.offset * step, [s * step for s in geometry.strides])
+        offset = 0 if 0 in geometry.shape else geometry.offset * step  # no elements may lie behind the memory
+        return np.ndarray(geometry.shape, dtype, flat, offset, [s * step for s in geometry.strides])
 
     def _on_cpu(self) -> Tensor:
         return self if self.is_cpu else from_value(Value.on_host(self._array()))
