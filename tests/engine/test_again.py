@@ -6,7 +6,7 @@ import pytest
 
 import torchlike as torch
 from torchlike import nn
-from torchlike.engine import executable
+from torchlike.engine import executable, forget
 from torchlike.engine.memory import again
 
 pytestmark = pytest.mark.recorded
@@ -17,6 +17,7 @@ widths = itertools.count(30)
 @pytest.fixture
 def programs(monkeypatch):
     """The programs that have been compiled, as text. CPUs stand for TPUs."""
+    forget()  # the sizes of earlier tests, for which a path would be divided
     texts, compiled_with = [], executable.compiled_with
 
     def spy(lowered, options):
@@ -69,7 +70,8 @@ CASES = {
 def test_what_is_computed_again_has_the_same_bits(name, programs, monkeypatch):
     (between, times), width = CASES[name], next(widths)
     got = gradients(between, width)
-    assert [text.count("optimization_barrier") for text in programs] == [times]
+    assert programs and sum(text.count("optimization_barrier") for text in programs) == times
+    programs.clear()
     monkeypatch.setattr(again, "PLATFORMS", ())
 
     def the_same(h):
@@ -77,10 +79,10 @@ def test_what_is_computed_again_has_the_same_bits(name, programs, monkeypatch):
         return between(h)
 
     assert got == gradients(the_same, width)
-    assert len(programs) == 2 and "optimization_barrier" not in programs[1]
+    assert programs and not any("optimization_barrier" in text for text in programs)
 
 
 @pytest.mark.parametrize("how", ["frozen", "keep"])
 def test_nothing_is_computed_again_that_is_kept_or_of_what_is_not_kept(how, programs):
     gradients(F.gelu, next(widths), **{how: True})
-    assert len(programs) == 1 and "optimization_barrier" not in programs[0]
+    assert programs and not any("optimization_barrier" in text for text in programs)
