@@ -61,10 +61,10 @@ HEAVY_SECONDS = 1e-3
 # What libraries compute, and what is computed in one pass, takes as long within a program. Of the rest the calls are saved, and about this
 # share remains.
 SHARE_OF_OTHERS = 0.5
-# A smaller share of the seconds of an op, or of a path that takes long to compile, is within the error of the estimates: compiling it would
-# slow down what runs beside it, for nothing. Measured with AVX-512, in milliseconds op by op and as one program: a GPT of four layers 67 and
-# 71, BERT 113 and 118, GPT-2 232 and 294, ResNet-18 177 and 197. Paths of few operations gain what is estimated, and are soon compiled: LeNet
-# 44 and 37, a small multi-layer perceptron 2.4 and 2.0.
+# A smaller share of the seconds of an op, or of a path that takes long to compile, is within the error of the estimates: compiling it
+# would slow down what runs beside it, for nothing. Measured with AVX-512, in milliseconds op by op and as one program: a GPT of four layers
+# 67 and 71, BERT 113 and 118, GPT-2 232 and 294, ResNet-18 177 and 197. Paths of few operations gain what is estimated, and are soon
+# compiled: LeNet 44 and 37, a small multi-layer perceptron 2.4 and 2.0.
 LEAST_SHARE_SAVED = 0.22
 SOON_COMPILED_SECONDS = 1.5
 # A path is compiled in the background once a program of it would have saved the one share of the compilation, and it runs as a program
