@@ -273,7 +273,7 @@ def test_a_process_that_was_forked_has_threads_of_its_own(threads):
     [
         ((4096, 64), (1,)), ((4160, 65), (1,)), ((30000, 3), (1,)), ((8, 20000), (1,)), ((1, 100001), (1,)), ((70, 10, 33), (1, 2)),
         ((4096, 64), (0,)), ((65, 4160), (0,)), ((20000, 1), (0,)), ((10, 70, 33), (0, 1)), ((50000,), (0,)), ((2, 100, 100), (0, 1, 2)),
-        ((8, 64, 7, 9), (0, 2, 3)), ((5, 1, 70, 1, 80), (0, 4)), ((1, 30, 700), (0, 2)), ((9, 40, 70), (1,)), ((9, 5, 40, 12), (0, 2)),
+        ((1030, 16), (1,)), ((1030, 17), (1,)), ((530, 511), (1,)), ((33, 512), (1,)), ((8, 64, 7, 9), (0, 2, 3)), ((5, 1, 70, 1, 80), (0, 4)), ((1, 30, 700), (0, 2)), ((9, 40, 70), (1,)), ((9, 5, 40, 12), (0, 2)),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("ordered", [True, False], ids=["in order", "transposed"])
@@ -289,6 +289,16 @@ def test_reductions(shape, axes, ordered):
     np.testing.assert_array_equal(largest.shape, x.max(axes).shape)
 
 
+@pytest.mark.parametrize("columns", [16, 17, 40, 511])
+def test_the_bits_of_short_rows_do_not_depend_on_how_many_there_are(columns):
+    """Sixteen are reduced side by side, the rest one by one."""
+    x = RNG.standard_normal((1040, columns)).astype(np.float32)
+    program = lambda x: [jnp.sum(x, 1), jnp.max(x, 1), jnp.min(x, 1)]  # noqa: E731
+    whole, one_less = plan_of(program, x)(x), plan_of(program, x[1:])(x[1:])
+    for result, of_less in zip(whole, one_less, strict=True):
+        np.testing.assert_array_equal(result[1:], of_less)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("place", [0, 7, 63, 64, 200])
 def test_a_reduction_shows_what_is_no_number(axis, place):
@@ -296,6 +306,32 @@ def test_a_reduction_shows_what_is_no_number(axis, place):
     x[(place, 3) if axis == 0 else (3, place)] = np.nan
     for result in plan_of(lambda x: [jnp.sum(x, axis), jnp.max(x, axis), jnp.min(x, axis)], x)(x):
         assert np.flatnonzero(np.isnan(result)).tolist() == [3]
+
+
+@pytest.mark.parametrize("name", operands())
+@pytest.mark.parametrize("shape", [(-1,), (65, 2, -1)], ids=str)
+def test_a_reshape_copies_what_lies_in_another_order(name, shape, threads):
+    x = operands()[name]
+    expected = x.reshape(shape)
+    for count in (1, 3):
+        threads(count)
+        (result,) = plan_of(lambda x: [x.reshape(expected.shape)], x)(x)
+        np.testing.assert_array_equal(result, expected)
+        assert np.shares_memory(result, x) == np.shares_memory(expected, x)
+
+
+@pytest.mark.parametrize(
+    ("to", "x"),
+    [
+        (np.empty(4, np.float32), np.empty(5, np.float32)), (np.empty((2, 2), np.float32), np.empty(4, np.float32)),
+        (np.empty(4, np.float32), np.empty(4, np.float64)), (np.empty(4, np.int32), np.empty(4, np.int32)),
+        (np.empty(8, np.float32)[::2], np.empty(4, np.float32)), (np.empty(4, np.float32), np.empty(4, bool)),
+    ],
+)  # fmt: skip
+def test_arrays_that_cannot_be_copied_are_refused(to, x):
+    with pytest.raises((ValueError, BufferError)):
+        assert fused.elements is not None
+        fused.elements.copy(to, x)
 
 
 def test_a_sum_of_many_numbers_loses_little():

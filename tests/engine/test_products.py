@@ -108,10 +108,43 @@ def test_a_few_rows_by_a_matrix(rows, sizes, transposed, space, threads):
     assert all(np.array_equal(results[0], other) for other in results[1:])
 
 
+# Around the sizes of what is computed at once: 14 rows, 32 columns, sums over 16 and over 512 numbers.
+SIZES = [
+    (9, 33, 65), (13, 16, 31), (14, 17, 32), (15, 1, 33), (27, 511, 1), (28, 512, 16), (29, 513, 257), (57, 100, 15), (113, 1040, 300), (225, 96, 40),
+]  # fmt: skip
+
+
 @needs_elements
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("stack", [(), (3,)], ids=["one", "a stack"])
+@pytest.mark.parametrize("order", ["plain", "x transposed", "y transposed", "both transposed"])
+def test_a_product_of_any_size(sizes, stack, order, threads):
+    """Every element within a rounding of each term, by any number of threads, and what lies beside the matrices is not read."""
+    rows, inner, columns = sizes
+
+    def matrix(transposed, *shape):
+        lines, length = shape[::-1] if transposed else shape
+        wide = np.full((*stack, lines, length + 5), np.nan, np.float32)
+        wide[..., :length] = RNG.standard_normal((*stack, lines, length))
+        return wide[..., :length].swapaxes(-1, -2) if transposed else wide[..., :length]
+
+    x = matrix(order in ("x transposed", "both transposed"), rows, inner)
+    y = matrix(order in ("y transposed", "both transposed"), inner, columns)
+    multiply = products._by_blas(x.dtype, products.MIN_DIVIDED)
+    results = []
+    for number in (1, 2, 3):
+        threads(number)
+        results.append(multiply(x, y))
+    exact, size = np.matmul(x.astype(np.float64), y.astype(np.float64)), np.matmul(abs(x), abs(y))
+    assert (abs(results[0] - exact) <= 2.0**-23 * (1 + np.sqrt(inner)) * size).all()
+    assert all(np.array_equal(results[0], other) for other in results[1:])
+
+
+@needs_elements
+@pytest.mark.parametrize("rows", [2, 20])
 @pytest.mark.parametrize("transposed", [False, True], ids=["plain", "transposed"])
-def test_infinite_and_missing_numbers_in_a_few_rows(transposed):
-    x, y = matrices([(2, 600), (600, 600)])
+def test_infinite_and_missing_numbers(rows, transposed):
+    x, y = matrices([(rows, 600), (600, 600)])
     x[0, 3], x[1, 599], y[5, 7] = np.inf, np.nan, -np.inf
     y = np.asfortranarray(y) if transposed else y
     with np.errstate(all="ignore"):

@@ -12,7 +12,9 @@
 #ifdef __GNUC__
 #define INLINE static inline __attribute__((always_inline))
 #define INDEPENDENT _Pragma("GCC ivdep") /* a result may lie where an operand lies, never beside it */
+#define AS_A_LOOP _Pragma("GCC unroll 1") /* a short loop, which GCC would write out, and then not compute with vectors */
 #else
 #define INLINE static inline
 #define INDEPENDENT
+#define AS_A_LOOP
 #endif

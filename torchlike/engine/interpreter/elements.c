@@ -2,8 +2,9 @@
 
    `run` computes several elementwise operations in one pass. They are listed as instructions over registers: a block of BLOCK elements
    each, which stay in the processor's cache, so that what lies between two operations is neither written to memory nor allocated.
-   `reduce` adds up, or finds the largest or the smallest, along the last or the first dimension. `multiply` divides a matrix product among
-   threads, `add_rows` adds rows to those of given numbers, and `spread` is the derivative of pooling by the largest.
+   `reduce` adds up, or finds the largest or the smallest, along the last or the first dimension. `multiply` computes a matrix
+   product, `copy` brings elements into their order, `add_rows` adds rows to those of given numbers, and `spread` is the derivative of pooling by
+   the largest.
 
    No result depends on how many threads take part, or on which operations share a pass. */
 
@@ -31,8 +32,8 @@ typedef struct { uint8_t code, to, a, b, c; } Instruction;
 
 INLINE float of_bits(int32_t bits) { float x; memcpy(&x, &bits, 4); return x; }
 INLINE int32_t bits_of(float x) { int32_t bits; memcpy(&bits, &x, 4); return bits; }
-INLINE float greater(float a, float b) { return a > b || a != a ? a : b; } /* NaN where one of them is */
-INLINE float lesser(float a, float b) { return a < b || a != a ? a : b; }
+INLINE float greater(float a, float b) { return (a > b) | (a != a) ? a : b; } /* NaN where one of them is */
+INLINE float lesser(float a, float b) { return (a < b) | (a != a) ? a : b; }
 
 INLINE float exponential(float x) {
     x = x > 89.0f ? 89.0f : x; /* these comparisons keep NaN */
@@ -182,6 +183,9 @@ static void load(const Operand *input, Py_ssize_t start, int count, float *to) {
             int32_t *masks = (int32_t *)to;
             for (Py_ssize_t i = 0; i < run; i++) masks[i] = -(int32_t)(from[i * stride] != 0);
         } else if (stride == 4) {
+#ifdef __GNUC__
+            if (last > 0) for (int ahead = 0; ahead < 256; ahead += 64) __builtin_prefetch(from + 4 * input->stride[last - 1] + ahead);
+#endif
             memcpy(to, from, (size_t)run * 4);
         } else if (!stride) {
             float value;
@@ -236,7 +240,7 @@ static void pass(void *job, Py_ssize_t number) {
 
 typedef struct { const float *x; float *to; int code; Py_ssize_t rows, columns, step; } Reduction;
 
-enum { WIDE = 64, NARROW = 16, PIECE = 4096, BAND = 256, ROWS = 64 };
+enum { WIDE = 64, NARROW = 16, PIECE = 4096, BAND = 256, ROWS = 64, GROUP = 16 };
 
 #define JOIN(a, b) (code == ADD ? (a) + (b) : code == MAXIMUM ? greater(a, b) : lesser(a, b))
 
@@ -261,10 +265,43 @@ INLINE float one_row(const float *x, Py_ssize_t count, int code) {
     return one;
 }
 
+/* As `in_lanes`, for GROUP short rows, whose lanes are joined side by side. */
+INLINE void group_of_rows(const float *x, Py_ssize_t count, int code, float *to) {
+    float lanes[NARROW][GROUP];
+    for (int r = 0; r < GROUP; r++, x += count) {
+        float lane[NARROW];
+        int32_t missing[NARROW] = { 0 }; /* where NaN was met: the comparisons pass over it, so that each takes one instruction */
+        Py_ssize_t i = NARROW;
+        memcpy(lane, x, sizeof lane);
+        for (; i + NARROW <= count; i += NARROW)
+            AS_A_LOOP for (int l = 0; l < NARROW; l++) {
+                float value = x[i + l];
+                if (code == ADD) lane[l] += value;
+                else {
+                    missing[l] |= value != value;
+                    lane[l] = (code == MAXIMUM ? value > lane[l] : value < lane[l]) ? value : lane[l];
+                }
+            }
+        for (int l = 0; l < NARROW; l++) lanes[l][r] = missing[l] ? NAN : lane[l];
+        for (int l = 0; i < count; i++, l++) lanes[l][r] = JOIN(lanes[l][r], x[i]);
+    }
+    for (int half = NARROW / 2; half; half /= 2)
+        for (int l = 0; l < half; l++)
+            AS_A_LOOP for (int r = 0; r < GROUP; r++) lanes[l][r] = JOIN(lanes[l][r], lanes[l + half][r]);
+    memcpy(to, lanes[0], sizeof lanes[0]);
+}
+
+INLINE void all_rows(const float *x, Py_ssize_t rows, Py_ssize_t columns, int code, float *to) {
+    Py_ssize_t r = 0;
+    if (columns >= NARROW && columns < 8 * WIDE)
+        for (; r + GROUP <= rows; r += GROUP) group_of_rows(x + r * columns, columns, code, to + r);
+    for (; r < rows; r++) to[r] = one_row(x + r * columns, columns, code);
+}
+
 CLONES static void along(const float *x, Py_ssize_t rows, Py_ssize_t columns, int code, float *to) {
-    if (code == ADD) for (Py_ssize_t r = 0; r < rows; r++) to[r] = one_row(x + r * columns, columns, ADD);
-    else if (code == MAXIMUM) for (Py_ssize_t r = 0; r < rows; r++) to[r] = one_row(x + r * columns, columns, MAXIMUM);
-    else for (Py_ssize_t r = 0; r < rows; r++) to[r] = one_row(x + r * columns, columns, MINIMUM);
+    if (code == ADD) all_rows(x, rows, columns, ADD, to);
+    else if (code == MAXIMUM) all_rows(x, rows, columns, MAXIMUM, to);
+    else all_rows(x, rows, columns, MINIMUM, to);
 }
 
 /* Halves what is longer than a piece, so that the error of a sum grows with the logarithm of its length. */
@@ -369,7 +406,7 @@ static struct {
     int inside;            /* threads that may still read what follows */
     void (*part)(void *, Py_ssize_t);
     void *job;
-    Py_ssize_t parts, next;
+    struct { Py_ssize_t next, end; char apart[48]; } share[MOST_THREADS]; /* of each thread: a line of the cache */
 } pool = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
 
 static void pause_briefly(void) {
@@ -378,11 +415,16 @@ static void pause_briefly(void) {
 #endif
 }
 
-static void take_parts(void) {
-    for (;;) {
-        Py_ssize_t number = __atomic_fetch_add(&pool.next, 1, __ATOMIC_RELAXED);
-        if (number >= pool.parts) return;
-        pool.part(pool.job, number);
+/* A thread begins with the parts of its own share, then takes what others have left. So it mostly reads what it has written before, in the
+   operation of which this is the result: what another core has written takes several times as long to read. */
+static void take_parts(int thread) {
+    for (int i = 0; i < pool.threads; i++) {
+        int of = (thread + i) % pool.threads;
+        for (;;) {
+            Py_ssize_t number = __atomic_fetch_add(&pool.share[of].next, 1, __ATOMIC_RELAXED);
+            if (number >= pool.share[of].end) break;
+            pool.part(pool.job, number);
+        }
     }
 }
 
@@ -404,7 +446,7 @@ static void *helper(void *number) {
         }
         seen = round;
         __atomic_fetch_add(&pool.inside, 1, __ATOMIC_SEQ_CST);
-        if (__atomic_load_n(&pool.round, __ATOMIC_SEQ_CST) == round && (intptr_t)number < pool.threads) take_parts(); /* else it has ended */
+        if (__atomic_load_n(&pool.round, __ATOMIC_SEQ_CST) == round && (intptr_t)number < pool.threads) take_parts((int)(intptr_t)number); /* else it has ended */
         __atomic_fetch_sub(&pool.inside, 1, __ATOMIC_SEQ_CST);
     }
     return 0;
@@ -433,12 +475,14 @@ static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts)
     pool.threads = threads;
     pool.part = part;
     pool.job = job;
-    pool.parts = parts;
-    pool.next = 0;
+    for (int t = 0; t < threads; t++) {
+        pool.share[t].next = parts * t / threads;
+        pool.share[t].end = parts * (t + 1) / threads;
+    }
     __atomic_fetch_add(&pool.round, 1, __ATOMIC_SEQ_CST);
     if (pool.sleeping) pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.mutex);
-    take_parts();
+    take_parts(0);
     __atomic_fetch_add(&pool.round, 1, __ATOMIC_SEQ_CST); /* who has not begun does not begin any more */
     while (__atomic_load_n(&pool.inside, __ATOMIC_SEQ_CST)) pause_briefly();
     pthread_mutex_unlock(&pool.busy);
@@ -448,6 +492,8 @@ static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts)
     for (Py_ssize_t i = 0; i < parts; i++) part(job, i);
 }
 #endif
+
+#include "../../_extensions/tiles.h"
 
 #ifdef __GNUC__
 static void few_rows(void *job, Py_ssize_t number) {
@@ -591,6 +637,37 @@ end:
     Py_RETURN_NONE;
 }
 
+static void copy_part(void *job, Py_ssize_t number) {
+    const Pass *work = job;
+    Py_ssize_t start = number * CHUNK, left = work->elements - start;
+    load(&work->inputs[0], start, left < CHUNK ? (int)left : CHUNK, (float *)work->outputs[0].data + start);
+}
+
+/* copy(to, x): the elements of x, of the same shape, one after the other. */
+static PyObject *copy(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    (void)self;
+    Py_buffer to, x;
+    Pass work;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "copy(to, x)");
+        return 0;
+    }
+    if (PyObject_GetBuffer(arguments[0], &to, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | PyBUF_WRITABLE)) return 0;
+    if (PyObject_GetBuffer(arguments[1], &x, PyBUF_STRIDES | PyBUF_FORMAT)) {
+        PyBuffer_Release(&to);
+        return 0;
+    }
+    work.elements = to.len / 4;
+    work.outputs[0].data = to.buf;
+    if (kind_of(&to) != 'f' || to.ndim != x.ndim || memcmp(to.shape, x.shape, to.ndim * sizeof *to.shape) || kind_of(&x) != 'f' || !describe(&work.inputs[0], &x, &to))
+        PyErr_SetString(PyExc_ValueError, "the arrays do not fit together");
+    else share_without_lock(copy_part, &work, (work.elements + CHUNK - 1) / CHUNK, work.elements);
+    PyBuffer_Release(&to);
+    PyBuffer_Release(&x);
+    if (PyErr_Occurred()) return 0;
+    Py_RETURN_NONE;
+}
+
 /* reduce(code, to, x, rows, along_first): of x as so many rows, with a result for each column if it is along the first dimension. */
 static PyObject *reduce(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
     (void)self;
@@ -680,7 +757,7 @@ static PyObject *multiply(PyObject *self, PyObject *const *arguments, Py_ssize_t
     work.step = (whole + parts - 1) / parts;
     if (work.stack == 1 && work.step < least) work.step = least;
     Py_BEGIN_ALLOW_THREADS
-    if (!multiply_few(&work)) share(products, &work, (whole + work.step - 1) / work.step);
+    if (!multiply_few(&work) && !multiply_by_tiles(&work, parts)) share(products, &work, (whole + work.step - 1) / work.step);
     Py_END_ALLOW_THREADS
 end:
     while (held) PyBuffer_Release(&views[--held]);
@@ -817,6 +894,7 @@ static PyObject *set_threads(PyObject *self, PyObject *number) {
 static PyMethodDef methods[] = {
     { "run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, 0 },
     { "reduce", (PyCFunction)(void (*)(void))reduce, METH_FASTCALL, 0 },
+    { "copy", (PyCFunction)(void (*)(void))copy, METH_FASTCALL, 0 },
     { "multiply", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL, 0 },
     { "add_rows", (PyCFunction)(void (*)(void))add_rows, METH_FASTCALL, 0 },
     { "spread", (PyCFunction)(void (*)(void))spread, METH_FASTCALL, 0 },

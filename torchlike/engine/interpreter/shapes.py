@@ -9,7 +9,7 @@ from operator import itemgetter, methodcaller
 
 import numpy as np
 
-from .fused import Pad
+from .fused import FLOAT, MIN_ELEMENTS, Pad, elements
 from .rules import Compute, Parameters, ShapedDtype, rule
 
 # From so many elements on, one number stands for an array of them. Below, a new array takes less time.
@@ -21,6 +21,26 @@ LARGE = 4096
 @functools.lru_cache(1024)
 def _reshaped(shape: tuple[int, ...]) -> Compute:
     return methodcaller("reshape", shape)
+
+
+@functools.lru_cache(1024)
+def _copied(shape: tuple[int, ...]) -> Compute:
+    """A reshape of a large array. NumPy copies on one core, where elements must be copied."""
+
+    def reshape(x: np.ndarray) -> np.ndarray:
+        if not x.flags.c_contiguous:
+            try:
+                return np.reshape(x, shape, copy=False)
+            except ValueError:  # the elements of one dimension do not lie at equal distances
+                elements_of_x, x = x, np.empty(x.shape, x.dtype)
+                elements.copy(x, elements_of_x)
+        return x.reshape(shape)
+
+    return reshape
+
+
+# From NumPy 2.1 on. Without it nothing says whether elements must be copied but copying them.
+_KNOWS_COPIES = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 
 @functools.lru_cache(1024)
@@ -53,6 +73,8 @@ def _reshape(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
         return lambda x: np.asarray(x).reshape(())
     if order is not None:
         return lambda x: x.transpose(order).reshape(shape)
+    if elements is not None and _KNOWS_COPIES and ins[0].dtype == FLOAT and prod(shape) >= MIN_ELEMENTS:
+        return _copied(shape)
     return _reshaped(shape)
 
 
