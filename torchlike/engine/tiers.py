@@ -124,8 +124,10 @@ def plan_to_use(kernel: Kernel, awaited: bool = False) -> Plan | None:
             return None
         if awaited:
             return plan
-        saved = _seconds_saved(kernel, plan)
-        kernel.spent += saved if saved > LEAST_SHARE_SAVED * plan.cost else 0.0
+        if kernel.gain is None:
+            saved = _seconds_saved(kernel, plan)
+            kernel.gain = saved if saved > LEAST_SHARE_SAVED * plan.cost else 0.0
+        kernel.spent += kernel.gain
         if kernel.spent > BEGIN_AT * price:
             kernel.begin_executable()
     return plan
@@ -163,9 +165,11 @@ def cost_of(path: Path, divided: bool = False) -> Cost:
     Args:
         divided: look for layers that repeat, which are compiled once.
     """
-    run = sum([RUN_SECONDS_PER_OP + seconds_of(step.kernel) for step in path.steps])
-    plans = [step.kernel.plan() for step in path.steps]
-    in_program = sum([_in_program(plan) for plan in plans if plan is not None])
+    run = in_program = 0.0
+    for step in path.steps:
+        run += RUN_SECONDS_PER_OP + seconds_of(step.kernel)
+        plan = step.kernel.plan()
+        in_program += 0.0 if plan is None else _in_program(plan)
     ops, executables = compiled_ops(path, seconds_of) if divided else ([(step.kernel, 1.0) for step in path.steps], 1)
     price = COMPILE_SECONDS + COMPILE_SECONDS_PER_PART * (executables - 1)
     return Cost(run, in_program, price + sum([share * _price_of(kernel) for kernel, share in ops]))

@@ -45,7 +45,9 @@ class Plan:
     alone, so decisions that use them are the same in each process.
     """
 
-    __slots__ = ("_slots", "_first_input", "_calls", "_outputs", "_ending_calls", "_without", "cost", "in_passes")
+    __slots__ = (
+        "_slots", "_first_input", "_calls", "_outputs", "_ending_calls", "_without", "_number", "_in_library", "cost", "in_passes"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -68,16 +70,23 @@ class Plan:
         self.in_passes = seconds_of_passes(fused)
         self.cost = cost + self.in_passes
         self._without: dict[tuple[int, ...], Plan] | None = None
+        # Made when they are asked for, and then in each run of an op that takes long.
+        self._number: int | None = None
+        self._in_library: float | None = None
 
     @property
     def calls(self) -> int:
         """The number of NumPy calls; the body of a loop counts once."""
-        return sum(1 + getattr(function, "extra_calls", 0) for function, *_ in self._calls)
+        if self._number is None:
+            self._number = sum([1 + getattr(function, "extra_calls", 0) for function, *_ in self._calls])
+        return self._number
 
     @property
     def in_library(self) -> float:
         """The part of ``cost`` that products and convolutions take, which no compilation makes faster."""
-        return sum([getattr(function, "in_library", 0.0) for function, *_ in self._calls])
+        if self._in_library is None:
+            self._in_library = sum([getattr(function, "in_library", 0.0) for function, *_ in self._calls])
+        return self._in_library
 
     # ---- for ``JoinedPlan``: what a plan consists of, in the slots of a longer one
 
