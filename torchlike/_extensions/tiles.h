@@ -107,7 +107,7 @@ typedef struct {
 AVX512 static void tiles_part(void *job, Py_ssize_t number) {
     const Tiles *t = job;
     const Product *p = t->p;
-    const float *x = (const float *)(p->x.data + t->number * p->x.stride), *y = (const float *)(p->y.data + t->number * p->y.stride);
+    const float *x = (const float *)matrix_of(&p->x, t->number), *y = (const float *)matrix_of(&p->y, t->number);
     Py_ssize_t from = t->from + number / t->above * t->columns, until = from + t->columns < t->until ? from + t->columns : t->until, copied = 0, first = 0;
     Py_ssize_t row = number % t->above * t->rows, last = row + t->rows < p->rows ? row + t->rows : p->rows, depth = t->depth, n;
     float *to = (float *)p->to + t->number * p->rows * p->columns;

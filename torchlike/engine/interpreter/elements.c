@@ -351,7 +351,8 @@ static void bands(void *job, Py_ssize_t number) {
 
 /* ---- products of matrices, by the library that NumPy computes them with */
 
-typedef struct { const char *data; Py_ssize_t stride, line; int transposed; } Matrix; /* `stride`: to the next one of a stack, in bytes */
+/* `stride`: to the next one of a stack, in bytes; after so many (`inner`) of them it goes on one `outer` stride further. */
+typedef struct { const char *data; Py_ssize_t stride, inner, outer, line; int transposed; } Matrix;
 
 typedef struct {
     void *function;
@@ -369,10 +370,12 @@ enum { ELEMENTS_OF_PART = 65536, MOST_PARTS = 16, ROW_MAJOR = 101, PLAIN = 111, 
 #define CALL(size, number) GEMM(size, number)(ROW_MAJOR, p->x.transposed ? TRANSPOSED : PLAIN, p->y.transposed ? TRANSPOSED : PLAIN, \
     (size)rows, (size)columns, (size)p->inner, 1, x, (size)p->x.line, y, (size)p->y.line, 0, to, (size)p->columns)
 
+static const char *matrix_of(const Matrix *m, Py_ssize_t number) { return m->data + number / m->inner * m->outer + number % m->inner * m->stride; }
+
 static void multiply_part(const Product *p, Py_ssize_t number, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t column, Py_ssize_t columns) {
     Py_ssize_t item = p->doubles ? 8 : 4;
-    const char *x = p->x.data + number * p->x.stride + row * item * (p->x.transposed ? 1 : p->x.line);
-    const char *y = p->y.data + number * p->y.stride + column * item * (p->y.transposed ? p->y.line : 1);
+    const char *x = matrix_of(&p->x, number) + row * item * (p->x.transposed ? 1 : p->x.line);
+    const char *y = matrix_of(&p->y, number) + column * item * (p->y.transposed ? p->y.line : 1);
     char *to = p->to + ((number * p->rows + row) * p->columns + column) * item;
     if (p->wide && p->doubles) CALL(int64_t, double);
     else if (p->wide) CALL(int64_t, float);
@@ -711,10 +714,13 @@ static PyObject *reduce(PyObject *self, PyObject *const *arguments, Py_ssize_t c
 /* Whether the library can read these matrices as they lie. */
 static int as_matrix(Matrix *matrix, const Py_buffer *view, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t stack) {
     int n = view->ndim;
-    if (n < 2 || n > 3 || view->shape[n - 2] != rows || view->shape[n - 1] != columns || (n == 3 ? view->shape[0] : 1) != stack) return 0;
+    if (n < 2 || n > 4 || view->shape[n - 2] != rows || view->shape[n - 1] != columns) return 0;
+    matrix->inner = n > 2 ? view->shape[n - 3] : 1;
+    matrix->outer = n > 3 ? view->strides[0] : 0;
+    if ((n > 3 ? view->shape[0] : 1) * matrix->inner != stack || !stack) return 0;
     Py_ssize_t down = view->strides[n - 2], across = view->strides[n - 1], item = view->itemsize;
     matrix->data = view->buf;
-    matrix->stride = n == 3 ? view->strides[0] : 0;
+    matrix->stride = n > 2 ? view->strides[n - 3] : 0;
     matrix->transposed = !(across == item && down >= columns * item && down % item == 0);
     if (matrix->transposed && !(down == item && across >= rows * item && across % item == 0)) return 0;
     matrix->line = (matrix->transposed ? across : down) / item;
@@ -742,14 +748,14 @@ static PyObject *multiply(PyObject *self, PyObject *const *arguments, Py_ssize_t
     const Py_buffer *to = &views[0], *x = &views[1], *y = &views[2];
     int n = to->ndim, kind = to->format ? to->format[0] : 0;
     taken = (kind == 'f' || kind == 'd') && x->format && y->format && x->format[0] == kind && y->format[0] == kind && work.function && parts > 0;
-    taken = taken && (n == 2 || n == 3) && x->ndim == n && y->ndim == n && PyBuffer_IsContiguous(to, 'C') && to->len;
+    taken = taken && (n == 2 || n == 3) && (x->ndim == n || (n == 3 && x->ndim == 4)) && (y->ndim == n || (n == 3 && y->ndim == 4)) && PyBuffer_IsContiguous(to, 'C') && to->len;
     if (!taken) goto end;
     work.doubles = kind == 'd';
     work.to = to->buf;
     work.stack = n == 3 ? to->shape[0] : 1;
     work.rows = to->shape[n - 2];
     work.columns = to->shape[n - 1];
-    work.inner = x->shape[n - 1];
+    work.inner = x->shape[x->ndim - 1];
     taken = as_matrix(&work.x, x, work.rows, work.inner, work.stack) && as_matrix(&work.y, y, work.inner, work.columns, work.stack);
     if (!taken) goto end;
     work.by_rows = work.rows >= work.columns;

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from ..places import at_places
 from .fused import fuse
 from .plan import Plan
+from .products import as_they_lie
 from .running import needed_for, run, with_ends
 
 
@@ -60,7 +61,7 @@ class JoinedPlan:
         picked = [slot_of[position] for position in self.outputs]
         self._picked = at_places(picked)
         kept = (*range(first), *picked)
-        self._calls = with_ends(fuse(needed_for(picked, calls), kept), kept)
+        self._calls = with_ends(fuse(as_they_lie(needed_for(picked, calls), picked), kept), kept)
 
     def __call__(self, arrays: Sequence[object]) -> Sequence[object]:
         """The results at ``outputs``, of the arrays at ``inputs``."""

@@ -70,21 +70,20 @@ class Plan:
         self.in_passes = seconds_of_passes(fused)
         self.cost = cost + self.in_passes
         self._without: dict[tuple[int, ...], Plan] | None = None
-        # Made when they are asked for, and then in each run of an op that takes long.
-        self._number: int | None = None
-        self._in_library: float | None = None
+        # Negative until somebody asks for them, as each run of an op that takes long does.
+        self._number, self._in_library = -1, -1.0
 
     @property
     def calls(self) -> int:
         """The number of NumPy calls; the body of a loop counts once."""
-        if self._number is None:
+        if self._number < 0:
             self._number = sum([1 + getattr(function, "extra_calls", 0) for function, *_ in self._calls])
         return self._number
 
     @property
     def in_library(self) -> float:
         """The part of ``cost`` that products and convolutions take, which no compilation makes faster."""
-        if self._in_library is None:
+        if self._in_library < 0:
             self._in_library = sum([getattr(function, "in_library", 0.0) for function, *_ in self._calls])
         return self._in_library
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from types import FunctionType
 
 import numpy as np
 
-from .fused import elements
+from ..places import at_places, places_of
+from .fused import FLOAT, elements
 from .rules import BFLOAT16, HALF_TYPES, NATIVE, Compute, Parameters, ShapedDtype, Unsupported, rule
+from .running import NumPyCall
+from .shapes import Reshape
 from .sharing import known, one_thread, product_of
 
 # Speeds of NumPy's matrix product, in multiplications and additions per second: by BLAS, and by NumPy's loops for other dtypes. Rough.
@@ -31,7 +34,7 @@ def with_cost(function: Compute, seconds: float, in_library: bool = True) -> Com
     Args:
         in_library: it spends them in a library that computes as fast within a program.
     """
-    own = function if isinstance(function, FunctionType) else _wrapped(function)
+    own = function if isinstance(function, (FunctionType, Stacked)) else _wrapped(function)
     own.extra_cost = seconds  # type: ignore[attr-defined]
     own.in_library = seconds if in_library else 0.0  # type: ignore[attr-defined]
     return own
@@ -39,6 +42,9 @@ def with_cost(function: Compute, seconds: float, in_library: bool = True) -> Com
 
 def _wrapped(function: Compute) -> Compute:
     return lambda *arrays: function(*arrays)
+
+
+_Multiply = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @rule("dot_general")
@@ -66,6 +72,9 @@ def _dot_general(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
     else:
         order_a, order_b = (*batch_a, *free_a, *sum_a), (*batch_b, *sum_b, *free_b)
         stack = (prod(batch),) if batch else ()
+        stacks = len(a.shape) == len(b.shape) == 3 and (*batch_a, *batch_b) == (0, 0)
+        if stacks and a.dtype == b.dtype == dtype == FLOAT and _is_large(work):
+            return with_cost(Stacked(multiply, outs[0].shape, order_a, order_b), work / BLAS_SPEED)
         shape_a, shape_b = (*stack, prod(rows), inner), (*stack, inner, prod(columns))
         shape = (*batch, *rows, *columns)
 
@@ -83,7 +92,46 @@ def _product(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
     return _dot_general({"dimension_numbers": (((a,), (b,)), ((), ()))}, ins, outs)
 
 
-_Multiply = Callable[[np.ndarray, np.ndarray], np.ndarray]
+class Stacked:
+    """A product of two stacks of matrices. The matrices of a stack may also lie in the first two of four dimensions."""
+
+    __slots__ = ("_multiply", "_shape", "_orders", "extra_cost", "in_library")
+
+    def __init__(self, multiply: _Multiply, shape: tuple[int, ...], *orders: tuple[int, ...]) -> None:
+        self._multiply, self._shape, self._orders = multiply, shape, orders
+
+    def __call__(self, *arrays: np.ndarray) -> np.ndarray:
+        product = self._multiply(
+            *[
+                x.transpose(order) if x.ndim == 3 else x.transpose(0, 1, order[1] + 1, order[2] + 1)
+                for x, order in zip(arrays, self._orders, strict=True)
+            ]
+        )
+        return product.reshape(self._shape)
+
+
+def as_they_lie(calls: Sequence[NumPyCall], kept: Iterable[int]) -> Sequence[NumPyCall]:
+    """The calls, where products read stacks of matrices as they lie, without the copy that would put them one after the other.
+
+    Args:
+        kept: the slots that are read after all calls.
+    """
+    merged = {out: x for function, x, out in calls if function.__class__ is Reshape and function.merges}  # pyright: ignore[reportFunctionMemberAccess]
+    for slot in kept:
+        merged.pop(slot, None)
+    for function, inputs, _ in calls if merged else ():
+        if function.__class__ is not Stacked:
+            for slot in [inputs] if inputs.__class__ is int else places_of(inputs):
+                merged.pop(slot, None)
+    if not merged:
+        return calls
+    return [
+        (function, at_places([merged.get(slot, slot) for slot in places_of(inputs)]), output)
+        if function.__class__ is Stacked
+        else (function, inputs, output)
+        for function, inputs, output in calls
+        if output.__class__ is not int or output not in merged
+    ]
 
 
 def _multiply(a: ShapedDtype, b: ShapedDtype, out: ShapedDtype, work: float) -> _Multiply:
@@ -95,20 +143,25 @@ def _multiply(a: ShapedDtype, b: ShapedDtype, out: ShapedDtype, work: float) -> 
 def _by_blas(dtype: np.dtype, work: float) -> _Multiply:
     """NumPy's product of matrices or stacks of them, with our threads in the place of those of its library: see ``sharing.py``."""
     library = product_of({"f": "s", "d": "d"}.get(dtype.char, ""))
-    if not known or elements is None or work < MIN_ALONE or library is None:
+    if not _is_large(work) or library is None:
         return np.matmul
     function, wide = library
     # The parts follow from the sizes alone, as the bits do.
     parts = 1 if work < MIN_DIVIDED else min(max(2, int(work / WORK_OF_PART)), MOST_PARTS)
 
     def multiply(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        result = np.empty((*x.shape[:-1], y.shape[-1]), dtype)
+        stack = x.shape[:-2] if x.ndim < 4 else (prod(x.shape[:-2]),)
+        result = np.empty((*stack, x.shape[-2], y.shape[-1]), dtype)
         with one_thread:
             if not elements.multiply(function, wide, parts, MIN_ROWS, result, x, y):
-                np.matmul(x, y, out=result)
-        return result
+                np.matmul(x.reshape(*stack, *x.shape[-2:]), y.reshape(*stack, *y.shape[-2:]), out=result)
+        return result if x.ndim < 4 else result.reshape(*x.shape[:-1], -1)
 
     return multiply
+
+
+def _is_large(work: float) -> bool:
+    return known and elements is not None and work >= MIN_ALONE
 
 
 def _every(start: int, step: int, count: int) -> slice:

@@ -23,22 +23,28 @@ def _reshaped(shape: tuple[int, ...]) -> Compute:
     return methodcaller("reshape", shape)
 
 
-@functools.lru_cache(1024)
-def _copied(shape: tuple[int, ...]) -> Compute:
-    """A reshape of a large array. NumPy copies on one core, where elements must be copied."""
+class Reshape:
+    """A reshape of a large array. NumPy copies on one core, where elements must be copied.
 
-    def reshape(x: np.ndarray) -> np.ndarray:
+    ``merges``: it only makes one dimension of the first two of four, as of a stack of matrices.
+    """
+
+    __slots__ = ("_shape", "merges")
+
+    def __init__(self, shape: tuple[int, ...], merges: bool) -> None:
+        self._shape, self.merges = shape, merges
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
         if not x.flags.c_contiguous:
             try:
-                return np.reshape(x, shape, copy=False)
+                return np.reshape(x, self._shape, copy=False)
             except ValueError:  # the elements of one dimension do not lie at equal distances
                 elements_of_x, x = x, np.empty(x.shape, x.dtype)
                 elements.copy(x, elements_of_x)
-        return x.reshape(shape)
-
-    return reshape
+        return x.reshape(self._shape)
 
 
+_large_reshape = functools.lru_cache(1024)(Reshape)
 # From NumPy 2.1 on. Without it nothing says whether elements must be copied but copying them.
 _KNOWS_COPIES = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
@@ -74,7 +80,7 @@ def _reshape(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
     if order is not None:
         return lambda x: x.transpose(order).reshape(shape)
     if elements is not None and _KNOWS_COPIES and ins[0].dtype == FLOAT and prod(shape) >= MIN_ELEMENTS:
-        return _copied(shape)
+        return _large_reshape(shape, len(ins[0].shape) == 4 and len(shape) == 3 and shape[1:] == ins[0].shape[2:])
     return _reshaped(shape)
 
 
