@@ -24,7 +24,7 @@ import pytest
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 
-TURNS = 3
+TURNS = 6
 
 
 def pytest_addoption(parser):
@@ -131,9 +131,9 @@ def _at_other_turns(items, turn):
         elif item.get_closest_marker("costly"):
             costly[item.nodeid.partition("[")[0]].append(item)
     for cases in costly.values():
-        if len(cases) >= TURNS:
-            cases.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
-            others.update(item for number, item in enumerate(cases) if number % TURNS != turn)
+        turns = min(TURNS, len(cases))  # each turn has a case
+        cases.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+        others.update(item for number, item in enumerate(cases) if number % turns != turn % turns)
     return others
 
 
