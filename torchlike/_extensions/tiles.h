@@ -138,7 +138,7 @@ static void multiply_one(const Product *p, Py_ssize_t number, Py_ssize_t parts) 
     Py_ssize_t blocks = (p->inner + DEPTH - 1) / DEPTH, depth = ((p->inner + blocks - 1) / blocks + 15) / 16 * 16, tiles = (p->rows + TILE - 1) / TILE;
     Py_ssize_t width = DEPTH * WIDTH / depth / PANEL * PANEL;
     Tiles t = { .p = p, .number = number };
-    t.rows = TILE * ((tiles + parts - 1) / parts);
+    t.rows = TILE * (tiles > parts ? tiles / parts : 1);
     t.above = (p->rows + t.rows - 1) / t.rows;
     for (; t.from < p->columns; t.from = t.until) {
         t.until = t.from + width < p->columns ? t.from + width : p->columns;
@@ -162,8 +162,11 @@ static void stacked_part(void *job, Py_ssize_t number) {
 /* False: this processor has no AVX-512, or it is not a product in float32. */
 static int multiply_by_tiles(Product *p, Py_ssize_t parts) {
     if (p->doubles || !TILES) return 0;
-    if (p->stack > 1) share(stacked_part, p, (p->stack + p->step - 1) / p->step);
-    else multiply_one(p, 0, parts > 1 ? 4 * wanted : 1);
+    if (parts > 1) parts = PARTS * wanted;
+    if (p->stack > 1) {
+        p->step = (p->stack + parts - 1) / parts;
+        share(stacked_part, p, (p->stack + p->step - 1) / p->step);
+    } else multiply_one(p, 0, parts);
     return 1;
 }
 #else
