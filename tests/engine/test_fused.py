@@ -1,6 +1,8 @@
 """Elementwise calls in one pass: every operation, layouts of operands, what may be written over, threads; and reductions."""
 
+import functools
 import multiprocessing
+import operator
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -433,3 +435,30 @@ def test_what_is_padded_by_zeros_is_added_in_place(overlapping, threads):
     assert not np.signbit(total).any(), "as if each had been added to zeros"
     adds = [call for call in plan_of(summed, *parts)._ending_calls or () if getattr(call[0], "__name__", "") == "add"]
     assert len(adds) == 3
+
+
+@pytest.mark.parametrize(
+    ("places", "whole"),
+    [([0, 1, 2], True), ([2, 0, 1], True), ([0, 2], False), ([0, 1, 1], False), ([0, 1, 2, 2], False)],
+)
+@pytest.mark.parametrize("axis", [0, 2])
+def test_parts_that_make_up_the_whole_are_written_where_they_belong(places, whole, axis):
+    """The gradient of a split. Elements that no part has are zero, and those of two parts their sum."""
+    parts = [RNG.standard_normal((12, 50, 36)).astype(np.float32) for _ in places]
+    parts[0][0, 0] = -0.0
+    length = parts[0].shape[axis]
+
+    def program(*parts):
+        padded = []
+        for place, part in zip(places, parts, strict=True):
+            edges = [(0, 0, 0)] * 3
+            edges[axis] = (place * length, (2 - place) * length, 0)
+            padded.append(lax.pad(part, np.float32(0), edges))
+        return [functools.reduce(operator.add, padded)]
+
+    plan = plan_of(program, *parts)
+    for ours, theirs in zip(plan(*parts), program(*map(jnp.asarray, parts)), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_array_equal(np.signbit(ours), np.signbit(theirs))
+    written = [call for call in plan._ending_calls or () if getattr(call[0], "__name__", "") in ("put", "put_alone")]
+    assert len(written) == (len(places) if whole else 0)

@@ -176,18 +176,43 @@ class Pad:
         sum[self.target] += x[self.source]
         return sum
 
+    def put_alone(self, x: np.ndarray) -> np.ndarray:
+        """The beginning of a sum, whose other places are written later."""
+        return self.put(np.empty(self.shape, x.dtype), x)
+
+    def put(self, sum: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Writes the array into one of the larger size, to which nothing else is added there."""
+        np.add(x[self.source], 0, out=sum[self.target])  # a zero has no sign then
+        return sum
+
+
+def _make_up_the_whole(pads: Sequence[Pad]) -> bool:
+    """Whether each element of the larger size is one of exactly one of the smaller arrays, as of the parts of a split array."""
+    if any(part.step != 1 for pad in pads for part in pad.target):
+        return False
+    places = [[(part.start, part.stop) for part in pad.target] for pad in pads]
+    apart = all(
+        any(end <= other_start or other_end <= start for (start, end), (other_start, other_end) in zip(a, b, strict=True))
+        for number, a in enumerate(places)
+        for b in places[:number]
+    )
+    return apart and sum([prod([end - start for start, end in each]) for each in places]) == prod(pads[0].shape)
+
 
 def _added_in_place(
     calls: Sequence[NumPyCall], readers: dict[int, list[int]], held: Collection[int]
 ) -> Sequence[NumPyCall]:
     """The calls, where what is padded by zeros to be added, as in the gradient of max pooling, is added to the sum in its place.
 
-    A sum is written to only if it began as such an array itself, and if nothing else reads it.
+    A sum is written to only if it began as such an array itself, and if nothing else reads it. Where the arrays make up the whole, as in
+    the gradient of a split, nothing need be zero first.
     """
     # By slot: the number of the call, what it calls, and the slot of the smaller array.
     made_by: dict[int, tuple[int, Pad, int]] = {}
     sums: set[int] = set()  # slots of arrays that may be written to
     changed: dict[int, NumPyCall | None] = {}
+    # What is added up in a slot: the numbers of the calls that do so, what is padded there, and the slots that these calls read and write.
+    parts_of: dict[int, list[tuple[int, Pad, list[int], int]]] = {}
     for number, call in enumerate(calls):
         function, inputs, output = call
         if function.__class__ is Pad and function.of_zeros and output not in held and len(readers.get(output, ())) == 1:  # pyright: ignore[reportFunctionMemberAccess]
@@ -202,9 +227,16 @@ def _added_in_place(
             if into in made_by:
                 begin, other, part = made_by.pop(into)
                 changed[begin] = other.added_to_zeros, part, into
+                parts_of[into] = [(begin, other, [part], into)]
             changed[padding], changed[number] = None, (pad.add, at_places([into, smaller]), output)
+            parts_of[output] = [*parts_of.pop(into), (number, pad, [into, smaller], output)]
             if output not in held and len(readers.get(output, ())) == 1:
                 sums.add(output)
+    for parts in parts_of.values():
+        if _make_up_the_whole([pad for _, pad, _, _ in parts]):
+            begin, pad, (part,), into = parts[0]
+            changed[begin] = pad.put_alone, part, into
+            changed.update({number: (pad.put, at_places(slots), out) for number, pad, slots, out in parts[1:]})
     after = [changed.get(number, call) for number, call in enumerate(calls)]
     return [call for call in after if call is not None] if changed else calls
 
