@@ -207,3 +207,11 @@ def test_a_process_that_was_forked_has_threads_of_its_own(threads):
     child.start()
     assert np.array_equal(queue.get(), expected) and np.array_equal(queue.get(), expected)
     child.join()
+
+
+@needs_elements
+def test_a_product_over_nothing_is_left_to_numpy():
+    library = sharing.product_of("s")
+    if library is not None:
+        empty = np.empty((20, 0), np.float32), np.empty((0, 20), np.float32)
+        assert products.elements.multiply(*library, 2, 64, np.empty((20, 20), np.float32), *empty) is False

@@ -756,7 +756,7 @@ static PyObject *multiply(PyObject *self, PyObject *const *arguments, Py_ssize_t
     work.rows = to->shape[n - 2];
     work.columns = to->shape[n - 1];
     work.inner = x->shape[x->ndim - 1];
-    taken = as_matrix(&work.x, x, work.rows, work.inner, work.stack) && as_matrix(&work.y, y, work.inner, work.columns, work.stack);
+    taken = work.inner > 0 && as_matrix(&work.x, x, work.rows, work.inner, work.stack) && as_matrix(&work.y, y, work.inner, work.columns, work.stack);
     if (!taken) goto end;
     work.by_rows = work.rows >= work.columns;
     Py_ssize_t whole = work.stack > 1 ? work.stack : work.by_rows ? work.rows : work.columns;
