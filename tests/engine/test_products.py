@@ -35,6 +35,18 @@ def matrices(shapes):
     return [random.standard_normal(shape).astype(np.float32) for shape in shapes]
 
 
+def assert_product(x, y, threads):
+    """Every element within a rounding of each term, and of the same bits by any number of threads."""
+    multiply = products._by_blas(x.dtype, products.MIN_DIVIDED)
+    results = []
+    for number in (1, 2, 3):
+        threads(number)
+        results.append(multiply(x, y))
+    exact, size = np.matmul(x.astype(np.float64), y.astype(np.float64)), np.matmul(abs(x), abs(y))
+    assert (abs(results[0] - exact) <= 2.0**-23 * (1 + np.sqrt(x.shape[-1])) * size).all()
+    assert all(np.array_equal(results[0], other) for other in results[1:])
+
+
 @pytest.mark.parametrize("shapes", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("transposed", [False, True], ids=["plain", "transposed"])
 def test_parts_make_up_the_product_whatever_number_of_threads(shapes, transposed, threads):
@@ -98,14 +110,7 @@ def test_a_few_rows_by_a_matrix(rows, sizes, transposed, space, threads):
     x, y = np.full((rows, inner + space), np.nan, np.float32), np.full((lines, length + space), np.nan, np.float32)
     x[:, :inner], y[:, :length] = matrices([(rows, inner), (lines, length)])
     x, y = x[:, :inner], y[:, :length].T if transposed else y[:, :length]
-    multiply = products._by_blas(x.dtype, products.MIN_DIVIDED)
-    results = []
-    for number in (1, 2, 3):
-        threads(number)
-        results.append(multiply(x, y))
-    exact, size = np.matmul(x.astype(np.float64), y.astype(np.float64)), np.matmul(abs(x), abs(y))
-    assert (abs(results[0] - exact) <= 2.0**-23 * (1 + np.sqrt(inner)) * size).all()
-    assert all(np.array_equal(results[0], other) for other in results[1:])
+    assert_product(x, y, threads)
 
 
 # Around the sizes of what is computed at once: 14 rows, 32 columns, sums over 16 and over 512 numbers.
@@ -131,14 +136,7 @@ def test_a_product_of_any_size(sizes, stack, order, threads):
 
     x = matrix(order in ("x transposed", "both transposed"), rows, inner)
     y = matrix(order in ("y transposed", "both transposed"), inner, columns)
-    multiply = products._by_blas(x.dtype, products.MIN_DIVIDED)
-    results = []
-    for number in (1, 2, 3):
-        threads(number)
-        results.append(multiply(x, y))
-    exact, size = np.matmul(x.astype(np.float64), y.astype(np.float64)), np.matmul(abs(x), abs(y))
-    assert (abs(results[0] - exact) <= 2.0**-23 * (1 + np.sqrt(inner)) * size).all()
-    assert all(np.array_equal(results[0], other) for other in results[1:])
+    assert_product(x, y, threads)
 
 
 @needs_elements
