@@ -192,7 +192,10 @@ def _make_up_the_whole(pads: Sequence[Pad]) -> bool:
         return False
     places = [[(part.start, part.stop) for part in pad.target] for pad in pads]
     apart = all(
-        any(end <= other_start or other_end <= start for (start, end), (other_start, other_end) in zip(a, b, strict=True))
+        any(
+            end <= other_start or other_end <= start
+            for (start, end), (other_start, other_end) in zip(a, b, strict=True)
+        )
         for number, a in enumerate(places)
         for b in places[:number]
     )
