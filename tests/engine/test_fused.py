@@ -296,10 +296,11 @@ def test_reductions(shape, axes, ordered):
 def test_the_bits_of_short_rows_do_not_depend_on_how_many_there_are(columns):
     """Sixteen are reduced side by side, the rest one by one."""
     x = RNG.standard_normal((1040, columns)).astype(np.float32)
+    x[::2] = np.copysign(np.float32(0), x[::2])  # which zero is the largest one, the order says
     program = lambda x: [jnp.sum(x, 1), jnp.max(x, 1), jnp.min(x, 1)]  # noqa: E731
     whole, one_less = plan_of(program, x)(x), plan_of(program, x[1:])(x[1:])
     for result, of_less in zip(whole, one_less, strict=True):
-        np.testing.assert_array_equal(result[1:], of_less)
+        assert result[1:].tobytes() == of_less.tobytes()
 
 
 @pytest.mark.parametrize("axis", [0, 1])

@@ -93,7 +93,7 @@ AVX512 static void copy_panels(const Product *p, const float *y, Py_ssize_t dept
    times as long to read, so each thread copies for itself. */
 static __thread struct {
     float panels[DEPTH * WIDTH] __attribute__((aligned(64))), lines[HEIGHT * LINE];
-    unsigned long tag; /* of the panels */
+    unsigned long tag; /* of the panels: no two products, nor two parts of one with other columns or sums, have the same */
 } own;
 
 typedef struct {

@@ -279,7 +279,7 @@ INLINE void group_of_rows(const float *x, Py_ssize_t count, int code, float *to)
                 if (code == ADD) lane[l] += value;
                 else {
                     missing[l] |= value != value;
-                    lane[l] = (code == MAXIMUM ? value > lane[l] : value < lane[l]) ? value : lane[l];
+                    lane[l] = (code == MAXIMUM ? value >= lane[l] : value <= lane[l]) ? value : lane[l]; /* the later zero, as JOIN */
                 }
             }
         for (int l = 0; l < NARROW; l++) lanes[l][r] = missing[l] ? NAN : lane[l];
@@ -727,7 +727,8 @@ static int as_matrix(Matrix *matrix, const Py_buffer *view, Py_ssize_t rows, Py_
     return 1;
 }
 
-/* multiply(function, wide, parts, least, to, x, y): a product, or a stack of them, in so many parts of at least so many rows or columns.
+/* multiply(function, wide, parts, least, to, x, y): a product, or a stack of them; x and y may hold the stack in two dimensions. What the
+   library computes has so many parts of at least so many rows or columns; a single part leaves the product to the caller's thread.
    False: the library cannot read matrices that lie like this. */
 static PyObject *multiply(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
     (void)self;
