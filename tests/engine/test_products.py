@@ -5,6 +5,8 @@ import multiprocessing
 import numpy as np
 import pytest
 
+import torchlike as torch
+from torchlike.engine import compiling
 from torchlike.engine.interpreter import products, sharing
 from torchlike.engine.interpreter.sharing import one_thread
 
@@ -213,3 +215,44 @@ def test_a_product_over_nothing_is_left_to_numpy():
     if library is not None:
         empty = np.empty((20, 0), np.float32), np.empty((0, 20), np.float32)
         assert products.elements.multiply(*library, 2, 64, np.empty((20, 20), np.float32), *empty) is False
+
+
+@needs_elements
+def test_which_products_are_computed_as_the_matrix_lies(monkeypatch):
+    """A few rows by a matrix of some size, in float32; larger ones of any rows."""
+    asked: list[object] = []
+    elements = products.elements
+
+    class Noted:
+        @staticmethod
+        def multiply(*arguments):
+            asked.append(arguments)
+            return elements.multiply(*arguments)
+
+    monkeypatch.setattr(products, "elements", Noted)
+    for rows, inner, columns, dtype, ours in (
+        (2, 128, 128, np.float32, True), (8, 64, 64, np.float32, True), (9, 64, 64, np.float32, False),
+        (2, 64, 64, np.float32, False), (2, 128, 128, np.float64, False), (64, 64, 64, np.float64, True),
+    ):  # fmt: skip
+        x, y = (RNG.standard_normal(shape).astype(dtype) for shape in ((rows, inner), (columns, inner)))
+        with compiling("never"):
+            result = torch.nn.functional.linear(torch.from_numpy(x), torch.from_numpy(y)).numpy()
+        np.testing.assert_allclose(result, x.astype(np.float64) @ y.astype(np.float64).T, rtol=1e-3, atol=1e-4)
+        assert bool(asked) == ours, (rows, inner, columns, dtype)
+        asked.clear()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.bfloat16])
+@pytest.mark.parametrize("rows, columns", [(1, 1), (1, 5), (5, 1), (40, 70)])
+def test_a_column_times_a_row(dtype, rows, columns):
+    """As the gradient of weights for one sample: one multiplication for each element, also of what is not finite."""
+    x, y = torch.arange(rows).to(dtype)[:, None] - 1, torch.arange(columns).to(dtype)[None] - 2
+    if dtype.is_floating_point:
+        x[0, 0] = float("inf")
+    with compiling("never"):
+        result = x @ y
+        back = torch.nn.functional.linear(y.t(), x)
+    expected = (x * y).double().numpy()
+    np.testing.assert_array_equal(result.double().numpy(), expected)
+    np.testing.assert_array_equal(back.t().double().numpy(), expected)
+    assert result.dtype is back.dtype is dtype

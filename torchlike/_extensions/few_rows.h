@@ -29,7 +29,10 @@ INLINE void dots(const float *x, Py_ssize_t x_line, const float *y, Py_ssize_t y
     memset(sums, 0, sizeof sums);
     for (; k + LANES <= inner; k += LANES) {
         Lanes b[LINES];
-        for (int c = 0; c < columns; c++) b[c] = LANES_AT(y + c * y_line + k);
+        for (int c = 0; c < columns; c++) {
+            __builtin_prefetch(y + (c + columns) * y_line + k);
+            b[c] = LANES_AT(y + c * y_line + k);
+        }
         for (int r = 0; r < rows; r++) {
             Lanes a = LANES_AT(x + r * x_line + k);
             for (int c = 0; c < columns; c++) sums[r][c] += a * b[c];
@@ -58,7 +61,10 @@ INLINE void add_lines(const float *x, Py_ssize_t x_line, const float *y, Py_ssiz
     Py_ssize_t j = 0;
     for (; j + LANES <= columns; j += LANES) {
         Lanes b[LINES];
-        for (int k = 0; k < lines; k++) b[k] = LANES_AT(y + k * y_line + j);
+        for (int k = 0; k < lines; k++) {
+            __builtin_prefetch(y + (k + lines) * y_line + j);
+            b[k] = LANES_AT(y + k * y_line + j);
+        }
         for (int r = 0; r < rows; r++) {
             Lanes sum = LANES_AT(to + r * to_line + j);
             for (int k = 0; k < lines; k++) sum += x[r * x_line + k] * b[k];

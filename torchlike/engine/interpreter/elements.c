@@ -727,6 +727,24 @@ static int as_matrix(Matrix *matrix, const Py_buffer *view, Py_ssize_t rows, Py_
     return 1;
 }
 
+/* The functions of the library that tell and change how many threads it has. They belong to the process: where two threads compute products
+   at once, the one may find another number than it has set. Products are the same then, and take longer. */
+static struct { int (*threads)(void); void (*set_threads)(int); } library;
+
+/* use_library(threads, set_threads): the addresses of these functions. */
+static PyObject *use_library(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    (void)self;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "use_library(threads, set_threads)");
+        return 0;
+    }
+    void *threads = PyLong_AsVoidPtr(arguments[0]), *set_threads = PyLong_AsVoidPtr(arguments[1]);
+    if (PyErr_Occurred()) return 0;
+    library.threads = (int (*)(void))threads;
+    library.set_threads = (void (*)(int))set_threads;
+    Py_RETURN_NONE;
+}
+
 /* multiply(function, wide, parts, least, to, x, y): a product, or a stack of them; x and y may hold the stack in two dimensions. What the
    library computes has so many parts of at least so many rows or columns; a single part leaves the product to the caller's thread.
    False: the library cannot read matrices that lie like this. */
@@ -764,7 +782,12 @@ static PyObject *multiply(PyObject *self, PyObject *const *arguments, Py_ssize_t
     work.step = (whole + parts - 1) / parts;
     if (work.stack == 1 && work.step < least) work.step = least;
     Py_BEGIN_ALLOW_THREADS
-    if (!multiply_few(&work) && !multiply_by_tiles(&work, parts)) share(products, &work, (whole + work.step - 1) / work.step);
+    if (!multiply_few(&work) && !multiply_by_tiles(&work, parts)) {
+        int threads = library.threads ? library.threads() : 1;
+        if (threads != 1) library.set_threads(1);
+        share(products, &work, (whole + work.step - 1) / work.step);
+        if (threads != 1) library.set_threads(threads);
+    }
     Py_END_ALLOW_THREADS
 end:
     while (held) PyBuffer_Release(&views[--held]);
@@ -903,6 +926,7 @@ static PyMethodDef methods[] = {
     { "reduce", (PyCFunction)(void (*)(void))reduce, METH_FASTCALL, 0 },
     { "copy", (PyCFunction)(void (*)(void))copy, METH_FASTCALL, 0 },
     { "multiply", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL, 0 },
+    { "use_library", (PyCFunction)(void (*)(void))use_library, METH_FASTCALL, 0 },
     { "add_rows", (PyCFunction)(void (*)(void))add_rows, METH_FASTCALL, 0 },
     { "spread", (PyCFunction)(void (*)(void))spread, METH_FASTCALL, 0 },
     { "set_threads", set_threads, METH_O, 0 },

@@ -22,6 +22,9 @@ LOOP_SPEED = 5e8
 MAX_PARTS = 1000
 # Products of fewer multiplications OpenBLAS computes on one thread in any case, and these take less than handing half of one to another.
 MIN_ALONE, MIN_DIVIDED = 2**18, 1e6
+# So many rows are multiplied with a matrix as it lies, where that is not in the cache, see ``_extensions/few_rows.h``. OpenBLAS copies a
+# transposed one first.
+FEW_ROWS, MIN_OF_FEW = 8, 2**15
 # The parts of a larger one. OpenBLAS arranges one of the matrices anew for each, which takes as long as some tens of rows of the other.
 WORK_OF_PART, MOST_PARTS, MIN_ROWS = 3e7, 16, 64
 
@@ -58,7 +61,10 @@ def _dot_general(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
     rows, columns = [a.shape[d] for d in free_a], [b.shape[d] for d in free_b]
     inner = prod(a.shape[d] for d in sum_a)
     work = prod(batch) * prod(rows) * prod(columns) * inner
-    multiply = _multiply(a, b, outs[0], work)
+    few = prod(rows) <= FEW_ROWS and not batch and a.dtype == b.dtype == dtype == FLOAT
+    outer = inner == 1 and not batch and a.dtype == b.dtype == dtype and dtype in NATIVE and work < MIN_ALONE
+    # A column times a row, as the gradient of a layer's weights for one sample is: BLAS would write the result first, then add to it.
+    multiply = np.multiply if outer else _multiply(a, b, outs[0], work, MIN_OF_FEW if few else MIN_ALONE)
     if len(a.shape) == 2 and len(b.shape) == 2 and not batch and len(sum_a) == 1:
         # BLAS reads transposed matrices without a copy.
         if (sum_a[0], sum_b[0]) == (1, 0):
@@ -134,16 +140,20 @@ def as_they_lie(calls: Sequence[NumPyCall], kept: Iterable[int]) -> Sequence[Num
     ]
 
 
-def _multiply(a: ShapedDtype, b: ShapedDtype, out: ShapedDtype, work: float) -> _Multiply:
+def _multiply(a: ShapedDtype, b: ShapedDtype, out: ShapedDtype, work: float, least: float = MIN_ALONE) -> _Multiply:
     dtype = compute_dtype(a, b, out)
-    multiply = _by_blas(dtype, work)
+    multiply = _by_blas(dtype, work, least)
     return multiply if a.dtype == b.dtype == out.dtype == dtype else converted(multiply, dtype, out.dtype)
 
 
-def _by_blas(dtype: np.dtype, work: float) -> _Multiply:
-    """NumPy's product of matrices or stacks of them, with our threads in the place of those of its library: see ``sharing.py``."""
+def _by_blas(dtype: np.dtype, work: float, least: float = MIN_ALONE) -> _Multiply:
+    """NumPy's product of matrices or stacks of them, with our threads in the place of those of its library: see ``sharing.py``.
+
+    Args:
+        least: the multiplications from which that is worth while.
+    """
     library = product_of({"f": "s", "d": "d"}.get(dtype.char, ""))
-    if not _is_large(work) or library is None:
+    if not _is_large(work, least) or library is None:
         return np.matmul
     function, wide = library
     # The parts follow from the sizes alone, as the bits do.
@@ -152,16 +162,16 @@ def _by_blas(dtype: np.dtype, work: float) -> _Multiply:
     def multiply(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         stack = x.shape[:-2] if x.ndim < 4 else (prod(x.shape[:-2]),)
         result = np.empty((*stack, x.shape[-2], y.shape[-1]), dtype)
-        with one_thread:
-            if not elements.multiply(function, wide, parts, MIN_ROWS, result, x, y):
+        if not elements.multiply(function, wide, parts, MIN_ROWS, result, x, y):
+            with one_thread:
                 np.matmul(x.reshape(*stack, *x.shape[-2:]), y.reshape(*stack, *y.shape[-2:]), out=result)
         return result if x.ndim < 4 else result.reshape(*x.shape[:-1], -1)
 
     return multiply
 
 
-def _is_large(work: float) -> bool:
-    return known and elements is not None and work >= MIN_ALONE
+def _is_large(work: float, least: float = MIN_ALONE) -> bool:
+    return known and elements is not None and work >= least
 
 
 def _every(start: int, step: int, count: int) -> slice:

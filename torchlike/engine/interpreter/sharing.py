@@ -48,11 +48,13 @@ def product_of(letter: str) -> tuple[int, bool] | None:
 
 _get, _set = [next((f for f, _ in _functions(f"openblas_{what}_num_threads")), None) for what in ("get", "set")]
 known = _get is not None and _set is not None
+if elements is not None and _get is not None and _set is not None:
+    elements.use_library(*[ctypes.cast(function, ctypes.c_void_p).value for function in (_get, _set)])
 _inside: list[int] = []
 
 
 class _OneThread:
-    """Within it OpenBLAS computes on the calling thread.
+    """Within it OpenBLAS computes on the calling thread, as it does for the products that ``elements.c`` has it compute.
 
     The number of its threads belongs to the process. Where two threads enter and leave at once, the one may find another number than it
     has set. Products are the same then, and take longer.
