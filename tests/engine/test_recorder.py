@@ -421,3 +421,15 @@ def test_tracers_mix_with_recorded_values():
 
     assert float(jax.jit(f)(jax.numpy.arange(4.0))) == 18.0
     assert (weight + 1).tolist() == [4.0] * 4
+
+
+def test_what_a_path_reads_is_known_without_it():
+    """Too much that only pending operations hold is run: to look for it, the path of a step with thousands of them need not be made."""
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    for number in range(3):
+        x, y = (x * y + 1).sin() - torch.tensor([0.5, 0.25]), x
+        node = recorder().segment.cursor
+        positions = node.leaf_positions()
+        assert len(positions) == 3 + number
+        assert positions == list(node.path().leaves)
+    assert x.sum().item() != 0

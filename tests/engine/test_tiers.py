@@ -12,7 +12,7 @@ import pytest
 
 import torchlike as torch
 from torchlike import nn
-from torchlike.engine import background, compiling, forget, kernel, program, recorder, tiers
+from torchlike.engine import background, compiling, forget, kernel, program, recorder, segment, tiers
 from torchlike.engine.segment import Segment
 
 pytestmark = pytest.mark.recorded
@@ -381,3 +381,45 @@ def test_a_path_that_a_program_would_save_little_of_is_not_compiled(monkeypatch)
         assert compiles() == 0
         monkeypatch.setattr(tiers, "LEAST_SHARE_SAVED", 0.0)
         assert compiles() > 0
+
+
+@pytest.mark.parametrize("mode", ["auto", "never"])
+def test_what_is_never_compiled_is_decided_once(monkeypatch, mode):
+    """A path of which a program would save nothing is not looked at again, in each state of its values by itself."""
+    asked: list[object] = []
+    choose = program.choose
+    monkeypatch.setattr(segment, "choose", lambda *arguments: asked.append(arguments[1]) or choose(*arguments))
+    x = torch.arange(4.0)
+
+    def run(number: int, both: bool) -> tuple[list[float], list[float] | None]:
+        y = (x + float(number % 3)) * 2
+        z = y.exp2() if both else y.exp2().sum() + y
+        return z.tolist(), y.tolist() if both else None
+
+    with compiling(mode):
+        for number in range(60):
+            y = [(each + number % 3) * 2 for each in range(4)]
+            powers = [2.0**each for each in y]
+            assert run(number, True) == (powers, y)
+            assert run(number, False) == ([sum(powers) + each for each in y], None)
+        assert len(asked) < 60
+        asked.clear()
+        for number in range(6):
+            run(number, True)
+            run(number, False)
+        assert not asked
+        y = (x + 1.0) * 2
+        x.add_(1)  # of another state: the input has been replaced
+        assert (y.exp2().tolist(), x.tolist()) == ([4.0, 16.0, 64.0, 256.0], [1.0, 2.0, 3.0, 4.0])
+
+
+def test_a_program_may_take_over_what_was_counted(monkeypatch):
+    """A path that a program speeds up is asked about at each run, until it has one."""
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS", 0.02)
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS_PER_CALL", 0.0)
+    x = torch.ones(300, 300)
+    torch.explain(reset=True)
+    with compiling("auto"):
+        for _ in range(60):
+            assert ((x * 2).erfc() + x).erfc().sum().item() > 0
+    assert torch.explain().compiles == 1 and torch.explain().hot > 0

@@ -47,7 +47,7 @@ MAX_PROGRAMS_KEPT = 256
 
 # Programs of one path that are compiled in the background at most.
 MAX_TASKS = 2
-# Of the runs of one small op so many are timed, and then one in so many.
+# Of the runs of a few small ops so many are timed, and then one in so many.
 EACH_TIMED = 16
 
 _set_array: Any = Value.array.__set__  # pyright: ignore[reportAttributeAccessIssue]  (the descriptor of a slot)
@@ -319,25 +319,25 @@ class Decision:
         self.taken = at_places(program.donated)  # from the arrays of the leaves
 
 
-class OneOp:
-    """The decision for a path of one op, of which no program is made: the op runs by itself each time."""
+class OpByOp:
+    """The decision for a path of which no program is ever made, for the next time that the same values are alive."""
 
-    __slots__ = ("live", "outputs", "runs", "_kernel", "_plan", "_leaves", "_inputs", "_wanted")
+    __slots__ = ("live", "outputs", "runs", "_path", "_plan", "_leaves", "_inputs")
 
     def __init__(self, path: Path, live: tuple[int, ...]) -> None:
-        (step,) = path.steps
         self.live = live
         self.outputs = at_places(live)  # from the table
         self.runs = 0
-        self._kernel = step.kernel
-        # Joined, though it is one, since it then picks the live outputs itself.
-        self._plan: Callable[[Sequence[object]], Sequence[object]] | None = None
-        if _is_light((0, step, ())):
-            unread = [position for position in step.outputs if position not in live]
-            self._plan = JoinedPlan([(step, step.kernel.plan())], unread).__call__  # pyright: ignore[reportArgumentType]
+        self._path = path
         self._leaves = at_places(range(len(path.leaves)))  # there may be more arrays, of a record that was not finished
-        self._inputs = at_places([path.leaves.index(i) for i in step.inputs])
-        self._wanted = at_places([step.outputs.index(i) for i in live])
+        # Joined, though it may be one op, since it then picks the live outputs itself.
+        self._plan: JoinedPlan | None = None
+        scheduled = path.schedule(live)
+        parts = _joined(path, scheduled, len(scheduled))
+        if live and all(map(_is_light, scheduled)):
+            self._plan = parts[0] if isinstance(parts[0], JoinedPlan) else join(scheduled)
+            self._inputs = at_places([path.leaves.index(position) for position in self._plan.inputs])
+            assert self._plan.outputs == live
 
     def run(self, arrays: Sequence[object]) -> Iterable[Any]:
         """The arrays of the live outputs.
@@ -345,18 +345,10 @@ class OneOp:
         Raises:
             OpFailed: an index is wrong.
         """
-        plan = self._plan
-        if plan is not None and not observers:
-            leaves = self._leaves(arrays)
-            for array in leaves:
-                if array.__class__ is not np.ndarray:
-                    break
-            else:
-                return map(owned, quiet.run(plan, leaves))
-        with np.errstate(all="ignore"):
-            outs = run_alone(self._kernel, self._inputs(arrays))
-        check_outputs(self._kernel, outs, 0)
-        return map(owned, self._wanted(outs))
+        if self._plan is None or observers:
+            return run_cold(self._path, self.live, self._leaves(arrays))
+        given = [a if a.__class__ is np.ndarray else _on_host(a) for a in self._inputs(arrays)]
+        return map(owned, quiet.run(self._plan, given))
 
     def seconds_counted(self) -> int:
         """For how many runs the time of this one counts, 0 if it is not taken: of short ones every sixteenth is, after a while."""

@@ -47,9 +47,9 @@ from .memory.ending import LARGE_BYTES, Ending, ending_of
 from .memory.heap import give_back_memory
 from .memory.transfer import put
 from .meshes import arrange, settle
-from .program import Decision, OneOp, OpFailed, Program, choose, install, run_cold
+from .program import Decision, OpByOp, OpFailed, Program, choose, install, run_cold
 from .report import FAILED, OP_BY_OP, report
-from .tiers import runs_by_itself
+from .tiers import always_op_by_op
 from .trace import Path, PathHistory, Step, TraceNode
 from .value import Value
 
@@ -164,7 +164,7 @@ class Segment:
 
     def unreferenced_bytes(self) -> int:
         """The bytes of inputs that only the segment still holds."""
-        leaves = self.cursor.path().leaves
+        leaves = self.cursor.leaf_positions()
         return sum(
             array.nbytes
             for position, array in zip(leaves, self.leaf_arrays, strict=False)
@@ -292,13 +292,13 @@ class Segment:
             self.kept = kept
 
     def _run_as_before(
-        self, node: TraceNode, history: PathHistory, decision: Decision | OneOp, alive: list[Value | None]
+        self, node: TraceNode, history: PathHistory, decision: Decision | OpByOp, alive: list[Value | None]
     ) -> bool:
         """Runs the program that ran here before when the same values were alive; False where ``_run_anew`` has to decide."""
         if self.stored:  # before an interrupt
             return False
-        if isinstance(decision, OneOp):
-            return self._run_one(node, history, decision, alive)
+        if isinstance(decision, OpByOp):
+            return self._run_op_by_op(node, history, decision, alive)
         program, values = decision.program, decision.outputs(alive)
         try:
             arrays = self._on_device(node)
@@ -312,8 +312,8 @@ class Segment:
             self._recover(node, node.path(), program.live, values, error)
         return True
 
-    def _run_one(self, node: TraceNode, history: PathHistory, decision: OneOp, alive: list[Value | None]) -> bool:
-        """Runs the one op of the path by itself."""
+    def _run_op_by_op(self, node: TraceNode, history: PathHistory, decision: OpByOp, alive: list[Value | None]) -> bool:
+        """Runs a path of which no program is ever made."""
         values = decision.outputs(alive)
         times = decision.seconds_counted()
         start = time.perf_counter() if times else 0.0
@@ -384,10 +384,11 @@ class Segment:
                 else:
                     self._run_to_ending(path, live, values, ending)
                 report.spend(OP_BY_OP, time.perf_counter() - start)
-                if ending is None and node.depth == 1 and runs_by_itself(node):
-                    history.remember(state, OneOp(path, live))
-                if history.runs == 1:
+                if history.runs == 1 and node.depth > 1:
                     node.forget_path()
+                elif ending is None and history.runs != 2 and always_op_by_op(node, history):
+                    if node.leaf_bytes < LARGE_BYTES or ending_of(path, live, tuple(dead)) is None:
+                        history.remember(state, OpByOp(path, live))
                 return
             targets = values
             if program.live != live:  # it has more outputs than somebody holds now

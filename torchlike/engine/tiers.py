@@ -241,6 +241,22 @@ def on_accelerator(node: TraceNode) -> bool:
     return node.placement is not None and node.placement.platform != "cpu"
 
 
+def always_op_by_op(node: TraceNode, history: PathHistory) -> bool:
+    """Whether it is certain that no program will be made of a path, so that nothing is left to count."""
+    if runs_by_itself(node):
+        return True
+    runs = history.spent.get(None)  # counted for the path as a whole, since it has no program
+    return (
+        not history.programs and runs is not None and runs.since is None and not _saved_by_program(history.cost, runs)
+    )
+
+
+def _saved_by_program(cost: Cost, runs: Runs) -> float:
+    """About what a program of a path would save in each run, in seconds."""
+    saved = max(cost.run - runs.begin - max(cost.in_program, runs.moved), 0.0)
+    return 0.0 if cost.price > SOON_COMPILED_SECONDS and saved < LEAST_SHARE_SAVED * cost.run else saved
+
+
 def due(
     node: TraceNode, history: PathHistory, state: Hashable, ends_step: bool, live: Sequence[int], new: int, fresh: int
 ) -> Due:
@@ -269,9 +285,7 @@ def due(
         nbytes = node.leaf_bytes + sum([avals[position].nbytes for position in live])
         # What a step of a loop leaves, the next step reads, as a program too.
         runs = history.spent[state] = Runs(nbytes, new, 0 if ends_step else fresh)
-    saved = max(cost.run - runs.begin - max(cost.in_program, runs.moved), 0.0)
-    if cost.price > SOON_COMPILED_SECONDS and saved < LEAST_SHARE_SAVED * cost.run:
-        saved = 0.0
+    saved = _saved_by_program(cost, runs)
     if runs.since is not None:
         runs.since += cost.run
         return Due.SWITCH if runs.since > SWITCH_AT * cost.price else Due.BEGIN

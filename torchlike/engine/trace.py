@@ -320,6 +320,15 @@ class TraceNode:
             self.path_ = Path(tuple(steps), tuple(leaves), tuple(avals))
         return self.path_
 
+    def leaf_positions(self) -> list[int]:
+        """The positions of the inputs, in order of first use: ``path().leaves``, of which nothing is kept."""
+        positions: list[int] = []
+        node: TraceNode | None = self
+        while node is not None:
+            positions += [position for position, _ in reversed(node.new_leaves)]
+            node = node.parent
+        return positions[::-1]
+
     def forget_path(self) -> None:
         """Drops what ``path`` has made. A program whose sizes vary has thousands of paths that run once."""
         self.path_ = None
