@@ -30,6 +30,7 @@ from .python_functions import (
     REORDERED,
 )
 from .signatures import Args, Function, Kwargs
+from .size import Size
 from .torch_function import (
     ALL_OFF,
     PLAIN,
@@ -328,6 +329,10 @@ def _internal_name(space: str, name: str, part: str) -> str:
     return f"{space}.{FORMS_OF_OPERATORS.get(name, name)}"
 
 
+# Types of what is plain where its elements are.
+_ROWS = frozenset({tuple, list, Size})
+
+
 def _redirect(function: FunctionType, route: Route) -> None:
     """Puts the check before a function's own code, into the same function object."""
     route.original = own_copy(function)
@@ -337,7 +342,9 @@ def _redirect(function: FunctionType, route: Route) -> None:
     code = _check_before(len(function.__code__.co_freevars)).replace(
         co_freevars=function.__code__.co_freevars, co_name=function.__name__, co_qualname=function.__qualname__
     )
-    function.__kwdefaults__ = {"_plain": PLAIN, "_call": route.original, "_ask": route.call}
+    function.__kwdefaults__ = {
+        "_plain": PLAIN, "_rows": _ROWS, "_kind": type, "_call": route.original, "_ask": route.call
+    }  # fmt: skip
     function.__code__ = code
 
 
@@ -346,13 +353,13 @@ def _redirect(function: FunctionType, route: Route) -> None:
 _line = inspect.currentframe().f_lineno  # pyright: ignore[reportOptionalMemberAccess]  # so that tracebacks show it
 _OVERRIDABLE = """
 def outer({cells}):
-    def _overridable(*args, _plain, _call, _ask, **kwargs):
+    def _overridable(*args, _plain, _rows, _kind, _call, _ask, **kwargs):
         for arg in args:
-            if arg.__class__ not in _plain:
+            if arg.__class__ not in _plain and not (arg.__class__ in _rows and _plain.issuperset(map(_kind, arg))):
                 return _ask(args, kwargs)
         if kwargs:
             for arg in kwargs.values():
-                if arg.__class__ not in _plain:
+                if arg.__class__ not in _plain and not (arg.__class__ in _rows and _plain.issuperset(map(_kind, arg))):
                     return _ask(args, kwargs)
         if not _plain:  # a mode is active somewhere
             return _ask(args, kwargs)
