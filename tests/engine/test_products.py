@@ -243,7 +243,7 @@ def test_which_products_are_computed_as_the_matrix_lies(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.bfloat16])
-@pytest.mark.parametrize("rows, columns", [(1, 1), (1, 5), (5, 1), (40, 70)])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 5), (5, 1), (40, 70)])
 def test_a_column_times_a_row(dtype, rows, columns):
     """As the gradient of weights for one sample: one multiplication for each element, also of what is not finite."""
     x, y = torch.arange(rows).to(dtype)[:, None] - 1, torch.arange(columns).to(dtype)[None] - 2
