@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -65,14 +66,18 @@ def memory_order(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> tup
 
 
 class Strided:
-    """The layout of an array without its elements. View ops run on it as they run on arrays."""
+    """The layout of an array without its elements. View ops run on it as they run on arrays.
 
-    __slots__ = ("shape", "strides", "offset", "_in_order", "_overlaps")
+    Views of one kind share it, so nothing changes it. ``after``: the layouts of views of it by the step that leads to them; None: of none.
+    """
+
+    __slots__ = ("shape", "strides", "offset", "after", "_in_order", "_overlaps")
 
     def __init__(self, shape: Sequence[int], strides: Sequence[int] | None = None, offset: int = 0) -> None:
         self.shape = tuple(shape)
         self.strides = contiguous_strides(self.shape) if strides is None else tuple(strides)
         self.offset = offset
+        self.after: dict[tuple[Any, ...], Strided] | None = None
         self._in_order: bool | None = None  # not known yet
         self._overlaps: bool | None = None
 
@@ -93,7 +98,6 @@ class Strided:
         """Whether the strides are those of a contiguous layout. Unlike ``contiguous``, it can be false where there are no elements."""
         known = self._in_order
         if known is None:
-            # Views of one kind share their layout, so it is looked at once.
             known = self._in_order = in_order(self.shape, self.strides)
         return known
 
@@ -236,7 +240,7 @@ class Strided:
     def overlaps(self) -> bool:
         """Whether two elements lie in one place, as after ``expand``, or as in windows that overlap."""
         known = self._overlaps
-        if known is None:  # views of one kind share their layout, as for ``in_order``
+        if known is None:
             known = self._overlaps = self.repeats or self._meets_itself()
         return known
 
@@ -262,3 +266,14 @@ class Strided:
         for dim, (n, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
             grid += (np.arange(n) * stride).reshape([-1 if d == dim else 1 for d in range(self.ndim)])
         return grid
+
+
+@functools.lru_cache(1024)
+def whole(shape: tuple[int, ...]) -> Strided:
+    """The layout of a whole storage that holds a tensor of this shape.
+
+    >>> from torchlike._core.strided import whole
+    >>> whole((2, 3)).strides, whole((2, 3)) is whole((2, 3))
+    ((3, 1), True)
+    """
+    return Strided(shape)

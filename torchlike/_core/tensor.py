@@ -21,7 +21,7 @@ from .printing import format_tensor, format_without_data
 from .size import Size, pick, wrap_dim as wrap_dim
 from .sparse import FORMS, is_sparse
 from .storage import DetachedStorage, Storage
-from .strided import Strided
+from .strided import Strided, whole
 from .tensor_meta import tensor_meta
 from .views import View
 
@@ -194,7 +194,7 @@ class Tensor(TensorMethods, Fields):
         if self._view is None:
             if is_sparse(self):
                 raise RuntimeError("Sparse tensors do not have strides")
-            return Strided(self._aval.shape)
+            return whole(self._aval.shape)
         return self._view.geometry(self._storage)
 
     def stride(self, dim: int | None = None) -> Any:

@@ -12,10 +12,12 @@ from ..engine.aval import Aval
 from ..engine.recorder import recorder
 from ..engine.value import Value
 from .storage import HostMemory, Storage, same_bits
-from .strided import Strided
+from .strided import Strided, whole
 
 # How a view was made decides whether it may be written to where gradients are recorded (PyTorch's rules).
 DEFAULT, IN_NO_GRAD, ONE_OF_SEVERAL, IN_INFERENCE, IN_FUNCTION = range(5)
+# So many layouts of views are kept with one layout at most. When there are more, they are dropped and computed anew.
+MAX_AFTER = 64
 
 
 class ViewStep:
@@ -52,9 +54,18 @@ class ViewStep:
         return recorder().record(self.op, self.static, (value, *self.starts), self.args)[1][self.number]
 
     def layout(self, parent: Strided) -> Strided:
-        args = (*self.args[:-1], self.starts[0].numpy()) if self.starts else self.args
-        result = self.op.layout(parent, args)
-        return result if isinstance(result, Strided) else result[self.number]
+        """The layout of what the step shows of its parent. It is kept with the parent's: a loop makes the same views in each round."""
+        place = self.place if self.starts else (self.op, self.static, self.number)
+        after = parent.after
+        found = None if after is None else after.get(place)
+        if found is None:
+            args = (*self.args[:-1], self.starts[0].numpy()) if self.starts else self.args
+            result = self.op.layout(parent, args)
+            found = result if isinstance(result, Strided) else result[self.number]
+            if after is None or len(after) >= MAX_AFTER:
+                after = parent.after = {}
+            after[place] = found
+        return found
 
 
 class View:
@@ -150,25 +161,15 @@ class View:
             # So each view of a long chain takes one step, where all of them from the storage on would take ever longer.
             geometry = self.steps[-1].layout(above[1])
         else:
-            geometry = self._geometry_from(shape)
+            geometry = whole(shape)
+            for step in self.steps:
+                geometry = step.layout(geometry)
         self.known = (shape, geometry)
         return geometry
 
     def overlaps(self, storage: Storage) -> bool:
         """Whether two of its elements lie in one place of the storage."""
         return self.geometry(storage).overlaps
-
-    def _geometry_from(self, shape: tuple[int, ...]) -> Strided:
-        key = (shape, *(s.place for s in self.steps))
-        geometry = _geometries.get(key)
-        if geometry is None:
-            geometry = Strided(shape)
-            for step in self.steps:
-                geometry = step.layout(geometry)
-            if len(_geometries) >= MAX_GEOMETRIES:
-                _geometries.clear()
-            _geometries[key] = geometry
-        return geometry
 
 
 # A step that is not made yet: what makes it, which elements of the parent it shows (a basic index), and the parent's shape.
@@ -251,10 +252,6 @@ class HostView(View):
 def with_dots(index: Any) -> tuple[Any, ...]:
     """A basic index, for which NumPy gives an array even of a single element."""
     return (*index, ...) if index.__class__ is tuple else (index, ...)
-
-
-MAX_GEOMETRIES = 16_384  # when there are more, all are dropped and computed anew
-_geometries: dict[tuple[object, ...], Strided] = {}
 
 
 # ---- memory in another order than that of the dimensions, as PyTorch gives the copy of a transposed matrix
