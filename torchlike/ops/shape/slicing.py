@@ -12,7 +12,7 @@ from jax import Array
 from ..._core.dtypes import INTEGER
 from ..._core.fields import requires_grad_flag, storage_of, view_record
 from ..._core.modes import modes
-from ..._core.strided import Strided
+from ..._core.strided import whole
 from ..._core.tensor import Tensor, from_host, wrap_dim
 from ..._core.views import ViewStep
 from ...dispatch.apply import static_of, view_of
@@ -85,7 +85,7 @@ def _window_on_host(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, 
         return None
     args = (TENSOR, index, starts)
     step = ViewStep(DISPATCHER_OF["_slice"], static_of(args), args, 0)
-    piece = step.layout(Strided(memory.shape)).window(memory)
+    piece = step.layout(whole(memory.shape)).window(memory)
     # Where NumPy shares the memory it may be written to at any time, and values never change, so the value gets a copy.
     window = Value.on_host(piece.copy() if shared else piece, value.aval.placement)
     return view_of(input, step, window)
