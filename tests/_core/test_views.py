@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 import torchlike as torch
 from tests.ops.lines import every_line
 from tests.ops.running import adopt_near, outcome
-from torchlike._core.views import ViewStep
+from torchlike._core.views import MAX_AFTER, ViewStep
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
@@ -276,3 +276,25 @@ def test_the_geometry_of_a_view_follows_its_storage():
     assert (turned.stride(), turned[1:].view(2, 2).storage_offset()) == ((1, 3), 1)
     deep.mul_(10)
     assert x.tolist() == [0, 1, 2, 3, 40, 50]
+
+
+def test_layouts_that_are_kept_are_those_of_each_view():
+    """A layout keeps those of its views: by operation, arguments and result, at most so many, whatever the starts are read from."""
+
+    def looked_at(view):
+        return tuple(view.shape), view.stride(), view.storage_offset()
+
+    for _ in range(3):
+        x = torch.arange(6.0 * (MAX_AFTER + 9)).reshape(MAX_AFTER + 9, 6)
+        whole = x.numpy().copy()
+        rows = x.t().t()  # the view before it is known
+        assert looked_at(rows) == ((MAX_AFTER + 9, 6), (6, 1), 0)
+        for number in range(len(x)):
+            row = rows[number]
+            assert looked_at(row) == ((6,), (1,), 6 * number)
+            assert looked_at(row[1::2]) == ((3,), (2,), 6 * number + 1)
+            assert [looked_at(part) for part in row.split(2)] == [((2,), (1,), 6 * number + 2 * k) for k in range(3)]
+            assert row[3:5].tolist() == whole[number, 3:5].tolist()
+        assert looked_at(rows.unsqueeze(0)) == ((1, MAX_AFTER + 9, 6), (6 * (MAX_AFTER + 9), 6, 1), 0)
+        assert looked_at(rows.unsqueeze(1)) == ((MAX_AFTER + 9, 1, 6), (6, 6, 1), 0)
+        assert rows.view(-1).view(6, -1).t().is_contiguous() is False
