@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import torchlike as torch
 from torchlike import nn
 from torchlike.engine import background, compiling, forget, kernel, program, recorder, segment, tiers
 from torchlike.engine.segment import Segment
+from torchlike.engine.trace import Path, Step
 
 pytestmark = pytest.mark.recorded
 
@@ -423,3 +425,25 @@ def test_a_program_may_take_over_what_was_counted(monkeypatch):
         for _ in range(60):
             assert ((x * 2).erfc() + x).erfc().sum().item() > 0
     assert torch.explain().compiles == 1 and torch.explain().hot > 0
+
+
+def test_an_op_of_many_results_takes_time_by_their_number():
+    """An optimizer's step has some results for each parameter. To look for each among those that nobody reads took as long as the step."""
+
+    def seconds(count: int) -> float:
+        step = Step(SimpleNamespace(make_error=None, group=None), (), range(count))  # pyright: ignore[reportArgumentType]
+        path = Path((step,), (), ())
+        ran = path.schedule((count - 1,))
+        least = float("inf")
+        for _ in range(5):
+            start = time.perf_counter()
+            program.run_scheduled(path, ran, 1, {})
+            least = min(least, time.perf_counter() - start)
+        return least
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(program, "run_alone", lambda kernel, arrays, awaited, unread: [None] * len(kernel_outputs))
+        kernel_outputs = range(3000)
+        small = seconds(3000)
+        kernel_outputs = range(24000)
+        assert seconds(24000) < 24 * small

@@ -669,7 +669,8 @@ def run_scheduled(path: Path, schedule: list[ScheduledStep], end: int, table: di
             kernel = step.kernel
             dead: tuple[int, ...] = ()
             if len(step.outputs) > 1 and kernel.make_error is None:
-                dead = tuple([n for n, position in enumerate(step.outputs) if position in unread])
+                gone = {*unread}  # an optimizer's step has hundreds
+                dead = tuple([n for n, position in enumerate(step.outputs) if position in gone])
             outs: Any = run_alone(kernel, arrays, path.awaited, dead)
             check_outputs(kernel, outs, number)
             table.update(zip(step.outputs, outs, strict=False))

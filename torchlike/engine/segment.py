@@ -384,9 +384,12 @@ class Segment:
                 else:
                     self._run_to_ending(path, live, values, ending)
                 report.spend(OP_BY_OP, time.perf_counter() - start)
-                if history.runs == 1 and node.depth > 1:
+                again = (
+                    node.depth == 1 or history.runs > 2
+                )  # a longer path keeps its joined plans from the third run on
+                if history.runs == 1 and not again:
                     node.forget_path()
-                elif ending is None and history.runs != 2 and always_op_by_op(node, history):
+                elif ending is None and again and always_op_by_op(node, history):
                     if node.leaf_bytes < LARGE_BYTES or ending_of(path, live, tuple(dead)) is None:
                         history.remember(state, OpByOp(path, live))
                 return
