@@ -43,7 +43,26 @@ def large(size: Any, x: Any, y: Any) -> Any:
     return ((outer * 3 + 1) * outer - 2,)
 
 
-FUNCTIONS = [mask, halves, product, only_the_second, large]
+def written_over(size: Any, x: Any, y: Any) -> Any:
+    """From 128 on, integers that no pass computes, one of which is written over the other, and a constant that must not be."""
+    numbers = lax.convert_element_type(x[:, None] * y * 9, np.int32)
+    ones = lax.broadcast_in_dim(as_constant(1, np.int32), (5, 7), ())
+    return numbers * numbers + numbers, lax.sub(lax.mul(ones, ones), ones), ones
+
+
+def flags(size: Any, x: Any, y: Any) -> Any:
+    """From 128 on, one pass over booleans, of fewer bytes than are reused."""
+    positive = (x[:, None] + y) > 0
+    return (lax.bitwise_not(lax.bitwise_or(positive, (x[:, None] - y) > 0)),)
+
+
+def padded(size: Any, x: Any, y: Any) -> Any:
+    """Parts of one array, as in the gradient of a split one: zeros are written, and only where a part is added."""
+    parts = [lax.pad(x[:, None] * y, np.float32(0), ((n, 2 - n, 0), (0, 0, 0))) for n in range(2)]
+    return (parts[0] + parts[1],)
+
+
+FUNCTIONS = [mask, halves, product, only_the_second, large, written_over, flags, padded]
 SIZES = [5, 9, 31, 32, 33, 64, 130, 7]
 
 

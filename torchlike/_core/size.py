@@ -19,14 +19,11 @@ class Size(tuple):
 
     def __new__(cls, sizes: Any = ()) -> Size:
         sizes = tuple(sizes)
-        for position, size in enumerate(sizes):
-            if not isinstance(size, int):
-                if hasattr(size, "__index__"):
-                    return cls(s.__index__() for s in sizes)
-                raise TypeError(
-                    f"torch.Size() takes an iterable of 'int' (item {position} is '{size.__class__.__name__}')"
-                )
-        return super().__new__(cls, sizes)
+        for size in sizes:
+            if size.__class__ is not int:
+                sizes = _as_ints(sizes)
+                break
+        return tuple.__new__(cls, sizes)
 
     def numel(self) -> int:
         return math.prod(self)
@@ -36,7 +33,7 @@ class Size(tuple):
 
     def __getitem__(self, index: Any) -> Any:
         items = tuple.__getitem__(self, index)
-        return Size(items) if isinstance(index, slice) else items
+        return tuple.__new__(Size, items) if index.__class__ is slice else items
 
     def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, other))
@@ -52,6 +49,16 @@ class Size(tuple):
 
     def __reduce__(self) -> tuple[type, tuple[tuple[object, ...], ...]]:
         return Size, (tuple(self),)
+
+
+def _as_ints(sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes that may be numbers of other kinds, all of them as ints if the first that is no int can be one."""
+    for position, size in enumerate(sizes):
+        if not isinstance(size, int):
+            if hasattr(size, "__index__"):
+                return _as_ints(tuple([each.__index__() for each in sizes]))
+            raise TypeError(f"torch.Size() takes an iterable of 'int' (item {position} is '{size.__class__.__name__}')")
+    return sizes
 
 
 def pick(name: str, entries: tuple[int, ...], dim: int) -> int:

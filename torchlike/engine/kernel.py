@@ -116,8 +116,8 @@ class Kernel:
 
     ``fn(*arrays)`` returns a tuple of arrays, one for each of ``out_avals``; where ``make_error`` is given, one more: an int64 vector
     ``(bad, value)`` of an index check, and ``make_error(value)`` builds the exception to raise if ``bad`` is not 0.
-    ``convolutions``: how many it contains. ``gain``: the seconds of a run that an executable of its own would save, as
-    estimated; ``spent``: the sum of these over its runs by NumPy, see ``tiers.py``.
+    ``convolutions``: how many it contains. ``cost``: what ``tiers.py`` has estimated of it. ``gain``: the seconds of a run that an
+    executable of its own would save, as estimated; ``spent``: the sum of these over its runs by NumPy, see ``tiers.py``.
     ``runs_begun``: in how many segments a run of known ops has begun with it, in a path that was new up to there, see
     ``Recorder._ends_before``; ``run_in``: the last of them; ``run_goes_on``: with which kernel a run goes on after a few ops.
     ``recorded``: what the recorder has found out of calls with it, see ``recorder.Call``. ``static``: the static arguments of these.
@@ -146,6 +146,7 @@ class Kernel:
         "replaces",
         "pieces",
         "convolutions",
+        "cost",
         "gain",
         "spent",
         "runs_begun",
@@ -225,6 +226,7 @@ class Kernel:
         self._finish(outs, placement)
 
     def _finish(self, outs: Sequence[Any], placement: Placement | Sequence[Placement]) -> None:
+        self.cost: Any = None
         self.gain: float | None = None
         self.spent = 0.0
         self.runs_begun = self.run_in = 0

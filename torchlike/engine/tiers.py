@@ -159,33 +159,52 @@ class Cost(NamedTuple):
     price: float
 
 
+class CostOfOp(NamedTuple):
+    """The first two of an op, and what its price depends on: calls of NumPy and convolutions, or that NumPy does not compute it."""
+
+    run: float
+    in_program: float
+    calls: int
+    convolutions: int
+    other: bool
+
+    def price(self) -> float:
+        """About how long XLA takes to compile the op as a part of a program."""
+        price = COMPILE_SECONDS_PER_OTHER if self.other else COMPILE_SECONDS_PER_CALL * self.calls
+        return price + (_seconds_per_convolution() * self.convolutions if self.convolutions else 0.0)
+
+
 def cost_of(path: Path, divided: bool = False) -> Cost:
     """About how long a path takes when each op runs by itself, and how long XLA takes to compile it.
 
     Args:
         divided: look for layers that repeat, which are compiled once.
     """
-    run = in_program = 0.0
-    for step in path.steps:
-        run += RUN_SECONDS_PER_OP + seconds_of(step.kernel)
-        plan = step.kernel.plan()
-        in_program += 0.0 if plan is None else _in_program(plan)
-    ops, executables = compiled_ops(path, seconds_of) if divided else ([(step.kernel, 1.0) for step in path.steps], 1)
+    # Most ops of a path of new sizes are known from others, so what their shapes say of them is looked up.
+    ops = [step.kernel.cost or _cost_of_op(step.kernel) for step in path.steps]
+    run = sum([op.run for op in ops]) + RUN_SECONDS_PER_OP * len(ops)
+    in_program = sum([op.in_program for op in ops])
+    if not divided:
+        return Cost(run, in_program, COMPILE_SECONDS + sum([op.price() for op in ops]))
+    shares, executables = compiled_ops(path, seconds_of)
     price = COMPILE_SECONDS + COMPILE_SECONDS_PER_PART * (executables - 1)
-    return Cost(run, in_program, price + sum([share * _price_of(kernel) for kernel, share in ops]))
+    return Cost(run, in_program, price + sum([share * _cost_of_op(kernel).price() for kernel, share in shares]))
+
+
+def _cost_of_op(kernel: Kernel) -> CostOfOp:
+    if kernel.cost is None:
+        plan, convolutions = kernel.plan(), kernel.convolutions
+        if plan is None:
+            kernel.cost = CostOfOp(_executable_seconds(kernel), 0.0, 0, convolutions, True)
+        else:
+            kernel.cost = CostOfOp(plan.cost, _in_program(plan), plan.calls, convolutions, False)
+    return kernel.cost
 
 
 def seconds_of(kernel: Kernel) -> float:
     """About how long an op takes by itself."""
     plan = kernel.plan()
     return _executable_seconds(kernel) if plan is None else plan.cost
-
-
-def _price_of(kernel: Kernel) -> float:
-    """About how long XLA takes to compile an op as a part of a program."""
-    plan = kernel.plan()
-    price = COMPILE_SECONDS_PER_OTHER if plan is None else COMPILE_SECONDS_PER_CALL * plan.calls
-    return price + (_seconds_per_convolution() * kernel.convolutions if kernel.convolutions else 0.0)
 
 
 def _seconds_per_convolution() -> float:

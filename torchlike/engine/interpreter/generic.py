@@ -192,6 +192,7 @@ class Generic:
         outputs, outs: references to the results, and the numbers of their avals.
         numbers: computes all expressions of sizes that occur.
         flat: whether no equation contains a function of its own.
+        pads: whether an equation writes an array into a larger one.
         needed: the numbers of the equations that the results depend on.
         constant_equations: the numbers of those among them that depend on nothing but constants.
     """
@@ -230,7 +231,8 @@ class Generic:
         self.numbers: Callable[[Sequence[int]], tuple[int, ...]] = eval(
             f"lambda s: ({''.join(f'{expression},' for expression in self._expressions)})"
         )
-        self.flat = all(e.primitive is None or e.primitive.name not in CALLS for e in recorded.equations)
+        names = {equation.primitive.name for equation in recorded.equations if equation.primitive is not None}
+        self.flat, self.pads = names.isdisjoint(CALLS), "pad" in names
         self.needed, self.constant_equations = _dependences(recorded)
 
     def _template(self, entry: Any) -> Any:

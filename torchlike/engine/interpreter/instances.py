@@ -13,20 +13,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..places import at_places
+from .fused import MIN_ELEMENTS, Loop, as_loop
 from .generic import FromSize, Generic, Shaped, filled
-from .plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, touched
+from .plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, overwriting, touched
 from .rules import RULES, Compute, Reference, Rule, Unsupported, seconds_of_call
 from .tracing import Traced
 
 
 class _Step(NamedTuple):
-    """A primitive of the trace.
+    """A primitive of the trace, of this name.
 
     ``function``: what its rule returns, where that is the same for all sizes. ``params``: those that are the same, ``templates``: the
     others. ``ins``, ``outs``: numbers of avals. ``inputs``, ``output``: slots, as in the calls of a plan. ``constant``: whether it is
     computed when the plan is made. ``moved``: what ``touched`` returns of the numbers of its avals.
     """
 
+    name: str
     rule: Rule
     function: Compute | None
     params: dict[str, Any]
@@ -37,6 +39,17 @@ class _Step(NamedTuple):
     output: int | tuple[int, ...]
     constant: bool
     moved: tuple[float, Sequence[int]]
+
+
+def _compute(slots: list[Any], function: Compute, inputs: Any, output: int | tuple[int, ...]) -> None:
+    """Enters what a primitive gives for constants."""
+    with np.errstate(all="ignore"):
+        results: Any = function(slots[inputs]) if inputs.__class__ is int else function(*inputs(slots))
+    if isinstance(output, int):
+        slots[output] = results
+    else:
+        for place, result in zip(output, results, strict=True):
+            slots[place] = result
 
 
 class _Template:
@@ -58,6 +71,13 @@ class _Template:
         is_small = dict(zip(generic.constant_equations, small, strict=True))
         known = {("c", number) for number in range(len(constants))}
         needed = generic.needed
+        self._slots: list[Any] = [None] * (first_result + generic.temporaries)
+        self._from_sizes: list[tuple[int, FromSize]] = []
+        for place, value in enumerate(constants):
+            if value.__class__ is FromSize:
+                self._from_sizes.append((place, value))
+            else:
+                self._slots[place] = value
         self._steps: list[_Step] = []
         read = {*map(slot, generic.outputs)}
         for number in needed:
@@ -77,20 +97,17 @@ class _Template:
                 function = rule(equation.params, [generic.avals[n] for n in ins], [generic.avals[n] for n in outs])
             inputs_at = [*map(slot, equation.inputs)]
             picked = inputs_at[0] if len(inputs_at) == 1 else at_places(inputs_at)
-            output = tuple(map(slot, equation.outputs))
+            outputs = tuple(map(slot, equation.outputs))
+            output = outputs if primitive.multiple_results else outputs[0]
+            if constant and function is not None and all(self._slots[place] is not None for place in inputs_at):
+                _compute(self._slots, function, picked, output)  # the same for all sizes
+                continue
             self._steps.append(
                 _Step(
-                    rule, function, equation.params, templates, ins, outs, picked,
-                    output if primitive.multiple_results else output[0], constant, touched(primitive.name, ins, outs),
+                    primitive.name, rule, function, equation.params, templates, ins, outs, picked, output, constant,
+                    touched(primitive.name, ins, outs),
                 )
             )  # fmt: skip
-        self._slots: list[Any] = [None] * (first_result + generic.temporaries)
-        self._from_sizes: list[tuple[int, FromSize]] = []
-        for place, constant in enumerate(constants):
-            if constant.__class__ is FromSize:
-                self._from_sizes.append((place, constant))
-            else:
-                self._slots[place] = constant
         held = {*range(len(constants)), *[slot(reference) for reference in known]}
         self._unread = sorted(held - read)  # nothing but constants depends on them
         self._outputs = tuple(map(slot, generic.outputs))
@@ -104,28 +121,31 @@ class _Template:
         slots = [*self._slots]
         for place, constant in self._from_sizes:
             slots[place] = np.asarray(numbers[constant.number], constant.dtype)
-        calls, cost = [], 0.0
-        for rule, function, params, templates, ins, outs, inputs, output, constant, (for_each, moved) in self._steps:
+        calls, cost, large = [], 0.0, False
+        for name, rule, function, params, templates, ins, outs, inputs, output, constant, touches in self._steps:
+            if templates:
+                params = {**params, **{key: filled(template, numbers) for key, template in templates}}
             if function is None:
-                if templates:
-                    params = {**params, **{name: filled(template, numbers) for name, template in templates}}
                 function = rule(params, [avals[n] for n in ins], [avals[n] for n in outs])
             if not constant:
+                size = nbytes[outs[0]] if len(outs) == 1 else sum([nbytes[n] for n in outs])
+                if size >= MIN_ELEMENTS and output.__class__ is int:
+                    function = as_loop(name, params, function, [avals[n] for n in ins], avals[outs[0]])
+                if function.__class__ is Loop:
+                    large = True
+                else:
+                    for_each, moved = touches
+                    cost += seconds_of_call(for_each * sum([nbytes[n] for n in moved]))
+                    cost += getattr(function, "extra_cost", 0.0)
+                    if size >= MIN_REUSED_BYTES:
+                        large = True
+                        function = overwriting(function, [avals[n] for n in ins], [avals[n] for n in outs])
                 calls.append((function, inputs, output))
-                cost += seconds_of_call(for_each * sum([nbytes[n] for n in moved])) + getattr(
-                    function, "extra_cost", 0.0
-                )
                 continue
-            with np.errstate(all="ignore"):
-                results: Any = function(slots[inputs]) if inputs.__class__ is int else function(*inputs(slots))
-            if isinstance(output, int):
-                slots[output] = results
-            else:
-                for place, result in zip(output, results, strict=True):
-                    slots[place] = result
+            _compute(slots, function, inputs, output)
         for place in self._unread:
             slots[place] = None
-        return Plan(tuple(slots), self._first_input, tuple(calls), self._outputs, cost)
+        return Plan(tuple(slots), self._first_input, tuple(calls), self._outputs, cost, large)
 
 
 class Instances:
@@ -172,8 +192,8 @@ class Instances:
         numbers = generic.numbers(sizes)
         avals = [generic.aval(n, numbers) for n in range(len(generic.avals))]
         nbytes = [aval.dtype.itemsize * prod(aval.shape) for aval in avals]
-        # A builder also lets large results reuse the memory of inputs. And it opens what primitives like ``jit`` contain.
-        if not generic.flat or max(nbytes, default=0) >= MIN_REUSED_BYTES:
+        # A builder also opens what primitives like ``jit`` contain, and finds out which arrays are zeros that others are written into.
+        if not generic.flat or (generic.pads and max(nbytes, default=0) >= MIN_REUSED_BYTES):
             traced = self.whole(sizes)
             return (traced if inputs is None else traced.taking(inputs)).plan()
         small = tuple([

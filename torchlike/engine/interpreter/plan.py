@@ -171,6 +171,14 @@ def touched(name: str, inputs: Sequence[_Array], outputs: Sequence[_Array]) -> t
     return BYTES_FOR_EACH.get(name, 1.0), [*(outputs if name in READ_A_PART else inputs[:1]), *inputs[1:], *outputs]
 
 
+def overwriting(function: Any, in_avals: Sequence[ShapedDtype], out_avals: Sequence[ShapedDtype]) -> Any:
+    """The function that computes a large result, as one that can write it over an input if NumPy's can do that."""
+    if function.__class__ is not np.ufunc or len(out_avals) != 1:
+        return function
+    kind = out_avals[0].shape, out_avals[0].dtype
+    return Overwriting(function, tuple([n for n, aval in enumerate(in_avals) if (aval.shape, aval.dtype) == kind]))
+
+
 def _tie(*arrays: object) -> NoReturn:
     raise AssertionError("never called: it stands for a dependence")
 
@@ -301,10 +309,7 @@ class Builder:
         )
         if loop or _nbytes(*out_avals) >= MIN_REUSED_BYTES:
             self.large = True
-            if function.__class__ is np.ufunc and not several:
-                kind = out_avals[0].shape, out_avals[0].dtype
-                alike = [place for place, aval in enumerate(in_avals) if (aval.shape, aval.dtype) == kind]
-                function = Overwriting(function, tuple(alike))  # pyright: ignore[reportArgumentType]
+            function = overwriting(function, in_avals, out_avals)
         self.calls.append((function, inputs, outputs if several else outputs[0], cost))
         return outputs
 
