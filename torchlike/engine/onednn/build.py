@@ -11,7 +11,7 @@ FLAGS = [
     "-fno-tree-loop-distribute-patterns", "-mno-red-zone", "-Wall", "-Wextra", "-Werror",
 ]  # fmt: skip
 HERE = Path(__file__).parent
-ENTRIES = ("handler", "serve", "run", "stop", "place")
+ENTRIES = ("handler", "serve", "run", "stop", "place", "lend", "give_back")
 
 
 def compiled(compiler: str = "gcc") -> tuple[bytes, dict[str, int]]:

@@ -71,13 +71,46 @@ typedef struct {
     i64 place;                 /* the processor that `serve` ran on when the last job began */
     i64 others[PROCESSORS / 64]; /* those, besides it, that it may run on: a bit each */
     i64 mutex[8], wake[8], done[8];
+    char *blocks; volatile unsigned long long lent; /* memory that is lent: BLOCKS pieces, and a bit for each that is out */
 } State;
 
 #define PLACEHOLDER "0x6c6f6f6b68657265"
+enum { BLOCKS = 64, BLOCK_BYTES = 1 << 20, PAGE = 4096 };
 enum { OUT_OF_MEMORY = 1, STOPPED = -1 }; /* oneDNN's own statuses are positive, and this is the first */
 enum { MOST_BUFFERS = 32 };
 
 typedef struct { State *state; Stage *stage; Step *step; volatile i64 next, status; } Team;
+
+/* oneDNN calls these two in the place of posix_memalign and free.
+
+   Its products take memory of whole pages for a copy of an operand, and give it back at once. All threads share one heap of glibc's
+   (`memory/heap.py`), so in layers of small products, a thousand to a step, they would wait for each other there; and the longer, the more
+   pieces of memory that heap consists of. Nothing is waited for here. The lowest piece is lent first, so few are ever touched. */
+int lend(void **memory, i64 alignment, i64 size) {
+    State *state;
+    __asm__("movabsq $" PLACEHOLDER ", %0" : "=r"(state));
+    if (alignment == PAGE && size <= BLOCK_BYTES) {
+        unsigned long long lent = state->lent, seen;
+        while (~lent) {
+            i64 place = __builtin_ctzll(~lent);
+            seen = __sync_val_compare_and_swap(&state->lent, lent, lent | 1ull << place);
+            if (seen == lent) {
+                *memory = state->blocks + place * BLOCK_BYTES;
+                return 0;
+            }
+            lent = seen;
+        }
+    }
+    return state->allocate(memory, alignment, size);
+}
+
+void give_back(void *memory) {
+    State *state;
+    __asm__("movabsq $" PLACEHOLDER ", %0" : "=r"(state));
+    i64 offset = (char *)memory - state->blocks;
+    if (offset < 0 || offset >= (i64)BLOCKS * BLOCK_BYTES) state->release(memory);
+    else __sync_fetch_and_and(&state->lent, ~(1ull << offset / BLOCK_BYTES));
+}
 
 /* Each thread of a team takes the next chain that nobody has taken, until none is left. */
 static void help(Team *team) {
