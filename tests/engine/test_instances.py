@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -89,6 +90,22 @@ def test_a_plan_that_is_filled_in_is_the_one_that_is_made_anew(function: Functio
         read = sorted(instance.reads())
         for result, expected in zip(instance.taking(read).plan()(*arrays[read]), anew(*arrays), strict=True):
             np.testing.assert_array_equal(result, expected, strict=True)
+
+
+def test_large_results_are_written_over_what_nobody_reads_any_more() -> None:
+    """The sum takes the memory of the product, so that there are two arrays at once and not three."""
+    size = 1000
+    traced = Instances(generic.Generic(lambda sizes: make(written_over, sizes), [6], [0]))
+    arrays = np.ones((2, size), np.float32)
+    for plan in (traced([size]).plan(), traced.whole([size]).plan()):
+        plan(*arrays)
+        tracemalloc.start()
+        try:
+            plan(*arrays)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert 2 * 4 * size**2 <= peak < 2.5 * 4 * size**2
 
 
 def test_what_a_constant_is_depends_on_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

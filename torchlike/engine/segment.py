@@ -384,9 +384,8 @@ class Segment:
                 else:
                     self._run_to_ending(path, live, values, ending)
                 report.spend(OP_BY_OP, time.perf_counter() - start)
-                again = (
-                    node.depth == 1 or history.runs > 2
-                )  # a longer path keeps its joined plans from the third run on
+                # A path of several operations keeps its joined plans from the third run on.
+                again = node.depth == 1 or history.runs > 2
                 if history.runs == 1 and not again:
                     node.forget_path()
                 elif ending is None and again and always_op_by_op(node, history):

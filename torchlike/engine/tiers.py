@@ -180,8 +180,7 @@ def cost_of(path: Path, divided: bool = False) -> Cost:
     Args:
         divided: look for layers that repeat, which are compiled once.
     """
-    # Most ops of a path of new sizes are known from others, so what their shapes say of them is looked up.
-    ops = [step.kernel.cost or _cost_of_op(step.kernel) for step in path.steps]
+    ops = [_cost_of_op(step.kernel) for step in path.steps]
     run = sum([op.run for op in ops]) + RUN_SECONDS_PER_OP * len(ops)
     in_program = sum([op.in_program for op in ops])
     if not divided:
@@ -192,6 +191,7 @@ def cost_of(path: Path, divided: bool = False) -> Cost:
 
 
 def _cost_of_op(kernel: Kernel) -> CostOfOp:
+    """What the shapes of an op say. It is found out once: most ops of a path of new sizes are known from other paths."""
     if kernel.cost is None:
         plan, convolutions = kernel.plan(), kernel.convolutions
         if plan is None:
@@ -203,8 +203,7 @@ def _cost_of_op(kernel: Kernel) -> CostOfOp:
 
 def seconds_of(kernel: Kernel) -> float:
     """About how long an op takes by itself."""
-    plan = kernel.plan()
-    return _executable_seconds(kernel) if plan is None else plan.cost
+    return _cost_of_op(kernel).run
 
 
 def _seconds_per_convolution() -> float:

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..places import at_places
-from .fused import MIN_ELEMENTS, Loop, as_loop
 from .generic import FromSize, Generic, Shaped, filled
-from .plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, overwriting, touched
-from .rules import RULES, Compute, Reference, Rule, Unsupported, seconds_of_call
+from .plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, as_call, touched
+from .rules import RULES, Compute, Reference, Rule, Unsupported
 from .tracing import Traced
 
 
@@ -25,7 +24,7 @@ class _Step(NamedTuple):
 
     ``function``: what its rule returns, where that is the same for all sizes. ``params``: those that are the same, ``templates``: the
     others. ``ins``, ``outs``: numbers of avals. ``inputs``, ``output``: slots, as in the calls of a plan. ``constant``: whether it is
-    computed when the plan is made. ``moved``: what ``touched`` returns of the numbers of its avals.
+    computed when the plan is made. ``touches``: what ``touched`` returns of the numbers of its avals.
     """
 
     name: str
@@ -38,7 +37,7 @@ class _Step(NamedTuple):
     inputs: Any
     output: int | tuple[int, ...]
     constant: bool
-    moved: tuple[float, Sequence[int]]
+    touches: tuple[float, Sequence[int]]
 
 
 def _compute(slots: list[Any], function: Compute, inputs: Any, output: int | tuple[int, ...]) -> None:
@@ -125,22 +124,16 @@ class _Template:
         for name, rule, function, params, templates, ins, outs, inputs, output, constant, touches in self._steps:
             if templates:
                 params = {**params, **{key: filled(template, numbers) for key, template in templates}}
+            in_avals, out_avals = [avals[n] for n in ins], [avals[n] for n in outs]
             if function is None:
-                function = rule(params, [avals[n] for n in ins], [avals[n] for n in outs])
+                function = rule(params, in_avals, out_avals)
             if not constant:
-                size = nbytes[outs[0]] if len(outs) == 1 else sum([nbytes[n] for n in outs])
-                if size >= MIN_ELEMENTS and output.__class__ is int:
-                    function = as_loop(name, params, function, [avals[n] for n in ins], avals[outs[0]])
-                if function.__class__ is Loop:
-                    large = True
-                else:
-                    for_each, moved = touches
-                    cost += seconds_of_call(for_each * sum([nbytes[n] for n in moved]))
-                    cost += getattr(function, "extra_cost", 0.0)
-                    if size >= MIN_REUSED_BYTES:
-                        large = True
-                        function = overwriting(function, [avals[n] for n in ins], [avals[n] for n in outs])
+                (for_each, touched_avals), several = touches, output.__class__ is not int
+                size, moved = sum([nbytes[n] for n in outs]), for_each * sum([nbytes[n] for n in touched_avals])
+                function, seconds, is_large = as_call(name, params, function, in_avals, out_avals, several, size, moved)
                 calls.append((function, inputs, output))
+                cost += seconds
+                large = large or is_large
                 continue
             _compute(slots, function, inputs, output)
         for place in self._unread:

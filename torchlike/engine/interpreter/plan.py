@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
 from ..jax_settings import tracing
 from ..places import at_places, places_of
 from .fused import Loop, Pad, as_loop, fuse, seconds_of_passes
-from .rules import RULES, Compute, Parameters, Reference, ShapedDtype, Unsupported, seconds_of_call
+from .rules import RULES, Parameters, Reference, ShapedDtype, Unsupported, seconds_of_call
 from .running import NumPyCall, Overwriting, needed_for, run, with_ends
 
 # Primitives that only call the jaxpr in one of their parameters. The jaxpr is inlined.
@@ -171,12 +171,38 @@ def touched(name: str, inputs: Sequence[_Array], outputs: Sequence[_Array]) -> t
     return BYTES_FOR_EACH.get(name, 1.0), [*(outputs if name in READ_A_PART else inputs[:1]), *inputs[1:], *outputs]
 
 
-def overwriting(function: Any, in_avals: Sequence[ShapedDtype], out_avals: Sequence[ShapedDtype]) -> Any:
-    """The function that computes a large result, as one that can write it over an input if NumPy's can do that."""
-    if function.__class__ is not np.ufunc or len(out_avals) != 1:
-        return function
-    kind = out_avals[0].shape, out_avals[0].dtype
-    return Overwriting(function, tuple([n for n, aval in enumerate(in_avals) if (aval.shape, aval.dtype) == kind]))
+def as_call(
+    name: str,
+    params: Parameters,
+    function: Any,
+    in_avals: Sequence[ShapedDtype],
+    out_avals: Sequence[ShapedDtype],
+    several: bool,
+    out_bytes: int,
+    moved_bytes: float,
+) -> tuple[Any, float, bool]:
+    """A primitive as a call of a plan.
+
+    Args:
+        several: whether the function returns a sequence of results.
+        out_bytes, moved_bytes: of the results, and of all that is read and written.
+
+    Returns:
+        the function, which may share a pass or write a large result over an input; the seconds that it takes beside the passes; and
+        whether such results are among those of the plan.
+    """
+    if not several:
+        function = as_loop(name, params, function, in_avals, out_avals[0])
+        if function.__class__ is Loop:
+            return function, 0.0, True  # the pass counts what it takes
+    cost = seconds_of_call(moved_bytes) + getattr(function, "extra_cost", 0.0)
+    if out_bytes < MIN_REUSED_BYTES:
+        return function, cost, False
+    if function.__class__ is np.ufunc and not several:
+        kind = out_avals[0].shape, out_avals[0].dtype
+        alike = [place for place, aval in enumerate(in_avals) if (aval.shape, aval.dtype) == kind]
+        function = Overwriting(function, tuple(alike))
+    return function, cost, True
 
 
 def _tie(*arrays: object) -> NoReturn:
@@ -257,7 +283,7 @@ class Builder:
     ) -> list[Reference]:
         self.convolutions += params["body"].convolutions if name == "torchlike_scan" else name in CONVOLUTIONS
         rule = RULES.get(name)
-        function = None
+        function, out_bytes = None, _nbytes(*out_avals)
         if self.missing is None:
             try:
                 if rule is None:
@@ -265,41 +291,20 @@ class Builder:
                 function = rule(params, in_avals, out_avals)
             except Unsupported as reason:
                 self.missing = str(reason)
-        if (
-            function is not None
-            and all(kind == "c" for kind, _ in inputs)
-            and _nbytes(*out_avals) <= MAX_CONSTANT_BYTES
-        ):
+        if function is not None and all(kind == "c" for kind, _ in inputs) and out_bytes <= MAX_CONSTANT_BYTES:
             with np.errstate(all="ignore"):
                 results: Any = function(*[self.constants[i] for _, i in inputs])
             return [self.constant(r) for r in (results if several else [results])]
         if isinstance(function, Pad) and inputs[1][0] == "c":
             function.of_zeros = not self.constants[inputs[1][1]].any()
-        if function is not None and not several:
-            function = as_loop(name, params, function, in_avals, out_avals[0])
-        for_each, arrays = touched(name, in_avals, out_avals)
-        return self.append(function, inputs, in_avals, out_avals, several, for_each * _nbytes(*arrays))
-
-    def append(
-        self,
-        function: Compute | None,
-        inputs: list[Reference],
-        in_avals: Sequence[ShapedDtype],
-        out_avals: Sequence[ShapedDtype],
-        several: bool,
-        nbytes: float,
-    ) -> list[Reference]:
-        """Appends a call of a function whose result avals are known. Returns references to its outputs.
-
-        Args:
-            nbytes: how many it reads and writes.
-        """
-        first = self.temporaries
+        cost = 0.0
+        if function is not None:
+            for_each, arrays = touched(name, in_avals, out_avals)
+            moved = for_each * _nbytes(*arrays)
+            function, cost, large = as_call(name, params, function, in_avals, out_avals, several, out_bytes, moved)
+            self.large = self.large or large
+        outputs = [("t", self.temporaries + i) for i in range(len(out_avals))]
         self.temporaries += len(out_avals)
-        loop = isinstance(function, Loop)
-        # Those are counted by the pass.
-        cost = 0.0 if loop else seconds_of_call(nbytes) + getattr(function, "extra_cost", 0.0)
-        outputs = [("t", first + i) for i in range(len(out_avals))]
         self.discrete.update(
             [
                 output
@@ -307,9 +312,6 @@ class Builder:
                 if getattr(aval.dtype, "kind", "V") in "biu"
             ]
         )
-        if loop or _nbytes(*out_avals) >= MIN_REUSED_BYTES:
-            self.large = True
-            function = overwriting(function, in_avals, out_avals)
         self.calls.append((function, inputs, outputs if several else outputs[0], cost))
         return outputs
 

@@ -71,11 +71,12 @@ typedef struct {
     i64 place;                 /* the processor that `serve` ran on when the last job began */
     i64 others[PROCESSORS / 64]; /* those, besides it, that it may run on: a bit each */
     i64 mutex[8], wake[8], done[8];
-    char *blocks; volatile unsigned long long lent; /* memory that is lent: BLOCKS pieces, and a bit for each that is out */
+    char *blocks; i64 block_bytes;   /* memory that is lent, in BLOCKS pieces of so many bytes */
+    volatile unsigned long long lent; /* a bit for each piece that is out */
 } State;
 
 #define PLACEHOLDER "0x6c6f6f6b68657265"
-enum { BLOCKS = 64, BLOCK_BYTES = 1 << 20, PAGE = 4096 };
+enum { BLOCKS = 64, PAGE = 4096 };
 enum { OUT_OF_MEMORY = 1, STOPPED = -1 }; /* oneDNN's own statuses are positive, and this is the first */
 enum { MOST_BUFFERS = 32 };
 
@@ -89,13 +90,13 @@ typedef struct { State *state; Stage *stage; Step *step; volatile i64 next, stat
 int lend(void **memory, i64 alignment, i64 size) {
     State *state;
     __asm__("movabsq $" PLACEHOLDER ", %0" : "=r"(state));
-    if (alignment == PAGE && size <= BLOCK_BYTES) {
+    if (alignment == PAGE && size <= state->block_bytes) {
         unsigned long long lent = state->lent, seen;
         while (~lent) {
             i64 place = __builtin_ctzll(~lent);
             seen = __sync_val_compare_and_swap(&state->lent, lent, lent | 1ull << place);
             if (seen == lent) {
-                *memory = state->blocks + place * BLOCK_BYTES;
+                *memory = state->blocks + place * state->block_bytes;
                 return 0;
             }
             lent = seen;
@@ -108,8 +109,8 @@ void give_back(void *memory) {
     State *state;
     __asm__("movabsq $" PLACEHOLDER ", %0" : "=r"(state));
     i64 offset = (char *)memory - state->blocks;
-    if (offset < 0 || offset >= (i64)BLOCKS * BLOCK_BYTES) state->release(memory);
-    else __sync_fetch_and_and(&state->lent, ~(1ull << offset / BLOCK_BYTES));
+    if (offset < 0 || offset >= BLOCKS * state->block_bytes) state->release(memory);
+    else __sync_fetch_and_and(&state->lent, ~(1ull << offset / state->block_bytes));
 }
 
 /* Each thread of a team takes the next chain that nobody has taken, until none is left. */

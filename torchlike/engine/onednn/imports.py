@@ -25,9 +25,8 @@ class _LinkMap(ctypes.Structure):
 def _places(library: ctypes.CDLL, names: Mapping[bytes, int]) -> list[tuple[int, bytes]]:
     """Where the addresses of these functions stand, and whose each is."""
     found = POINTER(_LinkMap)()
-    ask = ctypes.CDLL(None).dlinfo
-    ask.argtypes = [c_void_p, c_int, c_void_p]
-    if ask(library._handle, _GET_LINK_MAP, ctypes.byref(found)):
+    ask = getattr(ctypes.CDLL(None), "dlinfo", None)
+    if ask is None or ask(c_void_p(library._handle), c_int(_GET_LINK_MAP), ctypes.byref(found)):
         return []
     base, entry = found.contents.base, found.contents.dynamic
     section: dict[int, int] = {}
@@ -67,10 +66,9 @@ def replace(library: ctypes.CDLL, functions: Mapping[bytes, int]) -> bool:
     if {name for _, name in places} != {*functions}:
         return False
     protect = ctypes.CDLL(None).mprotect
-    protect.argtypes = [c_void_p, c_size_t, c_int]
     # They stay writable: what they were before is not asked for, and the linker may still write to a table that it fills at the first call.
     pages = {place // mmap.PAGESIZE * mmap.PAGESIZE for place, _ in places}
-    if any(protect(page, mmap.PAGESIZE, _READ_AND_WRITE) for page in pages):
+    if any(protect(c_void_p(page), c_size_t(mmap.PAGESIZE), _READ_AND_WRITE) for page in pages):
         return False
     for name, function in functions.items():
         for place, other in places:

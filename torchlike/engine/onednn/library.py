@@ -33,8 +33,9 @@ PRIMITIVES_KEPT = 256
 ARENA_BYTES_KEPT = 2**27
 # Slots of the table of prepared convolutions: a power of two. At most half of them are used, so that a search stays short.
 TABLE_SIZE = 2**15
-# The memory that oneDNN's threads are lent for a while: so many bytes in all, see handler.c. What is not touched takes none.
-LENT_BYTES = 64 * 2**20
+# The memory that oneDNN's products are lent (see handler.c): so many pieces, a bit of a number for each, of so many bytes. What is not
+# touched takes no memory.
+BLOCKS, BLOCK_BYTES = 64, 2**20
 # How often a waiting OpenMP thread polls before it sleeps; this many polls take 0.1 ms. libgomp's default is 300,000 polls, which take
 # milliseconds. During that time the thread keeps a core from XLA's threads and from other processes: with the default, an epoch of a small
 # CNN took twice as long on a busy machine.
@@ -102,7 +103,7 @@ class _State(ctypes.Structure):
         ("message", c_char_p), ("kept_bytes", c_int64), ("arena", c_void_p), ("arena_bytes", c_int64),
         ("threads", c_int64), ("table_size", c_int64), ("table", c_void_p), ("first", c_void_p), ("last", c_void_p),
         ("stopped", c_int64), ("place", c_int64), ("others", c_int64 * 16), ("locks", c_int64 * 24),
-        ("blocks", c_void_p), ("lent", c_uint64),
+        ("blocks", c_void_p), ("block_bytes", c_int64), ("lent", c_uint64),
     ]  # fmt: skip
 
 
@@ -140,8 +141,8 @@ class Library:
         self._run = pointer(c_int64, c_void_p, POINTER(Record), POINTER(c_void_p))(entry["run"])
         self._stop = pointer(None, c_void_p)(entry["stop"])
         self._place = pointer(c_int64, c_void_p, POINTER(c_int64), c_int64)(entry["place"])
-        self._blocks = mmap.mmap(-1, LENT_BYTES, flags=_PRIVATE)
-        self.state.blocks = _address(self._blocks)
+        self._blocks = mmap.mmap(-1, BLOCKS * BLOCK_BYTES, flags=_PRIVATE)
+        self.state.blocks, self.state.block_bytes = _address(self._blocks), BLOCK_BYTES
         imports.replace(self.lib, {b"free": entry["give_back"], b"posix_memalign": entry["lend"]})
         self._begun = False
         self._begin()
