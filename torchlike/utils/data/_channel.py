@@ -115,7 +115,10 @@ class SocketOfProgram:
         """
         self.flush()
         try:
-            data, files, flags = _received(self.waitable, socket.MSG_DONTWAIT)
+            try:
+                data, files, flags = _received(self.waitable, socket.MSG_DONTWAIT)
+            except ConnectionResetError:  # the worker left tasks unread: said once, before what it had sent
+                data, files, flags = _received(self.waitable, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return None
         except OSError:
