@@ -128,6 +128,14 @@ CASES: dict[str, tuple[Any, ...]] = {
     "reductions": (
         lambda x: (x.sum(0), x.sum(), x.max(1), x.min((0, 1)), x.prod(1), (x > 0).all(0), (x > 0).any(), x.argmax(1), x.argmin(0)), X
     ),
+    "reductions along dimensions of one": (
+        lambda x: (x.sum(0), x.sum((0, 2)), x.max(2), x.min((0, 2)), x.prod(0), (x > 0).any((0, 2)), x.sum(1)), f32(1, 4, 1)
+    ),
+    "spread from parts": (
+        lambda x: (jnp.broadcast_to(x.T[:, :1], (4, 6, 3)), lax.broadcast_in_dim(x[:, 0], (2, 5, 3), (1,)),
+                   jnp.broadcast_to(x[:, None], (5, 7, 6)), jnp.broadcast_to(x[1, 2], (3, 2)), jnp.broadcast_to(x[:0, :1], (0, 3))),
+        f32(5, 6),
+    ),
     "reductions of small integers": (lambda x: (x.sum(dtype=np.int8), x.max()), np.array([100, 100, 3], np.int8)),
     "empty reductions": (lambda x: (x.sum(0), jnp.max(x, 0, initial=-1.0)), f32(0, 3)),
     "accumulations": (
@@ -508,3 +516,18 @@ def test_examples_of_a_loop_end_by_themselves():
 
     agree(lambda n: (jax.vmap(collatz)(n),), i64(1, 6, 7, 9))
     agree(lambda n: (jax.vmap(jax.vmap(collatz))(n),), i64(1, 6, 7, 9).reshape(2, 2))
+
+
+def test_what_is_spread_cannot_be_written_to():
+    plan = trace(lambda x: (lax.broadcast_in_dim(x, (3, 4), (1,)),), [Aval((4,), np.dtype(np.float32))]).plan()
+    x = f32(4)
+    (spread,) = plan(x)
+    assert not spread.flags.writeable
+    assert x.flags.writeable
+
+
+def test_a_sum_of_a_negative_zero_has_no_sign():
+    """As in PyTorch, where a sum begins with zero."""
+    x = np.array([[-0.0]], np.float32)
+    for found in trace(lambda x: (x.sum(0), x.sum((0, 1))), [Aval(x.shape, x.dtype)]).plan()(x):
+        assert not np.signbit(found).any()

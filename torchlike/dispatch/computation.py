@@ -221,16 +221,16 @@ class Sized:
         self,
         key: tuple[object, ...],
         avals: Sequence[Aval],
-        build: Callable[[Function, Sequence[ShapedDtype], Sequence[ShapedDtype]], Function],
+        build: Callable[[Function, Sequence[ShapedDtype]], Function],
     ) -> Traced:
-        """The trace of ``build(this function, its inputs, further inputs)``, of its inputs and the further inputs."""
+        """The trace of ``build(this function, its inputs)``, of its inputs and further ones of the kinds of these avals."""
         count = len(self.sizes)
 
         def make(values: Sequence[Any]) -> tuple[Function, Sequence[ShapedDtype]]:
             # The sizes of the further inputs are independent ones. Where they have to be those of others, JAX compares them.
             fn, inputs = self.make(values[:count])
             further = _inputs_with_sizes(avals, iter(values[count:]))
-            return build(fn, inputs, further), [*inputs, *further]
+            return build(fn, inputs), [*inputs, *further]
 
         shapes = tuple([(len(aval.shape), aval.dtype) for aval in avals])
         sizes = (*self.sizes, *[n for aval in avals for n in aval.shape])

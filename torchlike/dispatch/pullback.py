@@ -145,14 +145,12 @@ class Rule(RuleFields):
 
     def pull(self, arrays: dict[int, object], cotangents: dict[int, object]) -> tuple[Any, ...]:
         """Gradients with respect to those inputs, in PyTorch's convention."""
-        kernel = self.kernel
-        return self._pull(kernel.fn, kernel.in_avals, dict(enumerate(kernel.out_avals)), arrays, cotangents)
+        return self._pull(self.kernel.fn, self.kernel.in_avals, arrays, cotangents)
 
     def _pull(
         self,
         fn: Callable[..., Sequence[Any]],
         in_avals: Sequence[ShapedDtype],
-        out_avals: Mapping[int, ShapedDtype],
         arrays: dict[int, object],
         cotangents: dict[int, object],
     ) -> tuple[Any, ...]:
@@ -163,14 +161,11 @@ class Rule(RuleFields):
             for i, array in zip(self.grad_inputs, differentiable_inputs, strict=True):
                 full[i] = array
             outs = fn(*full)
-            return [outs[i] for i in self.outputs]
+            return [outs[i] for i in cotangents]  # the others have none, which is not the same as zeros of one
 
         def arriving() -> list[Array]:
             # JAX's vjp is the transpose, PyTorch's gradient the conjugate transpose.
-            return [
-                _conj(cotangents[i]) if i in cotangents else jnp.zeros(out_avals[i].shape, out_avals[i].dtype)
-                for i in self.outputs
-            ]
+            return [*map(_conj, cotangents.values())]
 
         grads = vjp(differentiated, [inputs[i] for i in self.grad_inputs], arriving)
         return tuple(_conj(g) for g in grads)
@@ -181,20 +176,13 @@ class Rule(RuleFields):
         count = len(kernel.in_avals)
         arriving = [kernel.out_avals[i] for i in self.outputs]
 
-        def whole(
-            fn: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedDtype], out_avals: Sequence[ShapedDtype]
-        ) -> Callable[..., tuple[Any, ...]]:
-            by_number = dict(zip(self.outputs, out_avals, strict=True))
+        def whole(fn: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedDtype]) -> Callable[..., tuple[Any, ...]]:
             return lambda *arrays: self._pull(
-                fn,
-                in_avals,
-                by_number,
-                dict(enumerate(arrays[:count])),
-                dict(zip(self.outputs, arrays[count:], strict=True)),
+                fn, in_avals, dict(enumerate(arrays[:count])), dict(zip(self.outputs, arrays[count:], strict=True))
             )
 
         if kernel.sized is None:
-            return trace(whole(kernel.fn, kernel.in_avals, arriving), [*kernel.in_avals, *arriving])
+            return trace(whole(kernel.fn, kernel.in_avals), [*kernel.in_avals, *arriving])
         return kernel.sized.trace_derived((self.grad_inputs, self.outputs), arriving, whole)
 
 

@@ -84,6 +84,11 @@ def read_again(half: Array, compute: Callable[..., Array]) -> Callable[..., Arra
     return functools.partial(again, half)
 
 
+def computed_again(half: Array) -> Array:
+    """The array, for a derivative: on an accelerator, what it computes from one of a half type is not kept from the forward pass."""
+    return lax.optimization_barrier(half) if is_half(half) and traced_platform() != "cpu" else half
+
+
 def at_least_float32(x: Array) -> Array:
     """The array in float32 if its dtype has fewer bits, else as it is: for formulas whose result is rounded once, at the end."""
     return x.astype(np.float32) if x.dtype.itemsize < 4 else x

@@ -231,3 +231,10 @@ def test_transforms_of_few_elements_cancel_exactly():
     expected = [[3, 0, 0], [0, 0, 3], [0, 3, 0]]
     assert torch.fft.fft2(torch.eye(3)).tolist() == expected
     assert torch.fft.rfft2(torch.eye(3)).tolist() == [row[:2] for row in expected]
+
+
+def test_a_result_without_a_gradient_adds_nothing():
+    """The eigenvectors of equal eigenvalues have infinite derivatives. Zero times these would be NaN."""
+    x = torch.zeros(2, 2, requires_grad=True)
+    torch.linalg.eigh(x)[0].sum().backward()
+    assert x.grad.tolist() == [[1.0, 0.0], [0.0, 1.0]]

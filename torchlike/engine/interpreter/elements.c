@@ -24,7 +24,7 @@
 #include "../../_extensions/clones.h"
 #include "../../_extensions/few_rows.h"
 
-enum { BLOCK = 1024, CHUNK = 16 * BLOCK, MOST_REGISTERS = 40, MOST_BUFFERS = 24, MOST_DIMS = 32, ALONE = 32768 };
+enum { BLOCK = 512, CHUNK = 32 * BLOCK, MOST_REGISTERS = 40, MOST_BUFFERS = 24, MOST_DIMS = 32, ALONE = 32768 };
 
 typedef struct { uint8_t code, to, a, b, c; } Instruction;
 

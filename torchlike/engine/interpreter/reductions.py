@@ -10,6 +10,7 @@ import numpy as np
 
 from .fused import FLOAT, MIN_ELEMENTS, elements
 from .rules import Compute, Parameters, Rule, ShapedDtype, Unsupported, require_native, rule
+from .shapes import reshaped
 
 
 @functools.lru_cache(1024)  # plans of many sizes share it
@@ -51,8 +52,10 @@ _IN_LOOPS = {np.add: 0, np.maximum: 4, np.minimum: 5}
 def _reduction(function: np.ufunc) -> Rule:
     def build(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         axes, dtype, shape = tuple(params["axes"]), outs[0].dtype, outs[0].shape
-        if not axes:
-            return lambda x: x
+        if all(ins[0].shape[axis] == 1 for axis in axes):
+            # A sum begins with zero, which takes the sign of a negative zero away.
+            signed = function is np.add and dtype.kind in "fcV"
+            return (lambda x: (x + 0).reshape(shape)) if signed and axes else reshaped(shape)
         if dtype.itemsize == 2 and dtype.kind in "fV":  # one rounding at the end, as in PyTorch
             return lambda x: np.asarray(function.reduce(x.astype(np.float32), axes)).astype(dtype)
         require_native(*ins)

@@ -39,15 +39,14 @@ _lock = held_by_forks(threading.RLock())
 
 def record_of(computation: Computation) -> Record | None:
     """Returns the record of a computation, or None if oneDNN is not installed or does not implement it."""
-    if library() is None or not computation.may_have_record():
-        return None
-    return _prepared(computation, _threads[0])
+    return None if library() is None else _prepared(computation, _threads[0])
 
 
 @functools.lru_cache(maxsize=RECORDS_KEPT)
 def _prepared(computation: Computation, threads: int) -> Record | None:
     onednn = library()
-    assert onednn is not None
+    if onednn is None or not computation.may_have_record():
+        return None
     try:
         return computation.record(onednn, threads or onednn.openmp.omp_get_max_threads())
     except Failure:

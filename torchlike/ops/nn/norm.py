@@ -17,7 +17,7 @@ from ..._core.tensor import Tensor, alias, wrap_dim
 from ...dispatch.inplace import write
 from ...dispatch.register import Autocast, Category, Form, Promote, Sample, Saves, composite, op
 from ...numerics.derivatives import custom_jvp
-from ...numerics.half_precision import at_least_float32, read_again
+from ...numerics.half_precision import at_least_float32, computed_again, read_again
 from ..indexing.index import masked_fill
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -156,26 +156,60 @@ def log_softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
 # ---- normalisations
 
 
-Scaling = Callable[[Array, Array | None, Array | None], Array]
-
-
 def _given(arrays: Sequence[Array], weight: Array | None, bias: Array | None) -> tuple[Array | None, Array | None]:
     """The arrays in the places of a weight and a bias, of which either may be missing."""
     return None if weight is None else arrays[0], None if bias is None else arrays[-1]
 
 
+def _scaled(out: Array, weight: Array | None, bias: Array | None) -> Array:
+    if weight is not None:
+        out = out * weight.astype(out.dtype)
+    return out if bias is None else out + bias.astype(out.dtype)
+
+
 def _standardised(
-    input: Array, axes: tuple[int, ...], eps: float, scaled: Scaling, weight: Array | None, bias: Array | None
+    input: Array, axes: tuple[int, ...], eps: float, weight: Array | None, bias: Array | None
 ) -> tuple[Array, Array, Array]:
-    """``(x - mean) / sqrt(var + eps)`` in at least float32, scaled and shifted; and the mean and the variance (divided by n)."""
-    x, given = at_least_float32(input), [a for a in (weight, bias) if a is not None]
-    mean = _mean(x, axes)
-    var = read_again(input, lambda x, mean: _mean(lax.square(x - mean), axes))(x, mean)
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` in at least float32; and the mean and the variance (divided by n).
 
-    def finish(x: Array, mean: Array, var: Array, *given: Array) -> Array:
-        return scaled((x - mean) * lax.rsqrt(var + eps), *_given(given, weight, bias))
+    Args:
+        weight, bias: with as many dimensions as the input; of size 1 where they are the same.
 
-    return read_again(input, finish)(x, mean, var, *given), mean, var
+    The derivative is written down. JAX's would go through the formula of the variance, and read the input three times as often.
+    """
+
+    @custom_jvp
+    def normalised(input: Array, *given: Array) -> tuple[Array, Array, Array]:
+        x = at_least_float32(input)
+        mean = _mean(x, axes)
+        var = _mean(lax.square(x - mean), axes)
+        return _scaled((x - mean) * lax.rsqrt(var + eps), *_given(given, weight, bias)), mean, var
+
+    @normalised.defjvp
+    def derivative(
+        primals: tuple[Array, ...], tangents: tuple[Array, ...]
+    ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
+        (out, mean, var), (input, *given) = normalised(*primals), primals
+        away, rstd = at_least_float32(computed_again(input)) - mean, lax.rsqrt(var + eps)
+        normal = away * rstd
+        t, *changes = [at_least_float32(tangent) for tangent in tangents]
+        along, level, scale = _mean(normal * t, axes), _mean(t, axes), _given(given, weight, bias)[0]
+        own, shift = _given(changes, weight, bias)
+        if scale is not None and all(scale.shape[axis] == 1 for axis in axes):
+            # What is the same within a mean goes before it, so that the transposed formula takes the sums for the weight and for the input
+            # at once.
+            rstd = rstd * scale.astype(t.dtype)
+            scale = None
+        if scale is None:
+            along, level = -rstd * along, -rstd * level
+            change = rstd * t + normal * (along if own is None else along + own)
+            change += level if shift is None else level + shift
+        else:
+            change = _scaled(rstd * t - normal * (rstd * along) - rstd * level, scale, shift)
+            change = change if own is None else change + normal * own
+        return (out, mean, var), (change, _mean(t, axes), 2 * _mean(away * t, axes))
+
+    return normalised(input, *[a for a in (weight, bias) if a is not None])
 
 
 def _check_normalized(
@@ -217,13 +251,8 @@ def layer_norm_(input: Array, weight: Array | None, bias: Array | None, shape: S
     shape = tuple(shape)
     _check_normalized(input, shape, weight, bias, ", ")
     axes = tuple(range(input.ndim - len(shape), input.ndim))
-    return _standardised(input, axes, eps, _scaled_last, weight, bias)[0].astype(input.dtype)
-
-
-def _scaled_last(out: Array, weight: Array | None, bias: Array | None) -> Array:
-    if weight is not None:
-        out = out * weight.astype(out.dtype)
-    return out if bias is None else out + bias.astype(out.dtype)
+    given = [None if a is None else a.reshape((1,) * axes[0] + shape) for a in (weight, bias)]
+    return _standardised(input, axes, eps, *given)[0].astype(input.dtype)
 
 
 @composite(forms=Form.FUNCTION)
@@ -297,6 +326,10 @@ def _channels(values: Array, ndim: int) -> Array:
     return values.reshape((1, -1) + (1,) * (ndim - 2))
 
 
+def _each_channel(ndim: int, *given: Array | None) -> list[Array | None]:
+    return [None if values is None else _channels(values, ndim) for values in given]
+
+
 def _check_channels(input: Array | Tensor, **tensors: Any) -> None:
     channels = input.shape[1] if input.ndim > 1 else 0
     for name, values in tensors.items():
@@ -319,15 +352,9 @@ def batch_norm_train(input: Array, weight: Array | None, bias: Array | None, eps
     _check_channels(input, weight=weight, bias=bias)
     axes = (0, *range(2, input.ndim))
     count = math.prod(input.shape[d] for d in axes)
-    out, mean, var = _standardised(input, axes, eps, _scaled, weight, bias)
+    out, mean, var = _standardised(input, axes, eps, *_each_channel(input.ndim, weight, bias))
     unbiased = var * jnp.asarray(count / max(count - 1, 1), var.dtype)
     return out.astype(input.dtype), mean.reshape(-1), unbiased.reshape(-1)
-
-
-def _scaled(out: Array, weight: Array | None, bias: Array | None) -> Array:
-    if weight is not None:
-        out = out * _channels(weight.astype(out.dtype), out.ndim)
-    return out if bias is None else out + _channels(bias.astype(out.dtype), out.ndim)
 
 
 def _normalised_by(
@@ -339,7 +366,8 @@ def _normalised_by(
 
     def finish(x: Array, mean: Array, var: Array, *given: Array) -> Array:
         scale = lax.rsqrt(_channels(var.astype(x.dtype), x.ndim) + jnp.asarray(eps, x.dtype))
-        return _scaled((x - _channels(mean.astype(x.dtype), x.ndim)) * scale, *_given(given, weight, bias))
+        scaling = _each_channel(x.ndim, *_given(given, weight, bias))
+        return _scaled((x - _channels(mean.astype(x.dtype), x.ndim)) * scale, *scaling)
 
     return read_again(input, finish)(x, mean, var, *given).astype(input.dtype).reshape(input.shape)
 
@@ -486,11 +514,11 @@ def group_norm_(input: Array, weight: Array | None, bias: Array | None, num_grou
     if not input.size:
         return input
 
-    def scaled(out: Array, weight: Array | None, bias: Array | None) -> Array:
-        return _scaled(out.reshape(input.shape), weight, bias)
-
-    rows = input.reshape(batch * num_groups, -1)
-    return _standardised(rows, (1,), eps, scaled, weight, bias)[0].astype(input.dtype)
+    # (N, groups, channels of a group, places)
+    parts = num_groups, channels // num_groups
+    given = [None if a is None else a.reshape(1, *parts, 1) for a in (weight, bias)]
+    out = _standardised(input.reshape(batch, *parts, -1), (2, 3), eps, *given)[0]
+    return out.reshape(input.shape).astype(input.dtype)
 
 
 @composite(forms=Form.FUNCTION)
@@ -523,7 +551,7 @@ def instance_norm_(input: Array, weight: Array | None, bias: Array | None, eps: 
     _check_channels(input, weight=weight, bias=bias)
     axes = tuple(range(2, input.ndim))
     count = math.prod(input.shape[2:])
-    out, mean, var = _standardised(input, axes, eps, _scaled, weight, bias)
+    out, mean, var = _standardised(input, axes, eps, *_each_channel(input.ndim, weight, bias))
     unbiased = var * jnp.asarray(count / max(count - 1, 1), var.dtype)
     averages = [jnp.mean(v.reshape(v.shape[:2]), axis=0) for v in (mean, unbiased)]
     return out.astype(input.dtype), averages[0], averages[1]
