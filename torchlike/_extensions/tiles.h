@@ -9,9 +9,9 @@
 #define TILES __builtin_cpu_supports("avx512f")
 #define AVX512 __attribute__((target("avx512f")))
 
-enum { TILE = 14, PANEL = 32, DEPTH = 512, WIDTH = 256, HEIGHT = 112, LINE = DEPTH + 16, PARTS = 4 };
+enum { TILE = 14, PANEL = 32, DEPTH = 512, WIDTH = 256, HEIGHT = 112, LINE = DEPTH + 16, PAGE = 1024, PARTS = 4 };
 /* A thread copies up to DEPTH lines of WIDTH columns, which fit a core's second cache. Copied lines of x are a little longer than DEPTH: those
-   of several kilobytes would all fall on the same places of the first cache. PARTS: for each thread, so that it can leave some to others. */
+   that lie a multiple of PAGE numbers apart all fall on the same places of the first cache, and are copied for that reason. PARTS: for each thread, so that it can leave some to others. */
 
 /* to[rows, columns] = or += x[rows, depth] times a panel[depth, PANEL]. `rows` is a constant where this is called. */
 AVX512 INLINE void tile(int rows, const float *x, Py_ssize_t line, const float *panel, Py_ssize_t depth, float *to, Py_ssize_t to_line, Py_ssize_t columns, int adds) {
@@ -89,7 +89,7 @@ AVX512 static void copy_panels(const Product *p, const float *y, Py_ssize_t dept
     }
 }
 
-/* What a thread has copied: panels of y, and lines of x where these lie as columns in memory. What another core has written takes several
+/* What a thread has copied: panels of y, and lines of x where these lie as columns in memory, or as far apart as said above. What another core has written takes several
    times as long to read, so each thread copies for itself. */
 static __thread struct {
     float panels[DEPTH * WIDTH] __attribute__((aligned(64))), lines[HEIGHT * LINE];
@@ -111,6 +111,7 @@ AVX512 static void tiles_part(void *job, Py_ssize_t number) {
     Py_ssize_t from = t->from + number / t->above * t->columns, until = from + t->columns < t->until ? from + t->columns : t->until, copied = 0, first = 0;
     Py_ssize_t row = number % t->above * t->rows, last = row + t->rows < p->rows ? row + t->rows : p->rows, depth = t->depth, n;
     float *to = (float *)p->to + t->number * p->rows * p->columns;
+    int copies = p->x.transposed || p->x.line % PAGE == 0;
     if (own.tag != t->tag + (unsigned long)(number / t->above)) {
         copy_panels(p, p->y.transposed ? y + from * p->y.line + t->start : y + t->start * p->y.line + from, depth, until - from, own.panels);
         own.tag = t->tag + (unsigned long)(number / t->above);
@@ -118,17 +119,18 @@ AVX512 static void tiles_part(void *job, Py_ssize_t number) {
     for (Py_ssize_t left = (last - row + TILE - 1) / TILE; left; row += n, left--) {
         n = (last - row + left - 1) / left; /* the tiles have about as many lines each */
         const float *lines = x + row * p->x.line + t->start;
-        if (p->x.transposed) {
+        if (copies) {
             if (row + n > copied) {
                 first = row, copied = last - row < HEIGHT ? last : row + HEIGHT;
-                for (Py_ssize_t k = 0; k < depth; k += 16)
+                for (Py_ssize_t i = row; i < copied && !p->x.transposed; i++) memcpy(own.lines + (i - row) * LINE, x + i * p->x.line + t->start, (size_t)depth * 4);
+                for (Py_ssize_t k = 0; k < depth && p->x.transposed; k += 16)
                     for (Py_ssize_t i = row; i < copied; i += 16)
                         transpose(x + (t->start + k) * p->x.line + i, p->x.line, depth - k < 16 ? depth - k : 16, copied - i < 16 ? copied - i : 16, own.lines + (i - row) * LINE + k, LINE);
             }
             lines = own.lines + (row - first) * LINE;
         }
         for (Py_ssize_t j = from; j < until; j += PANEL)
-            tile_of(n, lines, p->x.transposed ? LINE : p->x.line, own.panels + (j - from) * depth, depth, to + row * p->columns + j, p->columns, until - j < PANEL ? until - j : PANEL, t->start > 0);
+            tile_of(n, lines, copies ? LINE : p->x.line, own.panels + (j - from) * depth, depth, to + row * p->columns + j, p->columns, until - j < PANEL ? until - j : PANEL, t->start > 0);
     }
 }
 

@@ -10,6 +10,8 @@ import mmap
 from collections.abc import Mapping
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
+import numpy as np
+
 _GET_LINK_MAP = 2
 # The kinds of entries of the dynamic section, and of the relocations that are addresses of functions.
 _SIZE_OF_CALLS, _NAMES, _SYMBOLS, _DATA, _SIZE_OF_DATA, _CALLS = 2, 5, 6, 7, 8, 23
@@ -44,12 +46,17 @@ def _places(library: ctypes.CDLL, names: Mapping[bytes, int]) -> list[tuple[int,
     for table, size in ((_CALLS, _SIZE_OF_CALLS), (_DATA, _SIZE_OF_DATA)):
         if table not in section or size not in section:
             continue
-        for relocation in range(address(table), address(table) + section[size], _RELOCATION_BYTES):
-            offset, info = (c_uint64 * 2).from_address(relocation)
-            if info & 0xFFFFFFFF in _FUNCTION_KINDS:
-                name = c_uint32.from_address(address(_SYMBOLS) + (info >> 32) * _SYMBOL_BYTES).value
-                places.append((base + offset, ctypes.string_at(address(_NAMES) + name)))
+        # There are 45,000 of them: each is an offset, what it is, and a number to add.
+        relocations = _memory(address(table), section[size]).reshape(-1, _RELOCATION_BYTES // 8)
+        wanted = relocations[np.isin(relocations[:, 1] & 0xFFFFFFFF, _FUNCTION_KINDS)]
+        for offset, info in wanted[:, :2].tolist():
+            name = c_uint32.from_address(address(_SYMBOLS) + (info >> 32) * _SYMBOL_BYTES).value
+            places.append((base + offset, ctypes.string_at(address(_NAMES) + name)))
     return [(place, name) for place, name in places if name in names]
+
+
+def _memory(address: int, nbytes: int) -> np.ndarray:
+    return np.ctypeslib.as_array((c_uint64 * (nbytes // 8)).from_address(address))
 
 
 def replace(library: ctypes.CDLL, functions: Mapping[bytes, int]) -> bool:
