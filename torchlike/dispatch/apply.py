@@ -525,14 +525,16 @@ def _take_sequence(arg: Any, values: list[Value], tensors: list[Tensor]) -> tupl
 
 
 def _without_tensors(args: tuple[object, ...]) -> tuple[object, ...]:
-    def strip(arg: object) -> Any:
-        if isinstance(arg, Tensor):
-            return TENSOR
-        if isinstance(arg, (list, tuple)):
-            return type(arg)([strip(a) for a in arg]) if type(arg) in (list, tuple) else tuple(strip(a) for a in arg)
-        return arg
+    return tuple([_stripped(arg) for arg in args])
 
-    return tuple(strip(a) for a in args)
+
+def _stripped(arg: object) -> Any:
+    if isinstance(arg, Tensor):
+        return TENSOR
+    if isinstance(arg, (list, tuple)):
+        parts = [_stripped(a) for a in arg]
+        return parts if type(arg) is list else tuple(parts)
+    return arg
 
 
 def _plain(dispatcher: Dispatcher, args: tuple[object, ...]) -> tuple[Any, ...]:

@@ -137,22 +137,25 @@ def without_sizes(
 ) -> tuple[tuple[object, ...], tuple[int, ...]]:
     """Everything that a call is made of but sizes, as a key; and its sizes in order."""
     sizes: list[int] = []
-
-    def described(arg: object, role: int) -> object:
-        kind = arg.__class__
-        if kind is int and role == STATIC:
-            sizes.append(arg)  # pyright: ignore[reportArgumentType]
-            return int
-        if kind is tuple or kind is list:
-            return kind, *[described(element, role) for element in arg]  # pyright: ignore[reportGeneralTypeIssues]
-        # 0.0 and -0.0 are equal but not the same, NaN is the same but not equal; and 1, 1.0 and True are equal.
-        return kind, repr(arg) if kind is float or kind is complex else arg
-
-    key = [described(arg, role) for arg, role in zip(args, roles, strict=True)]
+    key = [_without_sizes(arg, role, sizes) for arg, role in zip(args, roles, strict=True)]
     for aval in avals:
         sizes += aval.shape
         key.append((len(aval.shape), aval.dtype, aval.placement))
     return tuple(key), tuple(sizes)
+
+
+# Functions like this are not defined within others: one that calls itself refers to itself then, so each call would leave objects that
+# only the garbage collector finds.
+def _without_sizes(arg: object, role: int, sizes: list[int]) -> object:
+    """The part of the key, without the sizes in the argument, which are appended to the list."""
+    kind = arg.__class__
+    if kind is int and role == STATIC:
+        sizes.append(arg)  # pyright: ignore[reportArgumentType]
+        return int
+    if kind is tuple or kind is list:
+        return kind, *[_without_sizes(element, role, sizes) for element in arg]  # pyright: ignore[reportGeneralTypeIssues]
+    # 0.0 and -0.0 are equal but not the same, NaN is the same but not equal; and 1, 1.0 and True are equal.
+    return kind, repr(arg) if kind is float or kind is complex else arg
 
 
 def with_sizes(
@@ -160,15 +163,15 @@ def with_sizes(
 ) -> tuple[list[Any], list[Shaped]]:
     """The arguments and the inputs of a call with other sizes, in the order of ``without_sizes``."""
     remaining = iter(sizes)
-
-    def replaced(arg: Any, role: int) -> Any:
-        kind = arg.__class__
-        if kind is int and role == STATIC:
-            return next(remaining)
-        return kind([replaced(element, role) for element in arg]) if kind is tuple or kind is list else arg
-
-    own_args = [replaced(arg, role) for arg, role in zip(args, roles, strict=True)]
+    own_args = [_with_sizes(arg, role, remaining) for arg, role in zip(args, roles, strict=True)]
     return own_args, _inputs_with_sizes(avals, remaining)
+
+
+def _with_sizes(arg: Any, role: int, remaining: Iterator[Any]) -> Any:
+    kind = arg.__class__
+    if kind is int and role == STATIC:
+        return next(remaining)
+    return kind([_with_sizes(element, role, remaining) for element in arg]) if kind is tuple or kind is list else arg
 
 
 def _inputs_with_sizes(avals: Sequence[Aval], sizes: Iterator[Any]) -> list[Shaped]:

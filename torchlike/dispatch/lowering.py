@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -109,9 +109,9 @@ def lower(
         for a, kind in zip(args, op.parameters.annotations, strict=True)
     )
     if op.validation.call is not None:
-        op.validation.call(*_described(args, avals, lambda aval: tensor_meta(aval).dtype))
+        op.validation.call(*described(args, avals, lambda aval: tensor_meta(aval).dtype))
     if op.validation.shapes is not None:
-        op.validation.shapes(*_described(args, avals, lambda aval: aval))
+        op.validation.shapes(*described(args, avals, lambda aval: aval))
     if typing is not None:
         promote, compute_dtype, result_dtype, placement, computations = typing
     else:
@@ -359,16 +359,16 @@ def public(name: str) -> str:
     return name.lstrip("_")
 
 
-def _described(args: tuple[object, ...], avals: tuple[Aval, ...], describe: Callable[[Aval], object]) -> list[Any]:
+def described(args: Sequence[object], avals: Sequence[Aval], describe: Callable[[Aval], object]) -> list[Any]:
     """The arguments, with each tensor replaced by what is to be known of it."""
     remaining = iter(avals)
+    return [_one_described(arg, remaining, describe) for arg in args]
 
-    def one(arg: object) -> Any:
-        if arg is TENSOR:
-            return describe(next(remaining))
-        return [one(a) for a in arg] if isinstance(arg, (list, tuple)) else arg
 
-    return [one(arg) for arg in args]
+def _one_described(arg: object, remaining: Iterator[Aval], describe: Callable[[Aval], object]) -> Any:
+    if arg is TENSOR:
+        return describe(next(remaining))
+    return [_one_described(a, remaining, describe) for a in arg] if isinstance(arg, (list, tuple)) else arg
 
 
 def _promoted(op: Op, promote: Promote, args: tuple[Any, ...], avals: tuple[Aval, ...]) -> tuple[Any, Any]:

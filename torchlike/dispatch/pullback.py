@@ -20,7 +20,7 @@ from ..engine.places import at_places
 from ..engine.recorder import Operation
 from ..numerics.half_precision import HALF
 from ..numerics.wide_sums import with_wide_sums
-from .lowering import TENSOR, Lowered, refuse_as_number
+from .lowering import TENSOR, Lowered, described, refuse_as_number
 from .opdef import OPERAND, Op, Saves
 
 
@@ -425,14 +425,7 @@ class Pushforward(Operation):
 
 def _arguments_with_avals(kernel: Lowered) -> list[object]:
     """The call's arguments with each tensor replaced by its aval, since a node's name may depend on shapes."""
-    avals = iter(kernel.in_avals)
-
-    def described(arg: object) -> Any:
-        if arg is TENSOR:
-            return next(avals)
-        return [described(a) for a in arg] if isinstance(arg, (list, tuple)) else arg
-
-    return [described(arg) for arg in kernel.args]
+    return described(kernel.args, kernel.in_avals, lambda aval: aval)
 
 
 def _inputs_of_node(kernel: Lowered) -> tuple[list[int | None], bool]:
@@ -444,14 +437,14 @@ def _inputs_of_node(kernel: Lowered) -> tuple[list[int | None], bool]:
     op, count = kernel.op, len(kernel.in_avals)
     if not isinstance(op, Op):
         return [i for i in range(count) if _differentiable(kernel.in_avals[i])], False
-    described, name = _arguments_with_avals(kernel), op.backward_name
+    arguments, name = _arguments_with_avals(kernel), op.backward_name
     # If a tensor in the place of the number would give the node another name, PyTorch has a separate function for numbers.
     scalar = Aval((), np.dtype(np.float32), kernel.in_avals[0].placement)
 
     def might_be_a_tensor(position: int) -> bool:
         if not callable(name):
             return True
-        return name(*described) == name(*described[:position], scalar, *described[position + 1 :])
+        return name(*arguments) == name(*arguments[:position], scalar, *arguments[position + 1 :])
 
     inputs: list[int | None] = []
     tensors, numbers = iter(range(count)), False
