@@ -463,3 +463,28 @@ def test_parts_that_make_up_the_whole_are_written_where_they_belong(places, whol
         np.testing.assert_array_equal(np.signbit(ours), np.signbit(theirs))
     written = [call for call in plan._ending_calls or () if getattr(call[0], "__name__", "") in ("put", "put_alone")]
     assert len(written) == (len(places) if whole else 0)
+
+
+def test_results_may_be_written_over_inputs_whenever_these_are_read():
+    """Random passes: a result is the same over an input that is read before, by the same instruction, and later."""
+    choose = np.random.default_rng(3)
+    names = {"add": 2, "mul": 2, "neg": 1, "square": 1, "sub": 2}
+    over_now = 0
+    for _ in range(300):
+        inputs = 3
+        instructions: list[tuple[str, list[object]]] = []
+        for _ in range(choose.integers(1, 7)):
+            name = str(choose.choice([*names]))
+            operands = [("i", int(n)) for n in range(inputs)] + [*range(len(instructions))]
+            instructions.append((name, [operands[n] for n in choose.integers(0, len(operands), names[name])]))
+        outputs = sorted({len(instructions) - 1, int(choose.integers(0, len(instructions)))})
+        code = fused._code(instructions, range(inputs), outputs)
+        arrays = [numbers(3000) for _ in range(inputs)]
+        expected = [np.empty_like(arrays[0]) for _ in outputs]
+        fused.elements.run(code, expected, *arrays)
+        over = [arrays[n] for n in choose.permutation(inputs)[: len(outputs)]]
+        fused.elements.run(code, over, *arrays)
+        for one, other in zip(over, expected, strict=True):
+            np.testing.assert_array_equal(one.view(np.int32), other.view(np.int32))
+            over_now += 1
+    assert over_now > 300

@@ -586,6 +586,18 @@ static int describe(Operand *operand, const Py_buffer *view, const Py_buffer *sh
     return 1;
 }
 
+/* Whether an instruction reads a register after another register is written for the first time. The same instruction may do both. */
+static int is_read_later(const Pass *work, int read, int written) {
+    int later = 0;
+    for (int i = 0; i < work->instructions; i++) {
+        const Instruction *each = &work->instruction[i];
+        int alone = (each->code >= NEGATE && each->code <= LOGISTIC) || each->code == NOT || each->code == TO_FLOAT;
+        if (later && (each->a == read || (!alone && each->b == read) || (each->code == SELECT && each->c == read))) return 1;
+        later = later || each->to == written;
+    }
+    return 0;
+}
+
 /* run(code, outputs, *inputs). `code`: registers, inputs, outputs, the registers of inputs and of outputs, the instructions. */
 static PyObject *run(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
     (void)self;
@@ -629,10 +641,10 @@ static PyObject *run(PyObject *self, PyObject *const *arguments, Py_ssize_t coun
         goto end;
     }
     work.elements = views[0].len / views[0].itemsize;
-    /* An output over an input is written when the input has been read. */
+    /* An output over an input is written when the input has been read: at once, or from a register after all instructions. */
     for (Py_ssize_t o = 0; o < outputs; o++)
         for (Py_ssize_t i = 0; i < inputs; i++)
-            if (work.outputs[o].data == work.inputs[i].data) work.outputs[o].in_order = 0;
+            if (work.outputs[o].data == work.inputs[i].data && is_read_later(&work, work.inputs[i].place, work.outputs[o].place)) work.outputs[o].in_order = 0;
     share_without_lock(pass, &work, (work.elements + CHUNK - 1) / CHUNK, work.elements);
 end:
     for (Py_ssize_t i = 0; i < held; i++) PyBuffer_Release(&views[i]);

@@ -65,7 +65,7 @@ def _broadcast(between: tuple[int, ...], shape: tuple[int, ...], itemsize: int) 
             return np.broadcast_to(x.reshape(between), shape)
         # The same in a sixth of the time. Nobody may write where elements share places.
         spread = np.ndarray(shape, x.dtype, x, 0, steps)
-        spread.setflags(False)
+        spread.setflags(write=False)
         return spread
 
     return broadcast
