@@ -115,10 +115,11 @@ def test_a_few_rows_by_a_matrix(rows, sizes, transposed, space, threads):
     assert_product(x, y, threads)
 
 
-# Around the sizes of what is computed at once: 14 rows, 32 columns, sums over 16 and over 512 numbers.
+# Around the sizes of what is computed at once: 14 rows, 32 columns, sums over 16 and over 512 numbers. With the space of five numbers after
+# each line, the last two have lines that lie multiples of 4 KB apart.
 SIZES = [
     (9, 33, 65), (13, 16, 31), (14, 17, 32), (15, 1, 33), (27, 511, 1), (28, 512, 16), (29, 513, 257), (57, 100, 15),
-    (113, 1040, 300), (225, 96, 40),
+    (113, 1040, 300), (225, 96, 40), (127, 1019, 40), (30, 2043, 70),
 ]  # fmt: skip
 
 

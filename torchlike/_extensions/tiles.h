@@ -10,8 +10,9 @@
 #define AVX512 __attribute__((target("avx512f")))
 
 enum { TILE = 14, PANEL = 32, DEPTH = 512, WIDTH = 256, HEIGHT = 112, LINE = DEPTH + 16, PAGE = 1024, PARTS = 4 };
-/* A thread copies up to DEPTH lines of WIDTH columns, which fit a core's second cache. Copied lines of x are a little longer than DEPTH: those
-   that lie a multiple of PAGE numbers apart all fall on the same places of the first cache, and are copied for that reason. PARTS: for each thread, so that it can leave some to others. */
+/* A thread copies up to DEPTH lines of WIDTH columns, which fit a core's second cache. Lines that lie a multiple of PAGE numbers apart all fall
+   on the same places of the first cache: those of x are copied for that reason, and copied lines are a little longer than DEPTH. PARTS: for
+   each thread, so that it can leave some to others. */
 
 /* to[rows, columns] = or += x[rows, depth] times a panel[depth, PANEL]. `rows` is a constant where this is called. */
 AVX512 INLINE void tile(int rows, const float *x, Py_ssize_t line, const float *panel, Py_ssize_t depth, float *to, Py_ssize_t to_line, Py_ssize_t columns, int adds) {
@@ -89,8 +90,8 @@ AVX512 static void copy_panels(const Product *p, const float *y, Py_ssize_t dept
     }
 }
 
-/* What a thread has copied: panels of y, and lines of x where these lie as columns in memory, or as far apart as said above. What another core has written takes several
-   times as long to read, so each thread copies for itself. */
+/* What a thread has copied: panels of y, and lines of x where these lie as columns in memory, or as far apart as said above. What another
+   core has written takes several times as long to read, so each thread copies for itself. */
 static __thread struct {
     float panels[DEPTH * WIDTH] __attribute__((aligned(64))), lines[HEIGHT * LINE];
     unsigned long tag; /* of the panels: no two products, nor two parts of one with other columns or sums, have the same */
