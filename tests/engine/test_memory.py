@@ -273,6 +273,7 @@ def test_an_operation_of_another_size_takes_less_than_three_kilobytes(monkeypatc
     assert (bytes_of_objects() - before) / 100 < 6 * 2_600
 
 
+@pytest.mark.uncompiled
 def test_calls_of_new_sizes_leave_no_cycles():
     """What only the garbage collector finds makes it run: a text that grows has dozens of new sizes with each token."""
 
