@@ -586,13 +586,13 @@ static int describe(Operand *operand, const Py_buffer *view, const Py_buffer *sh
     return 1;
 }
 
-/* Whether an instruction reads a register after another register is written for the first time. The same instruction may do both. */
+/* Whether an instruction names a register as an operand after another register is written for the first time. The same instruction may do
+   both. */
 static int is_read_later(const Pass *work, int read, int written) {
     int later = 0;
     for (int i = 0; i < work->instructions; i++) {
         const Instruction *each = &work->instruction[i];
-        int alone = (each->code >= NEGATE && each->code <= LOGISTIC) || each->code == NOT || each->code == TO_FLOAT;
-        if (later && (each->a == read || (!alone && each->b == read) || (each->code == SELECT && each->c == read))) return 1;
+        if (later && (each->a == read || each->b == read || each->c == read)) return 1;
         later = later || each->to == written;
     }
     return 0;

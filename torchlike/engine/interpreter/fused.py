@@ -318,7 +318,8 @@ def _code(instructions: Sequence[tuple[str, list[object]]], inputs: Sequence[int
             register[number] = used
             used += 1
         places = [register[operand] for operand in read]
-        body += bytes([_CODES[name], register[number], *places, *[0] * (3 - len(places))])
+        # An instruction has three operands; of those that are not needed nothing is read, and the first one stands there.
+        body += bytes([_CODES[name], register[number], *places, *places[:1] * (3 - len(places))])
         free += [
             register[operand]
             for operand in dict.fromkeys(read)

@@ -175,7 +175,7 @@ def _standardised(
     Args:
         weight, bias: with as many dimensions as the input; of size 1 where they are the same.
 
-    The derivative is written down. JAX's would go through the formula of the variance, and read the input three times as often.
+    The derivative is written down. JAX's would go through the formula of the variance, and make twice as many passes.
     """
 
     @custom_jvp
