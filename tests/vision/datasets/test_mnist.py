@@ -14,7 +14,7 @@ import pytest
 import torchlike as torch
 from torchlike.utils.data import DataLoader, Subset
 from torchlike.vision.datasets import KMNIST, MNIST, FashionMNIST, VisionDataset
-from torchlike.vision.datasets.idx import BY_COLUMNS, read_idx
+from torchlike.vision.datasets.idx import BY_COLUMNS_AND_LABELS, read_idx
 from torchlike.vision.transforms import Compose, Lambda, Normalize, ToTensor
 
 pytestmark = pytest.mark.recorded
@@ -65,9 +65,14 @@ def test_pictures_may_lie_column_by_column(tmp_path):
         write(tmp_path, packed=".xz", parts=(part,))
         path = tmp_path / "FashionMNIST" / "raw" / f"{part}-images-idx3-ubyte"
         path.with_name(f"{path.name}.xz").unlink()
-        path.with_name(f"{path.name}{BY_COLUMNS}").write_bytes(lzma.compress(idx(IMAGES.swapaxes(1, 2))))
+        ordered = IMAGES[np.argsort(LABELS, kind="stable")].swapaxes(1, 2)
+        packed = path.with_name(f"{path.name}{BY_COLUMNS_AND_LABELS}")
+        packed.write_bytes(lzma.compress(idx(ordered)))
         data = FashionMNIST(str(tmp_path), train=part == "train")
         assert data.data.tolist() == IMAGES.tolist() and data.data.is_contiguous()
+        packed.with_name(f"{part}-labels-idx1-ubyte.xz").unlink()
+        with pytest.raises(RuntimeError, match="wanted the labels"):
+            read_idx(packed)
 
 
 def test_the_plain_file_goes_before_the_packed_one(tmp_path):

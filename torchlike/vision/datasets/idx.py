@@ -18,13 +18,14 @@ TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: 
 # By suffix: how to open a packed file, what it is called, and the largest possible ratio of unpacked to packed size. The sample that is
 # part of the package is packed by LZMA, which takes an eighth less than gzip.
 PACKED = {".gz": (gzip.open, "gzip", 1032), ".xz": (lzma.open, "xz", 8192)}
-# The end of the name where each picture lies column by column, as in that sample: pictures of clothes take a twentieth less so.
-BY_COLUMNS = ".columns.xz"
+# The end of the name where each picture lies column by column, and all pictures in the order of their labels, as in that sample: pictures
+# of clothes take a twentieth less so.
+BY_COLUMNS_AND_LABELS = ".ordered.xz"
 
 
 def find_idx(folder: str | Path, name: str) -> Path | None:
     """``folder/name``, or ``folder/name.gz``, or ``folder/name.xz``, or None if none exists."""
-    paths = [Path(folder, f"{name}{suffix}") for suffix in ("", *PACKED, BY_COLUMNS)]
+    paths = [Path(folder, f"{name}{suffix}") for suffix in ("", *PACKED, BY_COLUMNS_AND_LABELS)]
     return next((path for path in paths if path.is_file()), None)
 
 
@@ -43,7 +44,18 @@ def read_idx(path: str | Path) -> np.ndarray:
             array = _read(file, path, limit)
     except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise _damaged(path, f"a whole {kind} file", f"one that cannot be unpacked ({error})") from None
-    return np.ascontiguousarray(array.swapaxes(-2, -1)) if path.name.endswith(BY_COLUMNS) else array
+    return _in_first_order(array, path) if path.name.endswith(BY_COLUMNS_AND_LABELS) else array
+
+
+def _in_first_order(packed: np.ndarray, path: Path) -> np.ndarray:
+    """Pictures as they lay before they were packed. The file of their labels lies beside theirs."""
+    pictures = np.empty_like(packed)
+    name = path.name.removesuffix(BY_COLUMNS_AND_LABELS).replace("images-idx3", "labels-idx1")
+    labels = find_idx(path.parent, name)
+    if labels is None:
+        raise _damaged(path, f"the labels {name} beside it, in whose order it lies", "none")
+    pictures[np.argsort(read_idx(labels), kind="stable")] = packed.swapaxes(-2, -1)
+    return pictures
 
 
 def _read(file: Any, path: Path, limit: int | None) -> np.ndarray:
