@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
-from torchlike.engine import disk
 from torchlike.engine.aval import Aval
+from torchlike.engine.disk import programs as disk
 from torchlike.engine.executable import COMPILER_OPTIONS, compile_ahead
 from torchlike.engine.report import report
 
@@ -65,7 +65,7 @@ def test_another_program_or_option_is_another_entry(folder, monkeypatch):
     assert run(donate=(0,))[1] == 0
     monkeypatch.setitem(COMPILER_OPTIONS, "xla_cpu_enable_fast_math", False)
     assert run()[1] == 0
-    monkeypatch.setattr(disk, "_surroundings", lambda: "another processor")
+    monkeypatch.setattr(disk, "surroundings", lambda: "another processor")
     assert run()[1] == 0
     assert len([*folder.iterdir()]) == 5
 
@@ -174,7 +174,7 @@ def test_an_entry_holds_no_pickle(folder):
     run()
     (entry,) = folder.iterdir()
     for body in (pickle.dumps(Bomb()), b"\0" * 8 + pickle.dumps(Bomb())):
-        entry.write_bytes(disk._head(entry.name, body) + body)
+        entry.write_bytes(disk.head_of(entry.name, body) + body)
         assert run() == ([2, 4, 6], 0) and not (folder / "gone off").exists()
 
 

@@ -14,9 +14,10 @@ import pytest
 from jax import lax
 
 import torchlike as torch
-from torchlike.engine.interpreter import Shaped, Traces, as_constant, generic, loops, scan
-from torchlike.engine.interpreter.sizes import Sizes
-from torchlike.engine.interpreter.traces import MAX_KEYS
+from torchlike.engine.interpreter import Shaped, Traces, as_constant, loops, scan
+from torchlike.engine.interpreter.traces import generic
+from torchlike.engine.interpreter.traces.by_size import MAX_KEYS
+from torchlike.engine.interpreter.traces.sizes import Sizes
 from torchlike.engine.report import report
 from torchlike.ops.settings.defaults import forget_compiled
 
@@ -283,7 +284,7 @@ def test_results_are_those_of_traces_for_the_sizes_themselves(compute: Callable[
 
     varied = [result(x) for x in inputs]
     for x, several in zip(inputs, varied, strict=True):
-        forget_compiled()
+        forget_compiled("test", "anew")
         for mine, other in zip(result(x), several, strict=True):
             assert type(mine) is type(other)
             np.testing.assert_array_equal(mine, other)

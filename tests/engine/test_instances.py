@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from jax import lax
 
-from torchlike.engine.interpreter import Shaped, as_constant, generic, instances
-from torchlike.engine.interpreter.instances import Instances
+from torchlike.engine.interpreter import Shaped, as_constant
 from torchlike.engine.interpreter.rules import Unsupported
+from torchlike.engine.interpreter.traces import generic, instances
+from torchlike.engine.interpreter.traces.instances import Instances
 
 Function = Callable[[Any, Any, Any], Any]
 

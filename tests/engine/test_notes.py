@@ -6,7 +6,8 @@ from jax.experimental.compilation_cache import compilation_cache
 
 import torchlike as torch
 from torchlike import nn
-from torchlike.engine import compiling, disk, forget, recorder, tiers
+from torchlike.engine import compiling, forget, recorder, tiers
+from torchlike.engine.disk import programs as disk
 
 pytestmark = pytest.mark.recorded
 
@@ -77,7 +78,7 @@ def test_a_note_that_is_wrong_changes_nothing(folder, harm, monkeypatch):
         for entry in entries:
             entry.unlink()
     elif harm == "another program":  # what is on disk was made for another processor
-        monkeypatch.setattr(disk, "_surroundings", lambda: "another processor")
+        monkeypatch.setattr(disk, "surroundings", lambda: "another processor")
     else:
         for note in folder.glob("*.note"):
             note.write_bytes(b"" if harm == "empty note" else b"torchlike program 2\n../../elsewhere.program")

@@ -20,6 +20,8 @@ from .._core.strided import Strided
 from .._core.tensor import Tensor, from_value
 from .._core.views import DEFAULT, IN_INFERENCE, IN_NO_GRAD, ONE_OF_SEVERAL, View, ViewStep
 from ..engine.aval import Aval, Meshed
+from ..engine.disk.coded import NotKept, described
+from ..engine.disk.traces import settings
 from ..engine.interpreter import Traces
 from ..engine.recorder import DynamicNumber, per_thread
 from ..engine.trace import Operation
@@ -86,7 +88,7 @@ class Dispatcher(Operation):
         self.checked = op.check is not None and op.check.needed is None and bool(self.index_places)
         promote = op.dtype_rule.promote
         self.by_element = not op.view and (callable(promote) or promote.elementwise)
-        self.traces = Traces()
+        self.traces = Traces(op.name_on_disk)
         self.typings: dict[object, Typing] = {}
         self._unchecked: Dispatcher | None = None
         DISPATCHERS.append(self)
@@ -136,6 +138,14 @@ class Dispatcher(Operation):
         return self.op.compute(geometry, *by_position[1:], **by_name)
 
 
+def _kept_as(dispatcher: Dispatcher) -> str:
+    name = dispatcher.op.name_on_disk()
+    if not name:
+        raise NotKept(f"the op {dispatcher.name}")
+    return name
+
+
+described[Dispatcher] = "op", _kept_as
 DISPATCHERS: list[Dispatcher] = []
 # Gives the result of an operation element by element the memory order of its operands, of which some are views: set by ``ops``, whose
 # views that takes.
@@ -173,8 +183,13 @@ def internal_dispatcher(
     )
 
 
-def forget_kernels() -> None:
-    """Drops all kernels, because ops mean something else now: after a change of the default dtype, say."""
+def forget_kernels(setting: str, value: str) -> None:
+    """Drops all kernels, because ops mean something else now.
+
+    Args:
+        setting, value: what has changed, "default dtype" say. Traces that are kept on disk hold for it.
+    """
+    settings[setting] = value
     for dispatcher in DISPATCHERS:
         dispatcher.kernels.clear()
         dispatcher.traces.clear()

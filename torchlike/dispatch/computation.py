@@ -13,6 +13,7 @@ from jax import Array
 
 from .._core import dtypes
 from ..engine.aval import META, Aval, Meshed, Placement
+from ..engine.disk.coded import described
 from ..engine.interpreter import Shaped, ShapedDtype, Traced, Traces
 from ..engine.recorder import DynamicNumber
 from ..numerics.exact_math import computed_on
@@ -30,6 +31,14 @@ class TensorSlot:
 
 
 TENSOR = TensorSlot()
+# How these are written into keys on disk.
+described.update({
+    TensorSlot: ("tensor", lambda _: None),
+    DynamicNumber: ("number", lambda number: number.kind.__name__),
+    Placement: ("place", lambda place: (place.platform, place.index)),
+    Aval: ("aval", lambda aval: (aval.shape, aval.dtype, aval.placement)),
+    dtypes.dtype: ("dtype", lambda dtype: dtype.name),
+})  # fmt: skip
 
 
 class Computation:

@@ -457,7 +457,7 @@ class Through(Operation):
 
 
 # Of all chains of views, those that differ in sizes alone have one trace.
-_TRACES = Traces()
+_TRACES = Traces(lambda: "chain of views")
 
 # For how many chains of views the operations are kept. A program with more keeps making new chains, so all are dropped then.
 MAX_CHAINS = 4096

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from jax import Array
 
 from .._core import dtypes
+from ..engine.disk.coded import name_in_package
 from .arguments import Parameters
 from .out_dtypes import OutDtype
 
@@ -321,6 +322,11 @@ class Op:
     aliases: dict[str, Form] = field(default_factory=dict)  # other public names with their forms, added by ``alias``
     parameters: Parameters = field(init=False)  # of ``compute``
     roles: tuple[int, ...] = field(init=False)  # of the parameters
+
+    def name_on_disk(self) -> str:
+        """By what its traces are found in the next process; empty unless ``compute`` is of this package's files, and of nothing else."""
+        declared = CATALOG.get(self.name)
+        return self.name if declared is not None and declared.compute is self.compute else name_in_package(self.compute)
 
     @property
     def has_derivative(self) -> bool:

@@ -17,9 +17,9 @@ try:
 except ImportError:  # the name is internal, so another version of JAX may lack it
     pxla: Any = None
 
-from . import disk
 from .aval import Aval, check_allocation, out_of_memory
 from .described import noted
+from .disk import programs as disk
 from .jax_settings import drop_what_was_sent, tracing
 from .memory.heap import Place, keep_blocks
 from .report import report

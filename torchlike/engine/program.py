@@ -17,11 +17,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import checks, disk
+from . import checks
 from .aval import Aval, Meshed, out_of_memory
 from .background import CompilerWaits, Task, begin
 from .collective import compile_for_group
 from .described import ON_DEVICE
+from .disk import programs as disk
 from .executable import RECOMPUTED, Executable, NotKept, compile_ahead, for_one_trace
 from .handlers import without_handlers
 from .interpreter import JoinedPlan

@@ -18,7 +18,9 @@ from ..dispatch.apply import apply, internal_dispatcher
 from ..dispatch.inplace import write
 from ..dispatch.opdef import Category
 from ..engine import Aval, Kernel, Pieces, Placement, Value
-from ..engine.interpreter import for_numpy, traced_once
+from ..engine.aval import CPU
+from ..engine.disk.coded import name_in_package
+from ..engine.interpreter import for_numpy, found_or_traced, traced_once
 from ..engine.recorder import Operation, recorder
 from ..ops.shape.reshape import common_shape
 from ._chain import Transformation, apply_to
@@ -64,11 +66,27 @@ class Update(Operation):
         self.interpolated = interpolated
         self.is_fused = fused
         self.fused = self if fused else Update(name, make, interpolated, fused=True)
+        self._owner: type | None = None
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """``owner``: the class of optimizers that it belongs to, where it is ``_op``."""
+        self._owner = self.fused._owner = owner
+
+    def _name_on_disk(self) -> str:
+        """By what its traces are found in the next process; empty unless it belongs to an optimizer of this package."""
+        owner = self._owner
+        is_its_own = owner is not None and getattr(owner.__dict__.get("_op"), "fused", None) is self.fused
+        return name_in_package(owner) if is_its_own else ""
 
     def lower(self, args: tuple[object, ...], avals: tuple[Aval, ...]) -> Kernel:
         replaces = self._replaces(args)
         # New parameters and states lie where the old ones do, so that they can take over their memory.
-        kernel = Kernel(self.name, self.function(args), avals, [avals[i].placement for i in replaces])
+        placements = [avals[i].placement for i in replaces]
+        fn, traced = self.function(args), None
+        if all(placement is CPU for placement in placements):
+            key = args, self.is_fused, avals
+            traced, _ = found_or_traced(self._name_on_disk(), key, fn, avals)
+        kernel = Kernel(self.name, fn, avals, placements, traced=traced)
         kernel.replaces = replaces
         kernel.pieces = self._pieces(args, avals)
         return kernel

@@ -11,9 +11,9 @@ from jax import lax
 from jax.extend.core import Primitive
 
 from .control import scan_loop
-from .generic import Recorded, depends_on_sizes
 from .plan import CONVOLUTIONS, Builder, Plan
 from .rules import Compute, Parameters, Reference, ShapedDtype, rule
+from .traces.generic import Recorded, depends_on_sizes
 from .tracing import PlanTrace, PlanTracer, ShapedArray, core, current_trace, set_current_trace
 
 # The loop as a primitive of plans; JAX never sees it. Its inputs: what the body captures, what is carried, the sequences.

@@ -36,6 +36,8 @@ MIN_REUSED_BYTES = 65536
 
 # A call before slots are numbered, and an estimate of its seconds. The function is None if the primitive has no rule.
 _Step = tuple[Any, list[Reference], Reference | list[Reference], float]
+# Of which primitive a call was made: name, parameters, avals of the inputs and of the outputs, and whether there may be several of these.
+Applied = tuple[str, Parameters, Sequence[ShapedDtype], Sequence[ShapedDtype], bool]
 
 
 class Plan:
@@ -216,6 +218,7 @@ class Builder:
         self.constants: list[np.ndarray] = []
         self.inputs = inputs
         self.calls: list[_Step] = []
+        self.applied: list[Applied | None] = []  # for each call; None for a tie
         self.temporaries = 0
         self.convolutions = 0
         self.large = False  # whether a result has as many bytes as are reused
@@ -295,6 +298,19 @@ class Builder:
             with np.errstate(all="ignore"):
                 results: Any = function(*[self.constants[i] for _, i in inputs])
             return [self.constant(r) for r in (results if several else [results])]
+        return self._append(function, name, params, inputs, in_avals, out_avals, several, out_bytes)
+
+    def _append(
+        self,
+        function: Any,
+        name: str,
+        params: Parameters,
+        inputs: list[Reference],
+        in_avals: Sequence[ShapedDtype],
+        out_avals: Sequence[ShapedDtype],
+        several: bool,
+        out_bytes: int,
+    ) -> list[Reference]:
         if isinstance(function, Pad) and inputs[1][0] == "c":
             function.of_zeros = not self.constants[inputs[1][1]].any()
         cost = 0.0
@@ -313,7 +329,22 @@ class Builder:
             ]
         )
         self.calls.append((function, inputs, outputs if several else outputs[0], cost))
+        self.applied.append((name, params, in_avals, out_avals, several))
         return outputs
+
+    def restore(
+        self,
+        name: str,
+        params: Parameters,
+        inputs: list[Reference],
+        in_avals: Sequence[ShapedDtype],
+        out_avals: Sequence[ShapedDtype],
+        several: bool,
+    ) -> None:
+        """Appends a call that another builder had made, with the same calls and constants before it."""
+        function = RULES[name](params, in_avals, out_avals)
+        self._append(function, name, params, inputs, in_avals, out_avals, several, _nbytes(*out_avals))
+        self.convolutions += name in CONVOLUTIONS
 
     def repeated(self, numbers: range, reference_of: dict[Reference, Reference]) -> dict[Reference, Reference]:
         """Appends calls once more, for other arrays; returns the references that stand for those of before.
@@ -336,6 +367,7 @@ class Builder:
             self.calls.append(
                 (function, [now.get(old, old) for old in inputs], new if isinstance(output, list) else new[0], cost)
             )
+            self.applied.append(self.applied[number])
         return now
 
     def opaque(self, outputs: int, reason: str) -> list[Reference]:
@@ -344,11 +376,13 @@ class Builder:
         references = [("t", self.temporaries + i) for i in range(outputs)]
         self.temporaries += outputs
         self.calls.append((None, [("i", n) for n in range(self.inputs)], references, 0.0))
+        self.applied.append(None)
         return references
 
     def tie(self, outputs: Sequence[Reference], inputs: Sequence[Reference]) -> None:
         """Records that outputs depend on inputs that no call reads, because custom derivatives read these inputs."""
         self.calls.append((_tie, list(inputs), [o for o in outputs if o[0] != "c"], 0.0))
+        self.applied.append(None)
 
     def needed(self, outputs: Iterable[Reference], tied: bool = False) -> list[_Step]:
         """Returns the calls that these outputs depend on, in order. ``tied``: follow the dependencies that ``tie`` recorded as well."""

@@ -501,6 +501,11 @@ class Traced:
         self._inputs = inputs
         self.outs = outs
 
+    @property
+    def parts(self) -> tuple[Builder, list[Reference]]:
+        """The calls, and references to the results."""
+        return self._builder, self._outputs
+
     def taking(self, inputs: Sequence[int]) -> Traced:
         """Returns the same function of only these inputs, which must include all that it reads."""
         return Traced(self._builder, self._outputs, self.outs, inputs)

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import _GeneratorContextManager, suppress  # pyright: ignore[reportPrivateUsage]
 from itertools import chain, starmap
+from operator import attrgetter, is_
 from traceback import walk_tb
 from typing import Any, ParamSpec, TypeVar
 
@@ -50,6 +51,22 @@ except (ImportError, AttributeError):
 _GENERATOR_EXIT = _GeneratorContextManager.__exit__.__code__
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def settings_now() -> tuple[object, ...]:
+    """JAX's settings, as this thread finds them."""
+    return tuple(jax.config.values.values()) if _x64 is None else tuple(map(attrgetter("value"), _all))
+
+
+def in_a_trace() -> bool:
+    """Whether this thread is within ``tracing``."""
+    return _x64 is not None and _x64.get_local() is True
+
+
+def settings_are(others: tuple[object, ...]) -> bool:
+    """Whether JAX has these settings still."""
+    now = settings_now()
+    return len(now) == len(others) and all(map(is_, now, others))
 
 
 def _settings_restored() -> Iterable[None]:

@@ -1,7 +1,7 @@
 """oneDNN in XLA's programs: they call one target of XLA's foreign function interface, with kind and sizes as an attribute of the call.
 
 So the text of a program describes completely what its calls compute, in any process. A program is lowered before it is read from disk
-(``engine/disk.py`` finds it by its text), and lowering prepares what the call will look for.
+(``engine/disk/programs.py`` finds it by its text), and lowering prepares what the call will look for.
 """
 
 from __future__ import annotations

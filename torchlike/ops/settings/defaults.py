@@ -16,10 +16,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-def forget_compiled() -> None:
+def forget_compiled(setting: str, value: str) -> None:
     """Finishes what is recorded under the old setting; afterwards every signature and every trace is new."""
     forget()
-    forget_kernels()
+    forget_kernels(setting, value)
 
 
 def set_default_dtype(d: object) -> None:
@@ -38,7 +38,7 @@ def set_default_dtype(d: object) -> None:
     if d.category != dtypes.FLOAT:
         raise TypeError("only floating-point types are supported as the default type")
     if d is not dtypes.get_default_dtype():
-        forget_compiled()
+        forget_compiled("default dtype", d.name)
         dtypes._Default.dtype = d
 
 
@@ -60,7 +60,7 @@ def set_float32_matmul_precision(precision: str) -> None:
         raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'")
     if precision != setting[0]:
         setting[0] = precision
-        forget_compiled()
+        forget_compiled("float32 products", precision)
 
 
 def set_default_tensor_type(t: Array) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
-from ..report import TRACING, report
-from . import tracing
+from ...report import TRACING, report
+from ..tracing import Traced
 from .generic import Generic, Make, Recorded, record
 from .instances import Instances
-from .tracing import Traced
+from .kept import GenericPlace, found_or_traced
 
 K = TypeVar("K")
 
@@ -34,15 +34,35 @@ MAX_VARIANTS = 8
 class _Variant:
     """A trace of a function in which some sizes are variable and the others fixed."""
 
-    __slots__ = ("places", "fixed", "generic", "confirmations", "_instances")
+    __slots__ = ("places", "fixed", "generic", "_kept", "_instances")
 
     def __init__(self, places: tuple[int, ...], values: Sequence[int]) -> None:
         self.places = places
         self.fixed = self._without_places(values)
         # None also if tracing failed, or if the comparison showed that the trace is wrong.
         self.generic: Generic | None = None
+        self._kept: GenericPlace | None = None
         self._instances: Instances | None = None
-        self.confirmations = 0
+
+    def begin(self, name: str, key: object, make: Make, values: Sequence[int]) -> None:
+        """Finds or makes the trace; ``values`` are the first sizes that it must hold for."""
+        self._kept = GenericPlace(name, (key, self.places, tuple(self.fixed)), self._holds_for(values))
+        if self._kept.found:
+            self.generic = self._kept.generic
+            return
+        try:
+            self.generic = Generic(make, values, self.places)
+        finally:
+            # JAX finds out by an exception that a size is no int, and each such exception is in a cycle with the frame that
+            # caught it, which holds the frames of its callers and so the inputs of the op. If these lived until the garbage
+            # collector runs by itself, they would be outputs of the program that is compiled next.
+            gc.collect(1)
+
+    def fail(self) -> None:
+        """Notes that there is no such trace."""
+        self.generic = None
+        if self._kept is not None:
+            self._kept.keep(None)
 
     def _without_places(self, values: Sequence[int]) -> list[int | None]:
         fixed: list[int | None] = list(values)
@@ -56,25 +76,32 @@ class _Variant:
 
     def holds(self, values: Sequence[int]) -> bool:
         """Whether every comparison of sizes that the function made has the same outcome for these sizes."""
-        if self.generic is None:
-            return False
-        try:
-            return self.generic.holds([values[place] for place in self.places])
-        except ArithmeticError:  # a division by a size that is zero
-            return False
+        return self.generic is not None and self._holds_for(values)(self.generic)
+
+    def _holds_for(self, values: Sequence[int]) -> Callable[[Generic], bool]:
+        variable = [values[place] for place in self.places]
+
+        def holds(generic: Generic) -> bool:
+            try:
+                return generic.holds(variable)
+            except ArithmeticError:  # a division by a size that is zero
+                return False
+
+        return holds
 
     def trace(self, make: Make, values: Sequence[int]) -> tuple[Traced, type]:
         """Returns the trace for these sizes, for which ``holds`` must be true."""
-        generic = self.generic
-        assert generic is not None
+        generic, kept = self.generic, self._kept
+        assert generic is not None and kept is not None
         variable = [values[place] for place in self.places]
-        if self.confirmations < CONFIRMATIONS:
+        if len(kept.confirmed) < CONFIRMATIONS and tuple(variable) not in kept.confirmed:
             single, kind = record(make, values)
             recorded = Recorded(generic.inputs)
             recorded.outputs, recorded.outs = generic.append(variable, recorded)
             if kind is not generic.kind or not single.equals(recorded):
                 raise TypeError("what it does depends on more than sizes")
-            self.confirmations += 1
+            kept.confirmed.append(tuple(variable))
+            kept.keep(generic)
         if self._instances is None:
             self._instances = Instances(generic)
         return self._instances(variable), generic.kind
@@ -116,10 +143,12 @@ class _Calls:
 class Traces:
     """The traces of one operation that cover several sizes. The key is everything in a call except its sizes."""
 
-    __slots__ = ("_calls",)
+    __slots__ = ("_calls", "_name")
 
-    def __init__(self) -> None:
+    def __init__(self, name: Callable[[], str] = str) -> None:
+        """``name``: says what is traced, in the same words in each process, if it depends on nothing but the package's files."""
         self._calls: dict[object, _Calls] = {}
+        self._name = name
 
     def clear(self) -> None:
         self._calls.clear()
@@ -146,23 +175,19 @@ class Traces:
                 traced = None
                 try:
                     if new:
-                        variant.generic = Generic(make, values, variant.places)
-                    traced = variant.trace(make, values)
+                        variant.begin(self._name(), key, make, values)
+                    if variant.generic is not None:
+                        traced = variant.trace(make, values)
                 except Exception as reason:
                     # The function needs the actual number of a size, or its type. An error of the function itself is raised again below.
-                    variant.generic = None
+                    variant.fail()
                     report.not_generic[f"{type(reason).__name__}: {str(reason)[:80]}"] += 1
-                if new:
-                    # JAX finds out by an exception that a size is no int, and each such exception is in a cycle with the frame that
-                    # caught it, which holds the frames of its callers and so the inputs of the op. If these lived until the garbage
-                    # collector runs by itself, they would be outputs of the program that is compiled next.
-                    gc.collect(1)
                 if traced is not None:
                     return traced
             if len(calls.seen) >= MAX_SEEN:
                 del calls.seen[0]
             calls.seen.append(values)
             computation, avals = make(values)
-            return tracing.trace(computation, avals), getattr(computation, "kind", tuple)
+            return found_or_traced(self._name(), (key, values), computation, avals)
         finally:
             report.spend(TRACING, time.perf_counter() - start)

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..places import at_places
+from ...places import at_places
+from ..plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, as_call, touched
+from ..rules import RULES, Compute, Reference, Rule, Unsupported
+from ..tracing import Traced
 from .generic import FromSize, Generic, Shaped, filled
-from .plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, as_call, touched
-from .rules import RULES, Compute, Reference, Rule, Unsupported
-from .tracing import Traced
 
 
 class _Step(NamedTuple):

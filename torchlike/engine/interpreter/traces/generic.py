@@ -5,17 +5,17 @@ The trace holds for all sizes for which each comparison has the same answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jax import Array
-from jax.extend.core import Primitive
 
-from ..jax_settings import tracing as in_jax
-from . import tracing
-from .plan import CALLS
-from .rules import Parameters, Reference, ShapedDtype
+from ...jax_settings import tracing as in_jax
+from .. import tracing
+from ..plan import CALLS
+from ..rules import Parameters, Reference, ShapedDtype
 from .sizes import Size, Sizes
 
 
@@ -28,6 +28,13 @@ class Shaped(NamedTuple):
 
 # Makes the function for these sizes, and says what its inputs are. What it may set itself as its ``kind`` when it runs is kept.
 Make = Callable[[Sequence[Any]], tuple[Callable[..., Sequence[Array]], Sequence[ShapedDtype]]]
+
+
+class Primitive(NamedTuple):
+    """What a builder has to know of a primitive of JAX's."""
+
+    name: str
+    multiple_results: bool
 
 
 class Equation(NamedTuple):
@@ -78,7 +85,7 @@ class Recorded:
 
     def equation(
         self,
-        primitive: Primitive,
+        primitive: Any,
         params: Parameters,
         inputs: list[Reference],
         in_avals: Sequence[Any],
@@ -87,7 +94,8 @@ class Recorded:
         """Notes a primitive. Returns references to its outputs."""
         outputs = [("t", self.temporaries + number) for number in range(len(out_avals))]
         self.temporaries += len(out_avals)
-        noted = Equation(primitive, dict(params.items()), inputs, _shaped(in_avals), outputs, _shaped(out_avals))
+        known = Primitive(primitive.name, primitive.multiple_results)
+        noted = Equation(known, dict(params.items()), inputs, _shaped(in_avals), outputs, _shaped(out_avals))
         self.equations.append(noted)
         return outputs
 
@@ -148,14 +156,14 @@ class _Place(NamedTuple):
 
 
 class _Filled(NamedTuple):
-    """A sequence with variable sizes in it."""
+    """A sequence of this class with variable sizes in it."""
 
-    kind: Callable[[list[Any]], Any]
+    kind: Any
     entries: list[Any]
 
     def fill(self, numbers: Sequence[int]) -> Any:
         """The sequence with these numbers in their places."""
-        return self.kind([
+        return getattr(self.kind, "_make", self.kind)([
             numbers[e.number] if e.__class__ is _Place else e.fill(numbers) if e.__class__ is _Filled else e
             for e in self.entries
         ])  # fmt: skip
@@ -173,11 +181,28 @@ def filled(template: Any, numbers: Sequence[int]) -> Any:
     return numbers[template.number] if template.__class__ is _Place else template.fill(numbers)
 
 
-class _GenericAval(NamedTuple):
+class GenericAval(NamedTuple):
     """Shape and dtype of an array, some of whose sizes are filled in."""
 
     shape: Any
     dtype: np.dtype
+
+
+# With its parameters that depend on sizes as templates, and the numbers of the avals of its inputs and outputs.
+GenericEquation = tuple[Equation, list[tuple[str, Any]], list[int], list[int]]
+# Expressions of sizes are made of these alone, so that they read nothing but ``s``, and call nothing.
+_ARITHMETIC = re.compile(r"(?:[s\d\[\]()+\-*/%<>=!, ]|and|not|True)*")
+
+
+def compiled(expression: str) -> Callable[[Sequence[int]], Any]:
+    """An expression of the sizes ``s``, as a function of them.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if _ARITHMETIC.fullmatch(expression) is None:
+        raise ValueError(f"no arithmetic of sizes: {expression!r}")
+    return eval(f"lambda s: {expression}")
 
 
 class Generic:
@@ -204,36 +229,75 @@ class Generic:
         for place, size in zip(variable, sizes.sizes, strict=True):
             mixed[place] = size
         try:
-            recorded, self.kind = record(make, mixed)
+            recorded, kind = record(make, mixed)
         finally:
             sizes.traced = True  # tables of JAX's may keep them
-        self.holds = sizes.same_answers()
-        self.inputs, self.temporaries = recorded.inputs, recorded.temporaries
         self._expressions: dict[str, int] = {}
-        self.avals: list[Shaped | _GenericAval] = []
         self._numbers_of_avals: dict[object, int] = {}
-        self.equations = [
-            (
-                equation,
-                [(name, t) for name, value in equation.params.items() if (t := self._template(value)) is not value],
-                [*map(self._number, equation.in_avals)],
-                [*map(self._number, equation.out_avals)],
-            )
-            for equation in recorded.equations
-        ]
-        self.outputs, self.outs = recorded.outputs, [*map(self._number, recorded.outs)]
-        self.constants: list[Any] = [
+        self.avals = []
+        equations: list[GenericEquation] = []
+        for equation in recorded.equations:
+            templates = [
+                (name, t) for name, value in equation.params.items() if (t := self._template(value)) is not value
+            ]
+            ins, outs = [*map(self._number, equation.in_avals)], [*map(self._number, equation.out_avals)]
+            equations.append((equation, templates, ins, outs))
+        outs = [*map(self._number, recorded.outs)]
+        constants = [
             FromSize(self._template(constant.size).number, constant.dtype)
             if isinstance(constant, _SizeConstant)
             else constant
             for constant in recorded.constants
         ]
-        self.numbers: Callable[[Sequence[int]], tuple[int, ...]] = eval(
-            f"lambda s: ({''.join(f'{expression},' for expression in self._expressions)})"
+        self._set(
+            sizes.condition(), [*self._expressions], kind, recorded.inputs, recorded.temporaries, equations, self.avals, constants,
+            recorded.outputs, outs,
+        )  # fmt: skip
+
+    def _set(
+        self,
+        condition: str,
+        expressions: list[str],
+        kind: type,
+        inputs: int,
+        temporaries: int,
+        equations: list[GenericEquation],
+        avals: list[Shaped | GenericAval],
+        constants: list[Any],
+        outputs: list[Reference],
+        outs: list[int],
+    ) -> None:
+        self.holds = compiled(condition)
+        self.numbers: Callable[[Sequence[int]], tuple[int, ...]] = compiled(
+            f"({''.join(f'{e},' for e in expressions)})"
         )
-        names = {equation.primitive.name for equation in recorded.equations if equation.primitive is not None}
+        self.kind, self.inputs, self.temporaries = kind, inputs, temporaries
+        self.equations, self.avals, self.constants, self.outputs, self.outs = equations, avals, constants, outputs, outs
+        names = {equation.primitive.name for equation, *_ in equations if equation.primitive is not None}
         self.flat, self.pads = names.isdisjoint(CALLS), "pad" in names
-        self.needed, self.constant_equations = _dependences(recorded)
+        self.needed, self.constant_equations = _dependences(
+            [equation for equation, *_ in equations], outputs, len(constants)
+        )
+        self._parts = condition, expressions
+
+    def parts(self, kept: Callable[[dict[str, Any]], dict[str, object]]) -> tuple[object, ...]:
+        """What ``of_parts`` makes an equal one of. ``kept``: the parameters of an equation that are to be among it."""
+        equations = []
+        for (primitive, params, inputs, _, outputs, _), templates, ins, outs in self.equations:
+            filled_in = {name for name, _ in templates}
+            fixed = kept({name: value for name, value in params.items() if name not in filled_in})
+            equations.append((primitive, fixed, inputs, outputs, templates, ins, outs))
+        rest = self.avals, self.constants, self.outputs, self.outs
+        return *self._parts, self.kind, self.inputs, self.temporaries, equations, *rest
+
+    @classmethod
+    def of_parts(cls, parts: Any) -> Generic:
+        """What ``parts`` describes."""
+        self = cls.__new__(cls)
+        condition, expressions, kind, inputs, temporaries, equations, avals, constants, outputs, outs = parts
+        whole = [(Equation(p, fixed, ins, (), outs, ()), *rest) for p, fixed, ins, outs, *rest in equations]
+        self._set(condition, expressions, kind, inputs, temporaries, whole, avals, constants, outputs, outs)
+        return self
 
     def _template(self, entry: Any) -> Any:
         """The entry itself, or where sizes are in it, something that is filled in with them."""
@@ -244,8 +308,7 @@ class Generic:
         entries = [self._template(element) for element in entry]
         if all(a is b for a, b in zip(entries, entry, strict=True)):
             return entry
-        kind: Any = type(entry)
-        return _Filled(kind._make if hasattr(kind, "_make") else kind, entries)
+        return _Filled(type(entry), entries)
 
     def _number(self, aval: Shaped) -> int:
         """The number of this shape and dtype among those that occur."""
@@ -253,7 +316,7 @@ class Generic:
         number = self._numbers_of_avals.setdefault(key, len(self.avals))
         if number == len(self.avals):
             shape = self._template(aval.shape)
-            self.avals.append(aval if shape is aval.shape else _GenericAval(shape, aval.dtype))
+            self.avals.append(aval if shape is aval.shape else GenericAval(shape, aval.dtype))
         return number
 
     def aval(self, number: int, numbers: Sequence[int]) -> Shaped:
@@ -284,17 +347,17 @@ class Generic:
         return [references.get(reference, reference) for reference in self.outputs], [avals[n] for n in self.outs]
 
 
-def _dependences(recorded: Recorded) -> tuple[list[int], list[int]]:
+def _dependences(equations: list[Equation], outputs: list[Reference], constants: int) -> tuple[list[int], list[int]]:
     """The numbers of the equations on which the results depend, and of those among them that depend on constants alone."""
-    references, needed = set(recorded.outputs), []
-    for number, equation in reversed([*enumerate(recorded.equations)]):
+    references, needed = set(outputs), []
+    for number, equation in reversed([*enumerate(equations)]):
         if equation.primitive is not None and not references.isdisjoint(equation.outputs):
             references.update(equation.inputs)
             needed.append(number)
     needed.reverse()
-    constant, known = [], {("c", number) for number in range(len(recorded.constants))}
+    constant, known = [], {("c", number) for number in range(constants)}
     for number in needed:
-        equation = recorded.equations[number]
+        equation = equations[number]
         if known.issuperset(equation.inputs):
             known.update(equation.outputs)
             constant.append(number)

@@ -37,10 +37,10 @@ class Sizes:
         """Whether the trace that runs now is another one: later, or in another thread."""
         return self.traced or self._thread != get_ident()
 
-    def same_answers(self) -> Callable[[Sequence[int]], bool]:
-        """A function that says whether everything that was asked has the same answer for other sizes."""
+    def condition(self) -> Expression:
+        """That everything that was asked has the same answer for other sizes."""
         conditions = [question if answer else f"not {question}" for question, answer in self.answers.items()]
-        return eval(f"lambda s: {' and '.join(conditions) or 'True'}")
+        return " and ".join(conditions) or "True"
 
 
 def _called_by_jax(frames: int) -> bool:

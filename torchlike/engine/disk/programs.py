@@ -43,9 +43,10 @@ MAX_BYTES = 2**30
 # A temporary file of this age was left by a process that has ended.
 MAX_SECONDS_OF_WRITING = 3600
 _ANY_MAGIC = b"torchlike program "  # so begins what any version of torchlike has written
-_MAGIC = _ANY_MAGIC + b"2\n"
+MAGIC = _ANY_MAGIC + b"2\n"
 _ENTRY, _TEMPORARY = re.compile(r"[0-9a-f]{64}\.program"), re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.temporary")
 _NOTE = re.compile(r"[0-9a-f]{64}\.note")  # it holds the name of an entry
+_TRACES = re.compile(r"[0-9a-f]{64}\.traces")  # see ``traces.py``
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd  # not on Windows, where the rights of files are others as well
 _OPENED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -69,13 +70,13 @@ def folder() -> Path | None:
         path = path / "programs"
         for missing in reversed([p for p in (path, *path.parents) if not p.exists()]):
             missing.mkdir(mode=0o700, exist_ok=True)
-        with _Folder(path):
+        with Folder(path):
             return path
     except (OSError, RuntimeError):  # there is no home, or it cannot be written to
         return None
 
 
-class _Folder:
+class Folder:
     """The folder of programs while it is in use.
 
     Raises:
@@ -86,7 +87,7 @@ class _Folder:
         self.path = path
         self.descriptor: int | None = None
 
-    def __enter__(self) -> _Folder:
+    def __enter__(self) -> Folder:
         if _BY_DESCRIPTOR:
             self.descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -157,7 +158,7 @@ class _Folder:
         """Date, size and name of what torchlike has written here: a folder that the user names may hold other files."""
         with os.scandir(self.path if self.descriptor is None else self.descriptor) as found:
             for file in found:
-                if any(pattern.fullmatch(file.name) for pattern in (_ENTRY, _NOTE, _TEMPORARY)):
+                if any(pattern.fullmatch(file.name) for pattern in (_ENTRY, _NOTE, _TEMPORARY, _TRACES)):
                     with contextlib.suppress(OSError):  # another process has just removed it
                         status = file.stat(follow_symlinks=False)
                         if stat.S_ISREG(status.st_mode):
@@ -198,7 +199,7 @@ def _group_of_one(user: int, group: int) -> bool:
 
 
 @functools.cache
-def _surroundings() -> str:
+def surroundings() -> str:
     """The part of the cache key that machine code depends on besides the program, its options and its device."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -217,24 +218,24 @@ def entry_of(lowered: Any, options: Mapping[str, object], device: Any) -> Path |
     client = device.client
     place = (device.platform, device.device_kind, device.id, client.platform_version, client.device_count())
     digest = hashlib.sha256()
-    for text in (lowered.as_text(), repr(sorted(options.items())), repr(place), _surroundings()):
+    for text in (lowered.as_text(), repr(sorted(options.items())), repr(place), surroundings()):
         digest.update(text.encode())
         digest.update(b"\0")
     return path / (digest.hexdigest() + ".program")
 
 
-def _head(name: str, body: bytes) -> bytes:
+def head_of(name: str, body: bytes) -> bytes:
     """How an entry begins: it is the body of this name and no other."""
-    return _MAGIC + hashlib.sha256(name.encode() + b"\0" + body).digest()
+    return MAGIC + hashlib.sha256(name.encode() + b"\0" + body).digest()
 
 
 def read(entry: Path, device: Any) -> tuple[Any, int] | None:
     """A program as XLA's executable, and the bytes that it needs; None if there is none that can be used."""
     try:
-        with _Folder(entry.parent) as opened, opened.entry(entry.name) as file:
+        with Folder(entry.parent) as opened, opened.entry(entry.name) as file:
             content = file.read()
-            head, body = content[: len(_MAGIC) + 32], content[len(_MAGIC) + 32 :]
-            if head != _head(entry.name, body):  # the file is truncated, or another version or entry
+            head, body = content[: len(MAGIC) + 32], content[len(MAGIC) + 32 :]
+            if head != head_of(entry.name, body):  # the file is truncated, or another version or entry
                 return None
             devices = xla_client.DeviceList((device,))
             program = device.client.deserialize_executable(body[8:], executable_devices=devices)
@@ -256,12 +257,12 @@ def write(entry: Path, program: Any, bytes_needed: int) -> None:
         body = bytes_needed.to_bytes(8, "little") + program.client.serialize_executable(program)
     except Exception:
         return  # this program, or those of this platform, cannot be serialised
-    with contextlib.suppress(OSError), _Folder(entry.parent) as opened:  # for example, the disk is full
-        opened.put(entry.name, _head(entry.name, body) + body)
+    with contextlib.suppress(OSError), Folder(entry.parent) as opened:  # for example, the disk is full
+        opened.put(entry.name, head_of(entry.name, body) + body)
         _evict(opened)
 
 
-def _evict(opened: _Folder) -> None:
+def _evict(opened: Folder) -> None:
     entries, now = list[tuple[float, int, str]](), time.time()
     for date, size, name in opened.own():
         if _TEMPORARY.fullmatch(name) and now - date > MAX_SECONDS_OF_WRITING and opened.is_own(name):
@@ -341,7 +342,7 @@ def _notes() -> set[str]:
     if path is None:
         return set()
     try:
-        with _Folder(path) as opened:
+        with Folder(path) as opened:
             found = os.listdir(opened.path if opened.descriptor is None else opened.descriptor)
     except OSError:
         return set()
@@ -354,10 +355,10 @@ def _is_noted(note: str) -> bool:
     if path is None:
         return False
     try:
-        with _Folder(path) as opened:
+        with Folder(path) as opened:
             with opened.entry(note + ".note") as file:
                 content = file.read()
-            name = content.removeprefix(_MAGIC).decode()
+            name = content.removeprefix(MAGIC).decode()
             if content == name.encode() or not _ENTRY.fullmatch(name):
                 return False
             with opened.entry(name):
@@ -368,12 +369,12 @@ def _is_noted(note: str) -> bool:
 
 def _write_note(note: str, entry: Path) -> None:
     """Writes a note of this name, which names an entry."""
-    with contextlib.suppress(OSError), _Folder(entry.parent) as opened:
-        opened.put(note + ".note", _MAGIC + entry.name.encode())
+    with contextlib.suppress(OSError), Folder(entry.parent) as opened:
+        opened.put(note + ".note", MAGIC + entry.name.encode())
 
 
 def _drop_note(note: str) -> None:
     path = folder()
     if path is not None:
-        with contextlib.suppress(OSError), _Folder(path) as opened:
+        with contextlib.suppress(OSError), Folder(path) as opened:
             opened.remove(note + ".note")
