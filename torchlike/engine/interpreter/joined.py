@@ -36,8 +36,8 @@ class JoinedPlan:
     def __init__(self, steps: Sequence[tuple[Step, Plan]], unread: Iterable[int]) -> None:
         """``unread``: the positions, of inputs or of results of the steps, that nobody reads after these steps."""
         made = [position for step, _ in steps for position in step.outputs]
-        self.inputs = tuple(dict.fromkeys([p for step, _ in steps for p in step.inputs if p not in set(made)]))
-        gone = set(unread)
+        made_here, gone = set(made), set(unread)
+        self.inputs = tuple(dict.fromkeys([p for step, _ in steps for p in step.inputs if p not in made_here]))
         self.outputs = tuple([position for position in made if position not in gone])
         self.unread = tuple(gone.difference(made))
         parts = [plan.slots_around(len(step.inputs)) for step, plan in steps]

@@ -354,21 +354,27 @@ class Builder:
         """
         now = {old: new for old, new in reference_of.items() if old != new}
         for number in numbers:
-            function, inputs, output, cost = self.calls[number]
+            function, inputs, output, _ = self.calls[number]
             if now.keys().isdisjoint(inputs):
                 continue
+            others = [now.get(old, old) for old in inputs]
             outputs = output if isinstance(output, list) else [output]
-            if function is not _tie:
-                for old in outputs:
-                    now[old] = "t", self.temporaries
-                    self.temporaries += 1
-                self.discrete.update([now[old] for old in outputs if old in self.discrete])
-            new = [now.get(old, old) for old in outputs]
-            self.calls.append(
-                (function, [now.get(old, old) for old in inputs], new if isinstance(output, list) else new[0], cost)
-            )
-            self.applied.append(self.applied[number])
+            if function is _tie:
+                self.tie([now.get(old, old) for old in outputs], others)
+            else:
+                now.update(zip(outputs, self.again(number, others), strict=True))
         return now
+
+    def again(self, number: int, inputs: list[Reference]) -> list[Reference]:
+        """Appends the call of this number once more, for other inputs; returns references to its outputs."""
+        function, _, output, cost = self.calls[number]
+        before = output if isinstance(output, list) else [output]
+        outputs = [("t", self.temporaries + i) for i in range(len(before))]
+        self.temporaries += len(before)
+        self.discrete.update([new for old, new in zip(before, outputs, strict=True) if old in self.discrete])
+        self.calls.append((function, inputs, outputs if isinstance(output, list) else outputs[0], cost))
+        self.applied.append(self.applied[number])
+        return outputs
 
     def opaque(self, outputs: int, reason: str) -> list[Reference]:
         """Returns references to the outputs of an unknown computation. There will be no plan. They count as depending on every input."""

@@ -68,7 +68,10 @@ def _divided(kinds: np.ndarray, start: int, end: int) -> Iterator[list[range]]:
 def _most_saving(kinds: np.ndarray) -> Run:
     best = Run(0, len(kinds), 1)
     for length in range(1, len(kinds) // 2 + 1):
-        differs = np.flatnonzero(kinds[:-length] != kinds[length:])
+        same = kinds[:-length] == kinds[length:]
+        if np.count_nonzero(same) <= max(best.saved, MIN_SAVED_BY_RUN - 1):
+            continue  # a run saves no more entries than equal those one round later
+        differs = np.flatnonzero(~same)
         borders = np.concatenate(([-1], differs, [len(kinds) - length]))
         equal = np.diff(borders) - 1  # how many entries in a row equal those one round later
         longest = int(equal.argmax())

@@ -123,13 +123,17 @@ def as_bytes(traced: Traced, kind: type) -> bytes:
         return numbers.setdefault((aval.shape, aval.dtype), len(numbers))
 
     calls: list[Any] = []
+    first: dict[int, int] = {}  # by the identity of what a call was made of, the number of the first such call
     for (_, inputs, output, _), applied in zip(builder.calls, builder.applied, strict=True):
         if applied is None:
             calls.append((inputs, output))
-            continue
-        name, params, ins, outs, several = applied
-        parameters = coded(_without_jaxprs(params))
-        calls.append((inputs, name, parameters, tuple(map(number, ins)), tuple(map(number, outs)), several))
+        elif id(applied) in first:
+            calls.append((inputs, first[id(applied)]))
+        else:
+            first[id(applied)] = len(calls)
+            name, params, ins, outs, several = applied
+            parameters = coded(_without_jaxprs(params))
+            calls.append((inputs, name, parameters, tuple(map(number, ins)), tuple(map(number, outs)), several))
     outs = tuple(map(number, traced.outs))
     avals = [(shape, coded(dtype)) for shape, dtype in numbers]
     constants = [*map(coded, builder.constants)]
@@ -150,7 +154,8 @@ def restored(content: bytes | memoryview) -> tuple[Traced, type]:
     builder.constants = [*map(value_of, constants)]
     for references, *rest in calls:
         if len(rest) == 1:
-            builder.tie(rest[0], references)
+            other = rest[0]
+            builder.again(other, references) if isinstance(other, int) else builder.tie(other, references)
             continue
         name, parameters, ins, outs_of, several = rest
         params = value_of(parameters)
