@@ -4,10 +4,11 @@
 
 The models are in `benchmarks/models`: mlp, tiny (little but overhead), lenet, lstm, gpt, resnet. Each engine runs a burst of
 steps in its turn, so that a machine whose speed drifts treats all alike; the medians over the rounds and their ratios are printed.
-PyTorch takes part where it is installed. After the first round nothing may be compiled: that is asserted.
+PyTorch takes part where it is installed. torchlike runs as users run it: as one program, or op by op where a program would save too
+little. After the first round nothing may be compiled: that is asserted.
 
-Engines live in a process each where oneDNN computes a part of the model: in one process PyTorch's OpenMP threads and oneDNN's take the
-cores from each other, and both look slower than they are. ``--apart`` and ``--together`` decide it for all models.
+Engines live in a process each where threads of torchlike or of oneDNN compute a part of the model: in one process they and PyTorch's
+take the cores from each other, and both look slower than they are. ``--apart`` and ``--together`` decide it for all models.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ from .models import CASES, Case
 Burst = Callable[[int], float]  # runs this many steps and returns the last loss
 LR = 1e-3
 ENGINES = ("torchlike", "jax", "pytorch")
-BY_ONEDNN = {"lenet", "lstm", "resnet"}
+WITH_THREADS_OF_ITS_OWN = {"lenet", "lstm", "gpt", "resnet"}
 MODULES = {"torchlike": "torchlike", "pytorch": "torch"}
+# After so long torchlike has compiled what saves time in these models.
+SECONDS_TO_SETTLE = 12.0
 
 
 def pytorch_loop(
@@ -87,29 +90,31 @@ def jax_loop(case: Case, device: Any = None) -> Burst:
     return burst
 
 
-def compile_all(burst: Burst, steps: int) -> None:
-    """Runs a burst until torchlike has compiled all that it would ever compile for it.
+def settle(burst: Burst, steps: int) -> None:
+    """Runs bursts until torchlike computes them as it will from then on, in the mode that users have.
 
-    A large program is compiled a second time, in the background, once it has run for some time. That takes seconds, in which the steps
-    take twice as long. Here it begins with the second run of the first program.
+    That is as one program, or op by op where a program would save too little. A large program is compiled a second time, in the
+    background, once it has run for some time.
     """
+    import torchlike
     from torchlike.engine.background import Task, begin
-    from torchlike.engine.tiers import NOW, choice
 
-    mode = choice.mode
-    choice.set(NOW)
-    try:
+    known = -1
+    start = time.perf_counter()
+    while time.perf_counter() - start < SECONDS_TO_SETTLE:
+        before = torchlike.explain()
         burst(steps)
         end = threading.Event()
         begin(Task(end.set, "the end of all compilations"))
         end.wait()  # the background has one thread, which makes them in their order
-        burst(steps)
-    finally:
-        choice.set(mode)
+        after = torchlike.explain()
+        if after.cold == before.cold and after.compiles == known:
+            break
+        known = after.compiles
 
 
 def microseconds(burst: Burst, steps: int) -> Run:
-    """Measures a burst after others, in which everything is compiled.
+    """Measures a burst after others, in which everything is compiled that ever is.
 
     Right before it another one runs whose time does not count. In one process the first steps of a burst are slower after those of
     another engine: on two cores torchlike's mlp took a tenth longer after PyTorch's turn than after its own, and JAX's, whose turn came
@@ -119,15 +124,18 @@ def microseconds(burst: Burst, steps: int) -> Run:
         AssertionError: torchlike compiles something in a later one.
     """
     import torchlike
+    from torchlike.engine import compiling
 
-    compile_all(burst, max(steps, 3))
+    with compiling("auto"):
+        settle(burst, max(steps, 3))
     compiled = torchlike.explain().compiles
 
     def run() -> float:
-        burst(steps)
-        start = time.perf_counter()
-        burst(steps)
-        took = time.perf_counter() - start
+        with compiling("auto"):
+            burst(steps)
+            start = time.perf_counter()
+            burst(steps)
+            took = time.perf_counter() - start
         if torchlike.explain().compiles != compiled:
             raise AssertionError(f"something was compiled after the warm-up:\n{torchlike.explain()}")
         return took / steps * 1e6
@@ -151,7 +159,7 @@ def measure(name: str, make: Callable[[str, str], Run], only: str | None, rounds
     for case in CASES:
         if only in (None, case):
             makers: dict[str, Maker] = {engine: functools.partial(make, engine, case) for engine in engines(*ENGINES)}
-            alone = case in BY_ONEDNN if apart is None else apart
+            alone = case in WITH_THREADS_OF_ITS_OWN if apart is None else apart
             result.add(case, in_turns(makers, rounds, apart=alone))
     return result
 

@@ -26,8 +26,9 @@ its fortieth, imports included. `torchlike` has never run the program before and
 on the disk what that run has left.""",
     "processes": """The resident memory of the same processes at most, the libraries and the compiler's included.""",
     "step": """Six models, trained by the loop that every user of PyTorch writes: forward, loss, backward, optimizer, gradients set to
-None. torchlike runs it unmodified; JAX is the same step written by hand as one jitted function with donated parameters. Lenet, lstm
-and resnet are measured with each engine in a process of its own.""",
+None. torchlike runs it unmodified and as users run it: as one program, or operation by operation where a program would save too little, as
+for gpt and resnet here. JAX is the same step written by hand as one jitted function with donated parameters. Lenet, lstm, gpt and resnet
+are measured with each engine in a process of its own.""",
     "inference": "The loss in evaluation mode with gradients off, read after each batch.",
     "overhead": """Tensors of 16 elements, so that Python is all that counts. An operation's share holds its recording, the run of the
 program, and what frees its result; `op and item` waits for each result.""",
