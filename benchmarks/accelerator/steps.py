@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..models import CASES, LARGE, SMALL, Case
-from ..step import LR, MODULES, Burst, compile_all, in_jax, pytorch_loop
+from ..step import LR, MODULES, Burst, in_jax, pytorch_loop, settle
 from . import device
 from .workers import Figures, Measurement, Preparation, in_turns
 
@@ -94,7 +94,7 @@ def prepare(engine: str, name: str, half: bool) -> Measurement:
     if not np.isfinite(first):
         raise ArithmeticError(f"the loss of the first step is {first}")
     if engine == "torchlike":
-        compile_all(burst, 3)
+        settle(burst, 3)
     burst(3)
 
     def measure() -> Figures:

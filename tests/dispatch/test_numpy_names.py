@@ -2,7 +2,6 @@
 
 # pyright: reportCallIssue=false
 
-import bz2
 import inspect
 import re
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 import torchlike as torch
 from torchlike._core.python_functions import PYTHON
+from torchlike._ops.signatures import unpacked
 from torchlike.dispatch.arguments import ALIASES
 
 SIGNATURES = Path(torch.__file__).parent / "_ops" / "aten_signatures.txt.bz2"
@@ -21,7 +21,7 @@ NAMESPACES = ("linalg", "fft", "special")
 def recorded() -> dict[str, set[str]]:
     """Returns the parameters that any signature of a function has, by the function's name."""
     found: dict[str, set[str]] = {}
-    for line in bz2.decompress(SIGNATURES.read_bytes()).decode().split("\n"):
+    for line in unpacked(SIGNATURES.read_bytes()):
         match = re.match(r"(\w+)(?:\.\w+)?\((.*)\) ->", line)
         if match and "_out" not in line.partition("(")[0] and not match[1].startswith("_"):
             names = re.findall(r"(\w+)(?:=[^,]*)?(?:,|$)", match[2])
@@ -54,7 +54,7 @@ OPTIONS = {"out", "dtype", "layout", "device", "pin_memory", "generator", "memor
 
 def test_parameters_have_pytorchs_names():
     lacking = {}
-    for line in bz2.decompress(SIGNATURES.read_bytes()).decode().split("\n"):
+    for line in unpacked(SIGNATURES.read_bytes()):
         match = re.match(r"(\w+)(?:\.\w+)?\((.*)\) ->", line)
         function = match and not match[1].startswith("_") and match[1] not in PYTHON["torch"] and public(match[1])
         if not match or not function or not hasattr(function, "declared"):

@@ -23,6 +23,8 @@ from torchlike.dispatch.bindings import FUNCTIONS
 from torchlike.dispatch.opdef import CATALOG
 from torchlike.engine import forget, recorder
 from torchlike.engine.disk import coded, programs, traces
+from torchlike.engine.interpreter.plan import Builder
+from torchlike.engine.interpreter.rules import Unsupported
 from torchlike.engine.interpreter.traces import by_size, kept
 from torchlike.interop import jax_function
 
@@ -265,10 +267,29 @@ def test_files_of_the_package_are_part_of_the_name(tmp_path, monkeypatch):
         (package / "__pycache__" / f"{change}.py").touch()
         assert traces._code() in names
     assert len(names) == 4
+    library = tmp_path / "library.so"
+    library.write_bytes(b"oneDNN")
+    monkeypatch.setattr(traces, "path_of_library", lambda: library)
+    assert traces._code() not in names, "whether oneDNN is there"
+    names.add(traces._code())
     for variable, differs in {"JAX_X": 1, "XLA_FLAGS": 1, "TORCHLIKE_X": 1, "TORCHLIKE_COMPILE": 0, "OTHER": 0}.items():
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(variable, "x")
             assert (traces._code() not in names) == bool(differs), variable
+
+
+def test_what_no_rule_computes_here_is_traced_anew(process, monkeypatch):
+    """A rule may look at what is installed."""
+    process.begin()
+    expected = torch.arange(3.0).exp().tolist()
+    process.begin()
+
+    def refuse(*args: Any) -> None:
+        raise Unsupported("not here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Builder, "restore", refuse)
+        assert torch.arange(3.0).exp().tolist() == expected and process.traced
 
 
 def test_two_processes_keep_what_both_have_found_out(process):

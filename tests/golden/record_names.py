@@ -16,6 +16,8 @@ from typing import Any
 
 import torch
 
+from torchlike._ops.signatures import unpacked, written_forms
+
 PACKAGE = Path(__file__).parents[2] / "torchlike"
 MODULES = PACKAGE / "_alias" / "pytorch_modules.json.xz"
 # One a line; a star marks operators composed of others. Of operators without one, the name of those in `torch.ops.aten`.
@@ -89,8 +91,16 @@ def signatures() -> list[str]:
 
 
 if __name__ == "__main__":
-    text = "\n".join(signatures()) + "\n"
-    SIGNATURES.write_bytes(bz2.compress(text.encode("utf-8")))
+    lines = list(signatures())
+    forms = {head: form for line in lines for head, form in written_forms(line).items()}
+    short = [
+        line.partition("(")[0] + "("
+        if "(" in line and forms.get(line.lstrip("*").partition("(")[0]) == line.lstrip("*")
+        else line
+        for line in lines
+    ]
+    SIGNATURES.write_bytes(bz2.compress(("\n".join(short) + "\n").encode("utf-8")))
+    assert unpacked(SIGNATURES.read_bytes()) == lines
     found = {namespace: list(public(namespace)) for namespace in NAMESPACES}
     recorded = json.loads(lzma.decompress(MODULES.read_bytes()))
     recorded["public"] = {namespace: " ".join(names) for namespace, names in found.items()}

@@ -32,12 +32,32 @@ class Signature(NamedTuple):
         return self.schema.overload_name or "default"
 
 
+def written_forms(line: str) -> dict[str, str]:
+    """The signatures that ``name.out`` and ``name_`` have where they are those that follow from one, by what stands before arguments."""
+    head, _, rest = line.lstrip("*").partition("(")
+    arguments, arrow, result = rest.rpartition(") -> ")
+    if result != "Tensor" or not arrow:
+        return {}
+    name, _, overload = head.partition(".")
+    comma = ", " if "*, " in arguments else ", *, " if arguments else "*, "
+    found = {f"{name}.{overload and overload + '_'}out": f"{arguments}{comma}Tensor(a!) out) -> Tensor(a!)"}
+    if arguments.startswith("Tensor self"):
+        found[f"{name}_{overload and '.' + overload}"] = f"Tensor(a!){arguments[6:]}) -> Tensor(a!)"
+    return {head: f"{head}({rest}" for head, rest in found.items()}
+
+
+def unpacked(packed: bytes) -> list[str]:
+    """The recorded lines. Of those that follow from another one only what stands before the arguments is recorded."""
+    lines = bz2.decompress(packed).decode("utf-8").splitlines()
+    forms = {head: form for line in lines for head, form in written_forms(line).items()}
+    return ["*" * line.startswith("*") + forms[line.lstrip("*")[:-1]] if line.endswith("(") else line for line in lines]
+
+
 @cache
 def _lines() -> dict[str, list[str]]:
     """The recorded signatures by the operator's name; none for an operator of which the name alone was recorded."""
     lines: dict[str, list[str]] = defaultdict(list)
-    packed = Path(__file__).with_name("aten_signatures.txt.bz2").read_bytes()
-    for line in bz2.decompress(packed).decode("utf-8").splitlines():
+    for line in unpacked(Path(__file__).with_name("aten_signatures.txt.bz2").read_bytes()):
         signatures = lines[line.lstrip("*").partition("(")[0].partition(".")[0]]
         if "(" in line:
             signatures.append(line)

@@ -22,6 +22,7 @@ import ml_dtypes
 import numpy as np
 
 from ..jax_settings import in_a_trace, settings_are, settings_now
+from ..onednn.library import path_of_library
 from ..threads import held_by_forks
 from .coded import PACKAGE, NotKept, key_bytes
 from .programs import MAGIC, Folder, folder, head_of, surroundings
@@ -172,12 +173,13 @@ def _code() -> str:
     """A digest of the code that makes traces, and of what it may look at.
 
     Of this package it is every file's size and date, by which Python as well decides whether a file is still the one that it compiled. Of
-    others it is the version.
+    others it is the version. An operation may ask whether oneDNN is there.
     """
     files: list[str] = []
     _note_files(PACKAGE, files)
     files.sort()
-    versions = [sys.version, np.__version__, ml_dtypes.__version__, _file_of("optax")]
+    optax, onednn = importlib.util.find_spec("optax"), path_of_library()
+    versions = [sys.version, np.__version__, ml_dtypes.__version__, _file(optax and optax.origin), _file(onednn)]
     environment = sorted(
         (name, value)
         for name, value in os.environ.items()
@@ -188,13 +190,12 @@ def _code() -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _file_of(package: str) -> str:
-    """Path, size and date of the file that says which version of a package is installed. The package is not imported."""
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
+def _file(path: str | Path | None) -> str:
+    """Path, size and date of a file that changes with the version of what is installed; empty where it is not."""
+    if path is None:
         return ""
-    status = os.stat(found.origin)
-    return f"{found.origin} {status.st_size} {status.st_mtime_ns}"
+    status = os.stat(path)
+    return f"{path} {status.st_size} {status.st_mtime_ns}"
 
 
 def _note_files(folder_path: str, files: list[str]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import functools
 import importlib.metadata
 import mmap
 import os
@@ -250,7 +251,9 @@ _lock, _lock_of_thread = held_by_forks(threading.RLock()), held_by_forks(threadi
 _library: list[Library | None] = []
 
 
-def _path() -> Path | None:
+@functools.cache
+def path_of_library() -> Path | None:
+    """The file of the library, None if it is not installed or not wanted."""
     if sys.platform != "linux" or platform.machine() != "x86_64" or os.environ.get(VARIABLE) == "0":
         return None
     try:
@@ -275,7 +278,7 @@ def available() -> bool:
 
 
 def _load() -> Library | None:
-    path = _path()
+    path = path_of_library()
     try:
         return None if path is None else Library(path)
     except (OSError, Failure):
@@ -287,7 +290,7 @@ def _load_openmp() -> None:
 
     While the package is imported, hardly any thread reads the environment that is changed here for a moment.
     """
-    if _path() is None:
+    if path_of_library() is None:
         return
     is_ours = not any(name in os.environ for name in _CHOSEN_BY_USERS)
     if is_ours:

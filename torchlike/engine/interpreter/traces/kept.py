@@ -16,7 +16,7 @@ from jax.sharding import NamedSharding
 from ...disk.coded import ABSENT, NotKept, coded, value_of
 from ...disk.traces import Place, store
 from ..plan import Builder
-from ..rules import Parameters, ShapedDtype
+from ..rules import Parameters, ShapedDtype, Unsupported
 from ..tracing import Traced, trace
 from .generic import Generic, Shaped
 
@@ -36,7 +36,7 @@ def found_or_traced(
     place = store.place(name, key) if name else None
     content = None if place is None else store.find(place)
     if content is not None:
-        with suppress(NotKept):
+        with suppress(NotKept, Unsupported):
             return restored(content)
     traced = trace(fn, avals)
     kind = getattr(fn, "kind", tuple)
