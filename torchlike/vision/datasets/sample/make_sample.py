@@ -14,7 +14,8 @@ import numpy as np
 PER_CLASS = {"train": 150, "t10k": 25}
 HERE = Path(__file__).parent
 # Four bits of the byte before choose the model of a byte: neighbouring pixels are alike, and there are no words to align to.
-FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 2}]
+LONG = {"nice_len": 273, "mf": lzma.MF_BT3, "depth": 1000}  # looks for long matches among many
+FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0, **LONG}]
 
 
 def first_of_each_class(labels: np.ndarray, count: int) -> np.ndarray:
@@ -29,7 +30,7 @@ def idx_bytes(array: np.ndarray) -> bytes:
 
 def make(root: Path, target: Path) -> None:
     """Writes the sample of ``root/FashionMNIST`` to ``target/FashionMNIST``, with the licence beside it."""
-    from torchlike.vision.datasets.idx import BY_COLUMNS, find_idx, read_idx
+    from torchlike.vision.datasets.idx import BY_COLUMNS_AND_LABELS, find_idx, read_idx
 
     source, raw = root / "FashionMNIST", target / "FashionMNIST" / "raw"
     raw.mkdir(parents=True, exist_ok=True)
@@ -38,8 +39,9 @@ def make(root: Path, target: Path) -> None:
         paths = [find_idx(source / "raw", name) for name in names]
         images, labels = (read_idx(path) for path in paths if path is not None)
         positions = first_of_each_class(labels, count)
-        columns = images[positions].swapaxes(1, 2)
-        for name, array, suffix in zip(names, (columns, labels[positions]), (BY_COLUMNS, ".xz"), strict=True):
+        images, labels = images[positions], labels[positions]
+        columns = images[np.argsort(labels, kind="stable")].swapaxes(1, 2)
+        for name, array, suffix in zip(names, (columns, labels), (BY_COLUMNS_AND_LABELS, ".xz"), strict=True):
             (raw / f"{name}{suffix}").write_bytes(lzma.compress(idx_bytes(array), filters=FILTERS))
     shutil.copyfile(source / "LICENSE", raw.parent / "LICENSE")
 
