@@ -154,6 +154,19 @@ def _vjp(
     cotangents: Callable[[], Sequence[Array]],
 ) -> Sequence[Array]:
     linear = _TangentTrace(plan)
+    try:
+        return _vjp_within(plan, linear, fn, primals, cotangents)
+    finally:
+        linear.steps.clear()  # they hold values that hold the trace, which only the garbage collector would find
+
+
+def _vjp_within(
+    plan: PlanTrace,
+    linear: _TangentTrace,
+    fn: Callable[..., Sequence[Array]],
+    primals: Sequence[Any],
+    cotangents: Callable[[], Sequence[Array]],
+) -> Sequence[Array]:
     forward = _DualTrace(linear)
     tangents = [_Tangent(linear, core.typeof(p).to_tangent_aval()) for p in primals]
     with set_current_trace(forward):

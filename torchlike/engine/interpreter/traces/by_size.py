@@ -50,13 +50,12 @@ class _Variant:
         if self._kept.found:
             self.generic = self._kept.generic
             return
-        try:
-            self.generic = Generic(make, values, self.places)
-        finally:
-            # JAX finds out by an exception that a size is no int, and each such exception is in a cycle with the frame that
-            # caught it, which holds the frames of its callers and so the inputs of the op. If these lived until the garbage
-            # collector runs by itself, they would be outputs of the program that is compiled next.
-            gc.collect(1)
+        self.generic = Generic(make, values, self.places)
+
+    @property
+    def was_found(self) -> bool:
+        """Whether an earlier process has made the trace, or found out that there is none."""
+        return self._kept is not None and self._kept.found
 
     def fail(self) -> None:
         """Notes that there is no such trace."""
@@ -182,6 +181,11 @@ class Traces:
                     # The function needs the actual number of a size, or its type. An error of the function itself is raised again below.
                     variant.fail()
                     report.not_generic[f"{type(reason).__name__}: {str(reason)[:80]}"] += 1
+                if new and not variant.was_found:
+                    # JAX finds out by an exception that a size is no int, and each such exception is in a cycle with the frame that
+                    # caught it, which holds the frames of its callers and so the inputs of the op. If these lived until the garbage
+                    # collector runs by itself, they would be outputs of the program that is compiled next.
+                    gc.collect(1)
                 if traced is not None:
                     return traced
             if len(calls.seen) >= MAX_SEEN:
