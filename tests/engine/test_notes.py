@@ -6,8 +6,10 @@ from jax.experimental.compilation_cache import compilation_cache
 
 import torchlike as torch
 from torchlike import nn
+from torchlike.dispatch.apply import forget_kernels
 from torchlike.engine import compiling, forget, recorder, tiers
 from torchlike.engine.disk import programs as disk
+from torchlike.engine.disk.traces import settings
 
 pytestmark = pytest.mark.recorded
 
@@ -23,12 +25,15 @@ def folder(tmp_path, monkeypatch):
     jax.config.update("jax_enable_compilation_cache", True)
     compilation_cache.reset_cache()
     disk._Found.names = None
+    settings.clear()
 
 
 def process(count: int = 60) -> tuple[list[float], list[bool]]:
     """The losses of training steps as in a new process, and which of the steps ran as one program."""
     recorder().flush("a process begins")
     forget()
+    # Kernels know where runs of known operations have begun, in other tests too, and paths end there.
+    forget_kernels("a test's process", "any")
     disk._Found.names = None
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
