@@ -72,8 +72,8 @@ def _choose(precisions: dict[str, str]) -> None:
     if any(of_cudnn[name] != value for name, value in precisions.items()):
         from ..ops.settings.defaults import forget_compiled  # which is not needed to import the settings
 
+        forget_compiled("cuDNN's products", repr({**of_cudnn, **precisions}))
         of_cudnn.update(precisions)
-        forget_compiled("cuDNN's products", repr(of_cudnn))
 
 
 conv, rnn = Kind("conv"), Kind("rnn")

@@ -54,9 +54,8 @@ described: dict[type, tuple[str, Callable[[Any], object]]] = {}
 def name_in_package(thing: object) -> str:
     """Module and name of a function or class that this package's files define on their top level; empty for others."""
     name = getattr(thing, "__qualname__", "")
-    module = sys.modules.get(
-        getattr(thing, "__module__", "")
-    )  # "torch.optim.adam" as well, where this package is called so
+    # The module's name may be "torch.optim.adam", where this package is called so.
+    module = sys.modules.get(getattr(thing, "__module__", ""))
     if module is None or not (getattr(module, "__file__", None) or "").startswith(PACKAGE + os.sep):
         return ""
     return f"{module.__name__}.{name}" if getattr(module, name, None) is thing else ""

@@ -251,10 +251,14 @@ _lock, _lock_of_thread = held_by_forks(threading.RLock()), held_by_forks(threadi
 _library: list[Library | None] = []
 
 
-@functools.cache
 def path_of_library() -> Path | None:
     """The file of the library, None if it is not installed or not wanted."""
-    if sys.platform != "linux" or platform.machine() != "x86_64" or os.environ.get(VARIABLE) == "0":
+    return None if os.environ.get(VARIABLE) == "0" else _installed()
+
+
+@functools.cache
+def _installed() -> Path | None:
+    if sys.platform != "linux" or platform.machine() != "x86_64":
         return None
     try:
         files = importlib.metadata.files(_WHEEL) or ()
