@@ -23,8 +23,7 @@ from torchlike.dispatch.bindings import FUNCTIONS
 from torchlike.dispatch.opdef import CATALOG
 from torchlike.engine import forget, recorder
 from torchlike.engine.disk import coded, programs, traces
-from torchlike.engine.interpreter.plan import Builder
-from torchlike.engine.interpreter.rules import Unsupported
+from torchlike.engine.interpreter.rules import RULES, Unsupported
 from torchlike.engine.interpreter.traces import by_size, kept
 from torchlike.interop import jax_function
 
@@ -288,8 +287,11 @@ def test_what_no_rule_computes_here_is_traced_anew(process, monkeypatch):
         raise Unsupported("not here")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Builder, "restore", refuse)
-        assert torch.arange(3.0).exp().tolist() == expected and process.traced
+        patch.setitem(RULES, "exp", refuse)
+        torch.arange(3.0).exp().tolist()
+        assert process.traced
+    process.begin()
+    assert torch.arange(3.0).exp().tolist() == expected and process.traced == 0
 
 
 def test_two_processes_keep_what_both_have_found_out(process):

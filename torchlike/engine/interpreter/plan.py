@@ -298,19 +298,6 @@ class Builder:
             with np.errstate(all="ignore"):
                 results: Any = function(*[self.constants[i] for _, i in inputs])
             return [self.constant(r) for r in (results if several else [results])]
-        return self._append(function, name, params, inputs, in_avals, out_avals, several, out_bytes)
-
-    def _append(
-        self,
-        function: Any,
-        name: str,
-        params: Parameters,
-        inputs: list[Reference],
-        in_avals: Sequence[ShapedDtype],
-        out_avals: Sequence[ShapedDtype],
-        several: bool,
-        out_bytes: int,
-    ) -> list[Reference]:
         if isinstance(function, Pad) and inputs[1][0] == "c":
             function.of_zeros = not self.constants[inputs[1][1]].any()
         cost = 0.0
@@ -331,20 +318,6 @@ class Builder:
         self.calls.append((function, inputs, outputs if several else outputs[0], cost))
         self.applied.append((name, params, in_avals, out_avals, several))
         return outputs
-
-    def restore(
-        self,
-        name: str,
-        params: Parameters,
-        inputs: list[Reference],
-        in_avals: Sequence[ShapedDtype],
-        out_avals: Sequence[ShapedDtype],
-        several: bool,
-    ) -> None:
-        """Appends a call that another builder had made, with the same calls and constants before it."""
-        function = RULES[name](params, in_avals, out_avals)
-        self._append(function, name, params, inputs, in_avals, out_avals, several, _nbytes(*out_avals))
-        self.convolutions += name in CONVOLUTIONS
 
     def repeated(self, numbers: range, reference_of: dict[Reference, Reference]) -> dict[Reference, Reference]:
         """Appends calls once more, for other arrays; returns the references that stand for those of before.

@@ -16,11 +16,10 @@ from jax.sharding import NamedSharding
 from ...disk.coded import ABSENT, NotKept, coded, value_of
 from ...disk.traces import Place, store
 from ..plan import Builder
-from ..rules import Parameters, ShapedDtype, Unsupported
+from ..rules import Parameters, ShapedDtype
 from ..tracing import Traced, trace
 from .generic import Generic, Shaped
 
-_FORMAT = 1
 _JAXPRS = frozenset((Jaxpr, ClosedJaxpr))
 
 
@@ -36,7 +35,7 @@ def found_or_traced(
     place = store.place(name, key) if name else None
     content = None if place is None else store.find(place)
     if content is not None:
-        with suppress(NotKept, Unsupported):
+        with suppress(NotKept):
             return restored(content)
     traced = trace(fn, avals)
     kind = getattr(fn, "kind", tuple)
@@ -88,13 +87,11 @@ class GenericPlace:
 def _as_bytes(confirmed: list[tuple[int, ...]], generic: Generic) -> bytes:
     if not generic.flat:
         raise NotKept("a call of a jaxpr")
-    return marshal.dumps((_FORMAT, confirmed, coded(generic.parts(_without_shardings))))
+    return marshal.dumps((confirmed, coded(generic.parts(_without_shardings))))
 
 
 def _generic_of(content: bytes | memoryview) -> tuple[list[tuple[int, ...]], Generic]:
-    version, confirmed, code = marshal.loads(content)
-    if version != _FORMAT:
-        raise NotKept(f"format {version}")
+    confirmed, code = marshal.loads(content)
     return confirmed, Generic.of_parts(value_of(code))
 
 
@@ -137,18 +134,16 @@ def as_bytes(traced: Traced, kind: type) -> bytes:
     outs = tuple(map(number, traced.outs))
     avals = [(shape, coded(dtype)) for shape, dtype in numbers]
     constants = [*map(coded, builder.constants)]
-    return marshal.dumps((_FORMAT, builder.inputs, avals, constants, outputs, outs, coded(kind), calls))
+    return marshal.dumps((builder.inputs, avals, constants, outputs, outs, coded(kind), calls))
 
 
 def restored(content: bytes | memoryview) -> tuple[Traced, type]:
     """The trace of these bytes, and the class of the function's result.
 
     Raises:
-        NotKept: they are of another version, or a rule asks for what is not kept.
+        NotKept: a rule asks for what is not kept, or does not compute it here.
     """
-    version, inputs, avals, constants, outputs, outs, kind, calls = marshal.loads(content)
-    if version != _FORMAT:
-        raise NotKept(f"format {version}")
+    inputs, avals, constants, outputs, outs, kind, calls = marshal.loads(content)
     kinds = [Shaped(shape, value_of(dtype)) for shape, dtype in avals]
     builder = Builder(inputs)
     builder.constants = [*map(value_of, constants)]
@@ -159,5 +154,7 @@ def restored(content: bytes | memoryview) -> tuple[Traced, type]:
             continue
         name, parameters, ins, outs_of, several = rest
         params = value_of(parameters)
-        builder.restore(name, params, references, [kinds[n] for n in ins], [kinds[n] for n in outs_of], several)
+        builder.call(name, params, references, [kinds[n] for n in ins], [kinds[n] for n in outs_of], several)
+    if builder.missing is not None:  # a rule looks at what is installed
+        raise NotKept(builder.missing)
     return Traced(builder, outputs, [kinds[n] for n in outs]), value_of(kind)
