@@ -108,8 +108,9 @@ def handled(handler: Callable[[int, object], object]) -> Iterator[None]:
     try:
         yield
     finally:
-        # In this order: the handler may come within each of these calls, and set the timer once more.
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        # In this order: the handler may come within each of these calls, and set the timer once more. A signal that has come, and finds it
+        # is to be ignored, is an error in Python. So it is handled.
+        signal.signal(signal.SIGALRM, lambda number, frame: None)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 

@@ -149,6 +149,20 @@ def record(make: Make, sizes: Sequence[Any]) -> tuple[Recorded, type]:
     return recorded, getattr(computation, "kind", tuple)
 
 
+def _with_variable_sizes(
+    make: Make, values: Sequence[int], variable: Sequence[int], number: int
+) -> tuple[Recorded, type, Sizes]:
+    """What ``record`` returns where some of the sizes stand for any number, and these sizes."""
+    sizes = Sizes([values[place] for place in variable], number)
+    mixed: list[Any] = list(values)
+    for place, size in zip(variable, sizes.sizes, strict=True):
+        mixed[place] = size
+    try:
+        return *record(make, mixed), sizes
+    finally:
+        sizes.traced = True  # tables of JAX's may keep them
+
+
 class _Place(NamedTuple):
     """Stands for a variable size: the number of its expression."""
 
@@ -224,14 +238,12 @@ class Generic:
 
     def __init__(self, make: Make, values: Sequence[int], variable: Sequence[int]) -> None:
         """``values``: sizes for which the function was called; ``variable``: which of them stand for any number."""
-        sizes = Sizes([values[place] for place in variable])
-        mixed: list[Any] = list(values)
-        for place, size in zip(variable, sizes.sizes, strict=True):
-            mixed[place] = size
-        try:
-            recorded, kind = record(make, mixed)
-        finally:
-            sizes.traced = True  # tables of JAX's may keep them
+        recorded, kind, sizes = _with_variable_sizes(make, values, variable, 0)
+        if sizes.excludes:
+            # Tables of JAX's compare an entry with what is looked up in one case of a hundred, also where their hashes differ. What was
+            # compared for that alone is not compared once more when the hashes are others, and so it does not limit the trace.
+            again = _with_variable_sizes(make, values, variable, 1)[-1]
+            sizes.answers = {asked: answer for asked, answer in sizes.answers.items() if asked in again.answers}
         self._expressions: dict[str, int] = {}
         self._numbers_of_avals: dict[object, int] = {}
         self.avals = []

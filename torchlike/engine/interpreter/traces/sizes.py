@@ -17,10 +17,13 @@ class Sizes:
     """The sizes of one trace. It notes what was asked of them, and how that was answered.
 
     ``values``: an example of each. While a function is traced, every comparison is answered for the example, and noted.
+    ``excludes``: whether it was noted that something is not a certain number, or another size.
     """
 
-    def __init__(self, values: Sequence[int]) -> None:
+    def __init__(self, values: Sequence[int], number: int = 0) -> None:
+        """``number``: sizes of another one have other hashes."""
         self.answers: dict[Expression, bool] = {}
+        self.excludes, self.number = False, number
         self.traced = False  # from then on nothing may be asked any more, since the answer would not be noted in time
         self._thread = get_ident()
         self.sizes = [Size(self, f"s[{number}]", value) for number, value in enumerate(values)]
@@ -101,7 +104,10 @@ class Size:
             return NotImplemented
         else:  # where both sides return NotImplemented Python says that they differ
             raise TypeError(f"a size is compared with {other!r}")
-        return self._sizes.ask(f"({self.expression}{operator}{text})", answer(self._value, number))
+        result = answer(self._value, number)
+        if operator == "==" and not result and (number > 1 or isinstance(other, Size)):
+            self._sizes.excludes = True
+        return self._sizes.ask(f"({self.expression}{operator}{text})", result)
 
     def __add__(self, other: object) -> Any:
         return self._combined("+", other, False, int.__add__)
@@ -175,7 +181,7 @@ class Size:
     def __hash__(self) -> int:
         if not _called_by_jax(2):
             raise TypeError("a size is looked up")
-        return hash(self.expression)
+        return hash((self._sizes.number, self.expression))
 
     # what JAX asks of its own symbolic dimensions
 
