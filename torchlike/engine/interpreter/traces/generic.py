@@ -160,7 +160,8 @@ def _with_variable_sizes(
     try:
         return *record(make, mixed), sizes
     finally:
-        sizes.traced = True  # tables of JAX's may keep them
+        sizes.traced = True
+        sizes.sizes.clear()  # tables of JAX's may keep them, and what they let go at last shall be in no cycle
 
 
 class _Place(NamedTuple):
