@@ -449,13 +449,16 @@ def test_parts_that_make_up_the_whole_are_written_where_they_belong(places, whol
     parts[0][0, 0] = -0.0
     length = parts[0].shape[axis]
 
-    def program(*parts):
-        padded = []
+    def padded(*parts):
+        results = []
         for place, part in zip(places, parts, strict=True):
             edges = [(0, 0, 0)] * 3
             edges[axis] = (place * length, (2 - place) * length, 0)
-            padded.append(lax.pad(part, np.float32(0), edges))
-        return [functools.reduce(operator.add, padded)]
+            results.append(lax.pad(part, np.float32(0), edges))
+        return results
+
+    def program(*parts):
+        return [functools.reduce(operator.add, padded(*parts))]
 
     plan = plan_of(program, *parts)
     for ours, theirs in zip(plan(*parts), program(*map(jnp.asarray, parts)), strict=True):
@@ -463,6 +466,7 @@ def test_parts_that_make_up_the_whole_are_written_where_they_belong(places, whol
         np.testing.assert_array_equal(np.signbit(ours), np.signbit(theirs))
     written = [call for call in plan._ending_calls or () if getattr(call[0], "__name__", "") in ("put", "put_alone")]
     assert len(written) == (len(places) if whole else 0)
+    assert plan.cost < 0.7 * plan_of(padded, *parts).cost, "each by itself takes longer"
 
 
 def test_results_may_be_written_over_inputs_whenever_these_are_read():

@@ -166,6 +166,10 @@ typedef struct {
     Py_ssize_t elements;
 } Pass;
 
+CLONES static void masks_of(const char *from, int count, int32_t *masks) {
+    for (int i = 0; i < count; i++) masks[i] = -(int32_t)(from[i] != 0);
+}
+
 /* Brings a part of an input into a register: what is broadcast is repeated, what lies apart is collected, booleans become masks. */
 static void load(const Operand *input, Py_ssize_t start, int count, float *to) {
     Py_ssize_t at[MOST_DIMS];
@@ -181,7 +185,8 @@ static void load(const Operand *input, Py_ssize_t start, int count, float *to) {
         if (run > count) run = count;
         if (input->kind == '?') {
             int32_t *masks = (int32_t *)to;
-            for (Py_ssize_t i = 0; i < run; i++) masks[i] = -(int32_t)(from[i * stride] != 0);
+            if (stride == 1) masks_of(from, (int)run, masks);
+            else for (Py_ssize_t i = 0; i < run; i++) masks[i] = -(int32_t)(from[i * stride] != 0);
         } else if (stride == 4) {
 #ifdef __GNUC__
             if (last > 0) for (int ahead = 0; ahead < 256; ahead += 64) __builtin_prefetch(from + 4 * input->stride[last - 1] + ahead);

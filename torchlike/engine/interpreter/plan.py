@@ -11,7 +11,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
 
 from ..jax_settings import tracing
 from ..places import at_places, places_of
-from .fused import Loop, Pad, as_loop, fuse, seconds_of_passes
+from .fused import Loop, Pad, as_loop, fuse, seconds_of_pads, seconds_of_passes
 from .rules import RULES, Parameters, Reference, ShapedDtype, Unsupported, seconds_of_call
 from .running import NumPyCall, Overwriting, needed_for, run, with_ends
 
@@ -70,7 +70,7 @@ class Plan:
         fused = fuse(calls, kept) if large else ()
         self._ending_calls = with_ends(fused, kept) if large else None
         self.in_passes = seconds_of_passes(fused)
-        self.cost = cost + self.in_passes
+        self.cost = cost + self.in_passes + seconds_of_pads(fused if large else calls)
         self._without: dict[tuple[int, ...], Plan] | None = None
         # Negative until somebody asks for them, as each run of an op that takes long does.
         self._number, self._in_library = -1, -1.0
@@ -162,7 +162,7 @@ READ_A_PART = frozenset({"slice", "dynamic_slice", "gather"})
 # of what was transposed a copy, and what goes by indices or by parts of rows several.
 BYTES_FOR_EACH = {
     **dict.fromkeys(("slice", "transpose", "broadcast_in_dim", "squeeze", "expand_dims"), 0.0),
-    "reshape": 0.2, "pad": 3.0, "select_n": 2.0, "gather": 4.0,
+    "reshape": 0.2, "select_n": 2.0, "gather": 4.0,
 }  # fmt: skip
 
 _Array = TypeVar("_Array")
@@ -197,6 +197,8 @@ def as_call(
         function = as_loop(name, params, function, in_avals, out_avals[0])
         if function.__class__ is Loop:
             return function, 0.0, True  # the pass counts what it takes
+        if function.__class__ is Pad:
+            return function, 0.0, out_bytes >= MIN_REUSED_BYTES  # the plan does, where it knows what is added to it
     cost = seconds_of_call(moved_bytes) + getattr(function, "extra_cost", 0.0)
     if out_bytes < MIN_REUSED_BYTES:
         return function, cost, False

@@ -186,7 +186,8 @@ def _pad(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDt
         begin = low + first * step
         source.append(slice(first, last))
         target.append(slice(begin, begin + (last - first - 1) * step + 1 if last > first else begin, step))
-    return Pad(shape, tuple(target), tuple(source))
+    part, whole = [prod(aval.shape) * aval.dtype.itemsize for aval in (ins[0], outs[0])]
+    return Pad(shape, tuple(target), tuple(source), part, whole)
 
 
 @rule("iota")
