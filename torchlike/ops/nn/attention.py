@@ -184,8 +184,11 @@ def _attended(
     if mask is not None:
         scores = _masked(scores, mask)
     if causal:
-        below = jnp.tril(jnp.ones(scores.shape[-2:], bool), first)
-        scores = jnp.where(below, scores, jnp.asarray(-jnp.inf, scores.dtype))
+        # A column and a row: NumPy would make all of ``jnp.tril`` anew in each call, in five steps.
+        rows, columns = (
+            lax.broadcasted_iota(np.int32, shape, d) for d, shape in enumerate([(length, 1), (1, key.shape[-2])])
+        )
+        scores = jnp.where(rows + first >= columns, scores, jnp.asarray(-jnp.inf, scores.dtype))
     weights = _weights(scores) if scores.size else scores
     weights = weights if noise is None else weights * noise.astype(weights.dtype)
     batch = _broadcast(weights.shape[:-2], value.shape[:-2])
