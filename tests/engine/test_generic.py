@@ -271,6 +271,23 @@ def test_what_tables_of_jax_compare_by_themselves_does_not_limit_a_trace() -> No
     assert len(left) < 3, "a comparison may come by chance for both hashes"
 
 
+def test_sizes_that_a_table_lets_go_of_are_in_no_cycle() -> None:
+    """Only the garbage collector would find them then."""
+    table = list[Any]()
+
+    def reached(thing: object) -> list[object]:
+        direct = [each for each in gc.get_referents(thing) if not isinstance(each, type)]
+        return direct + [each for one in direct for each in gc.get_referents(one)]
+
+    def make(sizes: Sequence[Any]) -> tuple[Callable[..., Any], list[Shaped]]:
+        table.append(sizes[0])
+        return lambda array: (array + 1,), [Shaped((sizes[0],), np.dtype(np.float32))]
+
+    generic.Generic(make, [6], [0])
+    sizes = table[0]._sizes
+    assert not any(each is table[0] for each in reached(sizes)), "they hold what holds them"
+
+
 def test_another_thread_does_not_find_a_size_for_a_number() -> None:
     size: Any = Sizes([5]).sizes[0]
     with ThreadPoolExecutor(1) as pool:

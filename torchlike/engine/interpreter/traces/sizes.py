@@ -21,7 +21,7 @@ class Sizes:
     """
 
     def __init__(self, values: Sequence[int], number: int = 0) -> None:
-        """``number``: sizes of another one have other hashes."""
+        """``number``: a part of the hashes."""
         self.answers: dict[Expression, bool] = {}
         self.excludes, self.number = False, number
         self.traced = False  # from then on nothing may be asked any more, since the answer would not be noted in time
