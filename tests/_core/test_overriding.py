@@ -52,6 +52,17 @@ print(overridable.is_active(), add.__code__ is code, add(1, Wrapper()), overrida
     assert run(program) == "False True True True True False"
 
 
+def test_nothing_asks_because_fx_is_imported_before_something_is_traced():
+    program = """
+import torchlike as torch, torchlike.fx
+from torchlike._core import overridable
+before = overridable.is_active()
+graph = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1).graph
+print(before, overridable.is_active(), [node.name for node in graph.nodes])
+"""
+    assert run(program) == "False True ['x', 'relu', 'add', 'output']"
+
+
 def test_an_operator_is_the_first_to_meet_an_object_that_overrides():
     program = """
 import torchlike as torch

@@ -11,7 +11,6 @@ from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from .._core.overridable import activate
 from .._core.signatures import Function, Kwargs
 from .._core.tensor import Tensor
 from ..nn import Module, Parameter, Sequential
@@ -242,7 +241,6 @@ class Tracer(TracerBase):
             TraceError: the function depends on values.
         """
         global _is_fx_tracing_flag
-        activate()
         before, _is_fx_tracing_flag = _is_fx_tracing_flag, True
         try:
             fn = self._enter(root)

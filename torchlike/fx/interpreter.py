@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
-from .._core.overridable import activate
 from .._core.signatures import Args, Kwargs
 from ..nn import Module
 from ._symbolic_trace import Tracer
@@ -167,7 +166,6 @@ class Transformer(Interpreter):
 
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)
-        activate()
         self.new_graph = Graph()
         self.new_graph.set_codegen(module.graph._codegen)
 

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import overrides
+from .._core.overridable import activate
 from .._core.signatures import Kwargs
 from ._codegen import MAGIC_METHODS
 from ._targets import name_of
@@ -183,6 +183,7 @@ class Proxy:
     """
 
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
+        activate()  # not when this module is imported: many programs do that, to ask of a value whether it is a proxy
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
         self.node = node
 
@@ -240,6 +241,8 @@ class Proxy:
     def __torch_function__(
         cls, orig_method: Callable[..., object], types: object, args: object = None, kwargs: object = None
     ) -> Any:
+        from ..overrides import is_tensor_method_or_property  # makes all functions look for overrides
+
         args, kwargs = args or (), kwargs or {}
         tracers: dict[Any, None] = {}
         map_aggregate(args, lambda a: tracers.setdefault(a.tracer) if isinstance(a, Proxy) else None)
@@ -249,7 +252,7 @@ class Proxy:
                 f"Found multiple different tracers {list(tracers)} while trying to trace operations {orig_method}"
             )
         tracer = next(iter(tracers))
-        if overrides.is_tensor_method_or_property(orig_method):
+        if is_tensor_method_or_property(orig_method):
             return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)
         name = tracer.graph._target_to_str(name_of(orig_method))
         return tracer.create_proxy("call_function", orig_method, args, kwargs, name=name)
