@@ -258,3 +258,18 @@ def test_what_a_path_lets_go_op_by_op_is_kept_for_the_next_time(monkeypatch):
     assert settings[heap._TRIM_THRESHOLD] == 2**28, "for programs, less would be enough"
     heap.keep_arrays(2**40)
     assert settings[heap._TRIM_THRESHOLD] == heap.MOST_BYTES_KEPT
+
+
+@pytest.mark.skipif(not GLIBC, reason="asks Linux")
+def test_zeros_such_as_the_first_state_of_an_optimizer_are_memory_of_their_own():
+    """Memory that was only read is one page of the system's, and each first write to it interrupts all processors."""
+    program = """
+import numpy as np
+from torchlike.engine.memory.heap import resident
+from torchlike.engine.value import Value
+before = resident()[0]
+zeros = Value.full((2**24,), np.dtype("float32"))
+print(resident()[0] - before >= 2**26)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["True"]

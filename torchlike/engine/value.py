@@ -85,11 +85,15 @@ class Value:
 
     @classmethod
     def full(cls, shape: tuple[int, ...], dtype: np.dtype, placement: Placement = CPU, number: Any = 0) -> Value:
-        """A value that holds one number everywhere."""
+        """A value that holds one number everywhere.
+
+        Zeros are written, too. Those of ``np.zeros`` are one page of the system's in all places until somebody writes there. If they are
+        read before, the first write to each page interrupts all processors: half of a second step of training.
+        """
         if placement is META:  # a meta tensor must take no memory
             return cls.without_data(Aval(shape, dtype, META))
         check_room(shape, dtype, placement)
-        return cls.on_host(np.full(shape, number, dtype) if number else np.zeros(shape, dtype), placement)
+        return cls.on_host(np.full(shape, number, dtype), placement)
 
     @classmethod
     def without_data(cls, aval: Aval) -> Value:

@@ -440,7 +440,7 @@ def _make_zeros(
         if own.get(name) is None:
             aval = value.aval
             # Zeros lie on the host and are copied when the program first runs, so that making the state records nothing.
-            zeros = count if name == "step" else Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement)
+            zeros = count if name == "step" else Value.full(aval.shape, aval.dtype, aval.placement)
             new[name] = from_value(zeros)
             as_its_kind = getattr(param, "_as_its_kind", None)  # of a DTensor over several processes
             if as_its_kind is not None and name not in SCALAR_STATES:

@@ -206,7 +206,7 @@ def _direction(state: dict[str, Any], grad: Tensor, history: int) -> Any:
     columns = [[t._value() for t in column] for column in (turns, steps, weights)]
     for column in columns:
         aval = column[0].aval
-        column += [Value.on_host(np.zeros(aval.shape, aval.dtype), aval.placement) for _ in range(missing)]
+        column += [Value.full(aval.shape, aval.dtype, aval.placement) for _ in range(missing)]
     inputs = [grad._value(), state["H_diag"]._value(), *columns[0], *columns[1], *columns[2]]
     values = recorder().record(_TWO_LOOPS, (), inputs, ())[1]
     state["d"], *new_shares = [from_value(value) for value in values]

@@ -188,7 +188,7 @@ class Optax(Optimizer):
 
 
 def _zeros(like: Value) -> Value:
-    return Value.on_host(np.zeros(like.aval.shape, like.aval.dtype), like.aval.placement)
+    return Value.full(like.aval.shape, like.aval.dtype, like.aval.placement)
 
 
 def _plain(number: Tensor) -> float:
