@@ -404,17 +404,18 @@ def test_what_is_absent_says_so():
 PROGRAM = """
 import sys
 import torchlike as torch
-from torchlike.engine.interpreter.traces import kept
+from torchlike.engine.interpreter import tracing
 
-traced, trace = [], kept.trace
-kept.trace = lambda *args: traced.append(args) or trace(*args)
+traced, trace = [], tracing._trace_either_way
+tracing._trace_either_way = lambda *args: traced.append(args) or trace(*args)
 torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+# Of the results of a batch normalisation, and of a split, only some get a gradient.
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
 optimizer = torch.optim.Adam(model.parameters(), 0.1)
 x = torch.randn(16, 4)
 x[:, 0] = 1
 for _ in range(3):
-    loss = (model(x) ** 2).mean()
+    loss = (model(x).split(1, 1)[0] ** 2).mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

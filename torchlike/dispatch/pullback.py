@@ -70,7 +70,7 @@ class Rule(RuleFields):
         if self and not self.missing:
             # The pullback reads the inputs that are left when dead code is removed from it.
             with tracing_for(kernel.out_avals[0].placement):
-                self.traced = self._trace_whole()
+                self.traced = self.trace(self.outputs)
             self.saved = _order_of_saving(kernel, op, {n for n in self.traced.reads() if n < len(kernel.in_avals)})
         self.take = at_places(self.saved)
         inputs, numbers = _inputs_of_node(kernel)
@@ -170,20 +170,20 @@ class Rule(RuleFields):
         grads = vjp(differentiated, [inputs[i] for i in self.grad_inputs], arriving)
         return tuple(_conj(g) for g in grads)
 
-    def _trace_whole(self) -> Traced:
-        """The pullback for all outputs that have a gradient, as a function of all inputs and of the cotangents."""
+    def trace(self, arrived: tuple[int, ...]) -> Traced:
+        """The pullback for cotangents of these outputs, as a function of all inputs and of the cotangents."""
         kernel = self.kernel
         count = len(kernel.in_avals)
-        arriving = [kernel.out_avals[i] for i in self.outputs]
+        arriving = [kernel.out_avals[i] for i in arrived]
 
         def whole(fn: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedDtype]) -> Callable[..., tuple[Any, ...]]:
             return lambda *arrays: self._pull(
-                fn, in_avals, dict(enumerate(arrays[:count])), dict(zip(self.outputs, arrays[count:], strict=True))
+                fn, in_avals, dict(enumerate(arrays[:count])), dict(zip(arrived, arrays[count:], strict=True))
             )
 
         if kernel.sized is None:
             return trace(whole(kernel.fn, kernel.in_avals), [*kernel.in_avals, *arriving])
-        return kernel.sized.trace_derived((self.grad_inputs, self.outputs), arriving, whole)
+        return kernel.sized.trace_derived((self.grad_inputs, arrived), arriving, whole)
 
 
 class MissingRule(RuleFields):
@@ -359,14 +359,18 @@ class Pullback(Operation):
             grads = rule.pull(saved, dict(zip(self.arrived, arrays[count:], strict=True)))
             return tuple(map(lay_out, grads, layouts)) if layouts else grads
 
-        traced = None
-        # The usual case: all outputs have a gradient, and the trace that has found the inputs to save serves the kernel as well. Tracing an
-        # operation with its derivative takes about a millisecond.
-        if self.arrived == rule.outputs and rule.traced is not None and not layouts:
-            inputs = len(rule.kernel.in_avals)
-            traced = rule.traced.taking((*rule.saved, *range(inputs, inputs + len(self.arrived))))
+        traced, inputs = None, len(rule.kernel.in_avals)
+        taken = (*rule.saved, *range(inputs, inputs + len(self.arrived)))
+        if self.arrived == rule.outputs and not layouts:
+            # The usual case: all outputs have a gradient, and the trace that has found the inputs to save serves the kernel as well.
             # A trace is large, and no second kernel can use it.
-            rule.traced = None
+            traced, rule.traced = rule.traced, None
+        elif rule.kernel.sized is not None and not layouts:
+            traced = rule.trace(self.arrived)  # for other sizes, too, and for other processes
+            if not traced.reads().issubset(taken):
+                traced = None
+        if traced is not None:
+            traced = traced.taking(taken)
         if any(aval.dtype in HALF for aval in avals):
             traced = traced or trace(fn, avals)  # NumPy sums in float32 in any case
             fn = with_wide_sums(fn)

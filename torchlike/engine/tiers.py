@@ -116,11 +116,7 @@ def plan_to_use(kernel: Kernel, awaited: bool = False) -> Plan | None:
         return None
     plan = kernel.plan()
     if plan is not None and plan.cost > HEAVY_SECONDS and choice.mode == AUTO:
-        price = (
-            OP_COMPILE_SECONDS
-            + COMPILE_SECONDS_PER_CALL * plan.calls
-            + _seconds_per_convolution() * kernel.convolutions
-        )
+        price = OP_COMPILE_SECONDS + _cost_of_op(kernel).price()
         if kernel.spent > price:
             return None
         if awaited:
