@@ -132,15 +132,11 @@ class _ConvNd(WeightedQuantizedModule):
         return text if self._bias is not None else f"{text}, bias=False"
 
     def _save_to_state_dict(self, destination: dict[str, object], prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
         destination[f"{prefix}weight"], destination[f"{prefix}bias"] = self._weight, self._bias
-        destination[f"{prefix}scale"] = ops.tensor(self.scale)
-        destination[f"{prefix}zero_point"] = ops.tensor(self.zero_point)
+        super()._save_to_state_dict(destination, prefix, keep_vars)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
         self.set_weight_bias(state_dict.pop(f"{prefix}weight"), state_dict.pop(f"{prefix}bias"))
-        self.scale = float(state_dict.pop(f"{prefix}scale"))
-        self.zero_point = int(state_dict.pop(f"{prefix}zero_point"))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
 

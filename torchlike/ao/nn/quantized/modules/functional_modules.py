@@ -11,6 +11,7 @@ from .....nn import functional as F
 from .....nn.modules.linear import Identity
 from .....nn.modules.module import Module
 from .. import _kernels as kernels
+from .utils import Scaled
 
 __all__ = ["FXFloatFunctional", "FloatFunctional", "QFunctional"]
 
@@ -96,7 +97,7 @@ class FXFloatFunctional(Module):
         return ops.matmul(x, y)
 
 
-class QFunctional(Module):
+class QFunctional(Scaled):
     """``FloatFunctional`` for quantized tensors. ``convert`` makes it.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.ao.nn.quantized.QFunctional.html
@@ -151,13 +152,3 @@ class QFunctional(Module):
 
     def extra_repr(self) -> str:
         return f"scale={self.scale}, zero_point={self.zero_point}"
-
-    def _save_to_state_dict(self, destination: dict[str, object], prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination[f"{prefix}scale"] = ops.tensor(self.scale)
-        destination[f"{prefix}zero_point"] = ops.tensor(self.zero_point)
-
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
-        self.scale = float(state_dict.pop(f"{prefix}scale"))
-        self.zero_point = int(state_dict.pop(f"{prefix}zero_point"))
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)

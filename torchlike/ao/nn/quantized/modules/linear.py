@@ -99,13 +99,3 @@ class Linear(WeightedQuantizedModule):
 
     def __repr__(self) -> str:
         return f"{self._get_name()}({self.extra_repr()})"
-
-    def _save_to_state_dict(self, destination: dict[str, object], prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination[f"{prefix}scale"] = ops.tensor(self.scale)
-        destination[f"{prefix}zero_point"] = ops.tensor(self.zero_point)
-
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
-        self.scale = float(state_dict.pop(f"{prefix}scale"))
-        self.zero_point = int(state_dict.pop(f"{prefix}zero_point"))
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)

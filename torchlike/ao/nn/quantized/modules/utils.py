@@ -17,10 +17,27 @@ from ....._core.tensor import Tensor
 from .....nn.modules.module import Module
 from .....ops.creation.quantized import QuantizedTensor
 
-__all__ = ["Observed", "WeightedQuantizedModule", "observed", "quantize_weight"]
+__all__ = ["Observed", "Scaled", "WeightedQuantizedModule", "observed", "quantize_weight"]
 
 
-class WeightedQuantizedModule(Module):
+class Scaled(Module):
+    """The base of modules whose results have a scale and a zero point, which are part of their state."""
+
+    scale: float
+    zero_point: int
+
+    def _save_to_state_dict(self, destination: dict[str, object], prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[f"{prefix}scale"] = ops.tensor(self.scale)
+        destination[f"{prefix}zero_point"] = ops.tensor(self.zero_point)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
+        self.scale = float(state_dict.pop(f"{prefix}scale"))
+        self.zero_point = int(state_dict.pop(f"{prefix}zero_point"))
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+class WeightedQuantizedModule(Scaled):
     """The base of quantized layers that have a weight."""
 
     def weight(self) -> Any:

@@ -9,17 +9,16 @@ from ......_core import dtypes
 from ......_core.layouts import per_tensor_affine
 from ......_core.tensor import Tensor
 from ......nn.modules.linear import Linear as FloatLinear
-from ......nn.modules.module import Module
 from ......ops.creation.quantized import choose_parameters
 from ...modules.linear import LinearPackedParams
-from ...modules.utils import quantize_weight
+from ...modules.utils import Scaled, quantize_weight
 
 __all__ = ["Linear"]
 
 _HIGHEST = 127  # one bit less than there are, so that PyTorch's sums of two products fit 16 bits
 
 
-class Linear(Module):
+class Linear(Scaled):
     """``nn.Linear`` with a quantized weight. ``quantize_dynamic`` makes it."""
 
     _version = 4
@@ -81,13 +80,3 @@ class Linear(Module):
 
     def __repr__(self) -> str:
         return f"{self._get_name()}({self.extra_repr()})"
-
-    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination[f"{prefix}scale"] = ops.tensor(self.scale)
-        destination[f"{prefix}zero_point"] = ops.tensor(self.zero_point)
-
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
-        self.scale = float(state_dict.pop(f"{prefix}scale"))
-        self.zero_point = int(state_dict.pop(f"{prefix}zero_point"))
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
