@@ -273,3 +273,14 @@ print(resident()[0] - before >= 2**26)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.split() == ["True"]
+
+
+def test_numpy_asks_for_large_pages_again_after_arrays_of_the_heap(monkeypatch):
+    asks = []
+    monkeypatch.setattr(heap, "_ask_for_large_pages", lambda whether: (asks.append(whether), "before")[1])
+    with pytest.raises(KeyError), heap.in_small_pages(heap.LARGEST_THRESHOLD - 1):
+        assert asks == [False]
+        raise KeyError
+    assert asks == [False, "before"]
+    with heap.in_small_pages(heap.LARGEST_THRESHOLD):
+        assert asks == [False, "before"], "an array of that size is mapped by itself"

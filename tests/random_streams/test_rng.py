@@ -4,7 +4,6 @@ import copy
 import hashlib
 import math
 import pickle
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
@@ -245,21 +244,6 @@ def test_no_offset(call):
         call(Generator())
 
 
-def test_use_generator_is_the_threads_own():
-    outer, inner = Generator(), Generator()
-    seen = []
-    with rng.use_generator(outer):
-        with pytest.raises(KeyError), rng.use_generator(inner):
-            assert rng.current_generator() is inner
-            thread = threading.Thread(target=lambda: seen.append(rng.current_generator()))
-            thread.start()
-            thread.join()
-            raise KeyError
-        assert rng.current_generator() is outer
-    assert rng.current_generator() is rng.default_generator
-    assert seen == [rng.default_generator]
-
-
 def test_threads_share_a_generator_sample_by_sample():
     shared = Generator().manual_seed(4)
     with ThreadPoolExecutor(4) as pool:
@@ -272,8 +256,8 @@ def test_draw_seed():
     generator = Generator().manual_seed(3)
     expected = random(Generator().manual_seed(3), (), np.int64)
     assert rng.draw_seed(generator) == expected
-    with rng.use_generator(generator.manual_seed(3)):
-        assert rng.draw_seed() == expected
+    rng.default_generator.manual_seed(3)
+    assert rng.draw_seed() == expected
 
 
 # --- samples -------------------------------------------------------------------------------------------------------

@@ -870,14 +870,6 @@ def from_host(array: np.ndarray) -> Tensor:
     return from_value(Value.on_host(np.asarray(array)))  # arithmetic on 0-dimensional arrays gives scalars
 
 
-def host_view(tensor: Tensor) -> np.ndarray | None:
-    """The elements as a read-only NumPy array if they lie on the host already and nothing has to run for them, else None."""
-    if tensor._view is not None or tensor._storage.host is not None or tensor._requires_grad:
-        return None
-    array = tensor._storage.value.array
-    return array if array.__class__ is np.ndarray else None
-
-
 def alias(tensor: Tensor, cls: type[Tensor] = Tensor) -> Tensor:
     """A tensor over the same memory, without history."""
     if cls is not Tensor:

@@ -15,7 +15,7 @@ from .._core.torch_function import ALL_OFF, add_overloading, settings
 from ..autograd.grad_mode import no_grad
 from ..dispatch.bindings import FUNCTIONS
 from ..dispatch.inplace import check_writable, write
-from ..random_streams.rng import Generator, current_generator
+from ..random_streams.rng import Generator, default_generator
 from . import operator, packet_of
 from .derivatives import Call, is_copied
 from .expansions import HIDDEN, PROPERTIES, WHOLE, call_expansion, expansion_of, operator_name
@@ -265,7 +265,7 @@ def _write_history(call: Call, compute: Callable[[], Any], results: list[Tensor]
 
 def _computed_again(call: Call, compute: Callable[[], Any]) -> list[Tensor]:
     """The operator's own results, for their history: nobody reads their elements, so they are never computed."""
-    generators = [current_generator(), *[value for value in call.keywords.values() if isinstance(value, Generator)]]
+    generators = [default_generator, *[value for value in call.keywords.values() if isinstance(value, Generator)]]
     before = [generator.raw_state() for generator in generators]
     with undispatched():
         again = call.compute(*call.inputs, **call.keywords) if call.writes else compute()

@@ -424,7 +424,7 @@ def choose(
     new, fresh = len(dead) - len(donated), len(live) - len(donated)
     tier = due(node, history, key if history.programs else None, hot, live, new, fresh)
     path.awaited = tier is Due.BEGIN
-    if tier is not Due.SWITCH and history.runs == 2:  # it comes again
+    if tier is not Due.SWITCH and history.runs == (1 if hot else 2):  # it comes again, as steps of training do
         keep_arrays(sum([aval.nbytes for aval in path.avals]))
     if tier is Due.NOTHING:
         return None

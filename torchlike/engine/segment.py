@@ -29,6 +29,7 @@ import gc
 import time
 import weakref
 from collections.abc import Sequence
+from contextlib import nullcontext
 from math import prod
 from operator import call
 from typing import Any, Protocol
@@ -44,7 +45,7 @@ from .handlers import catch_up, collector, without_handlers
 from .jax_settings import drop_what_was_sent
 from .kernel import Kernel
 from .memory.ending import LARGE_BYTES, Ending, ending_of
-from .memory.heap import give_back_memory
+from .memory.heap import give_back_memory, in_small_pages
 from .memory.transfer import put
 from .meshes import arrange, settle
 from .program import Decision, OpByOp, OpFailed, Program, choose, install, run_cold
@@ -379,10 +380,14 @@ class Segment:
                     return
                 self.reading = True
                 ending = ending_of(path, live, free) if node.leaf_bytes >= LARGE_BYTES else None
-                if ending is None:
-                    install(values, run_cold(path, live, arrays), self)
-                else:
-                    self._run_to_ending(path, live, values, ending)
+                pages = nullcontext()
+                if history.runs == 1 and node.leaf_bytes >= LARGE_BYTES:  # later runs take the memory of the first
+                    pages = in_small_pages(max([aval.nbytes for aval in path.avals]))
+                with pages:
+                    if ending is None:
+                        install(values, run_cold(path, live, arrays), self)
+                    else:
+                        self._run_to_ending(path, live, values, ending)
                 report.spend(OP_BY_OP, time.perf_counter() - start)
                 # A path of several operations keeps its joined plans from the third run on.
                 again = node.depth == 1 or history.runs > 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from math import prod
 from typing import Any, Protocol
 
 import jax
@@ -11,6 +12,7 @@ from jax.core import Tracer
 
 from . import checks, threads
 from .aval import CPU, META, Aval, MappedAval, Meshed, Placement, TracedAval, check_room
+from .memory.heap import in_small_pages
 from .memory.transfer import put
 from .threads import refuse_accelerator, refuse_xla, state
 
@@ -93,7 +95,8 @@ class Value:
         if placement is META:  # a meta tensor must take no memory
             return cls.without_data(Aval(shape, dtype, META))
         check_room(shape, dtype, placement)
-        return cls.on_host(np.full(shape, number, dtype), placement)
+        with in_small_pages(prod(shape) * dtype.itemsize):
+            return cls.on_host(np.full(shape, number, dtype), placement)
 
     @classmethod
     def without_data(cls, aval: Aval) -> Value:

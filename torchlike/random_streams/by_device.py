@@ -51,7 +51,7 @@ def generator_for(placement: Placement, generator: object = None) -> rng.Generat
     """
     there = is_drawn_there(placement)
     if generator is None:
-        return default_of(placement) if there else rng.current_generator()
+        return default_of(placement) if there else rng.default_generator
     if not isinstance(generator, rng.Generator):
         raise TypeError(f"expected a torch.Generator, but got {type(generator).__name__}")
     if placement is not META and isinstance(generator, rng.CounterGenerator) != there:

@@ -232,41 +232,8 @@ class CounterGenerator(Generator):
             self._offset = offset % 2**64
 
 
-class _Thread(threading.local):
-    generator: Generator | None = None
-
-
 default_generator = Generator()
 default_generator.seed()  # PyTorch's, too, starts somewhere else in each process
-_thread = _Thread()
-
-
-def current_generator() -> Generator:
-    """The generator that is used where none is given: this thread's own inside ``use_generator``, or the process's.
-
-    >>> from torchlike.random_streams.rng import current_generator, default_generator
-    >>> current_generator() is default_generator
-    True
-
-    Source: https://docs.pytorch.org/docs/stable/torch.html#torch.torch.default_generator
-    """
-    return _thread.generator or default_generator
-
-
-@contextmanager
-def use_generator(generator: Generator) -> Iterator[Generator]:
-    """Makes ``generator`` the current one of this thread while the block runs; other threads keep theirs.
-
-    >>> from torchlike.random_streams.rng import Generator, current_generator, use_generator
-    >>> with use_generator(Generator()) as own:
-    ...     current_generator() is own
-    True
-    """
-    outer, _thread.generator = _thread.generator, generator
-    try:
-        yield generator
-    finally:
-        _thread.generator = outer
 
 
 def draw_seed(generator: Generator | None = None) -> int:
@@ -276,7 +243,7 @@ def draw_seed(generator: Generator | None = None) -> int:
     >>> draw_seed(Generator().manual_seed(0))
     900450186894289455
     """
-    generator = generator or current_generator()
+    generator = generator or default_generator
     with generator.lock:
         return int(generator.stream.words64(1)[0]) % 2**63
 
@@ -286,8 +253,8 @@ of_accelerators: dict[object, CounterGenerator] = {}
 
 
 def states() -> list[tuple[Generator, np.ndarray]]:
-    """The state of the current generator, and of the default ones of all accelerators."""
-    return [(each, each.raw_state()) for each in (current_generator(), *of_accelerators.values())]
+    """The states of the default generators, of the CPU and of all accelerators."""
+    return [(each, each.raw_state()) for each in (default_generator, *of_accelerators.values())]
 
 
 @contextmanager

@@ -15,8 +15,11 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from numpy._core import multiarray
 
 _glibc = ctypes.CDLL(None) if sys.platform == "linux" else None
 _trim = getattr(_glibc, "malloc_trim", None)
@@ -55,6 +58,24 @@ if _mallopt is not None and not {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOL
     # a fifth of a step op by op.
     _mallopt(_MMAP_THRESHOLD, LARGEST_THRESHOLD)
     _mallopt(_TRIM_THRESHOLD, 2 * LARGEST_THRESHOLD)
+
+
+# NumPy asks for large pages under arrays of 4 MiB and more, unless this says otherwise. They pay where an array is mapped by itself, and
+# the system has just got such pages back. To find new ones for the heap takes it twice as long as small pages do.
+_ask_for_large_pages = getattr(multiarray, "_set_madvise_hugepage", None)
+
+
+@contextmanager
+def in_small_pages(nbytes: int) -> Iterator[None]:
+    """Within the context new arrays get pages of the usual size, if the largest, of so many bytes, lies in the heap."""
+    if _ask_for_large_pages is None or nbytes >= LARGEST_THRESHOLD:
+        yield
+        return
+    before = _ask_for_large_pages(False)
+    try:
+        yield
+    finally:
+        _ask_for_large_pages(before)
 
 
 class _Kept:

@@ -116,7 +116,7 @@ def manual_seed(seed: int) -> rng.Generator:
     >>> torch.rand(1)
     tensor([0.4963])
     """
-    found = rng.current_generator().manual_seed(int(seed))
+    found = rng.default_generator.manual_seed(int(seed))
     by_device.seed_all(int(seed))
     return found
 
@@ -124,7 +124,7 @@ def manual_seed(seed: int) -> rng.Generator:
 @composite(forms=Form.FUNCTION)
 def seed() -> int:
     """Starts the random streams of all devices from a seed of the operating system's, which is returned."""
-    found = rng.current_generator().seed()
+    found = rng.default_generator.seed()
     by_device.seed_all(found)
     return found
 
@@ -132,19 +132,19 @@ def seed() -> int:
 @composite(forms=Form.FUNCTION)
 def initial_seed() -> int:
     """The seed that the default generator started from."""
-    return rng.current_generator().initial_seed()
+    return rng.default_generator.initial_seed()
 
 
 @composite(forms=Form.FUNCTION)
 def get_rng_state() -> Tensor:
     """The state of the CPU's default generator, as a uint8 tensor."""
-    return from_host(rng.current_generator().raw_state())
+    return from_host(rng.default_generator.raw_state())
 
 
 @composite(forms=Form.FUNCTION)
 def set_rng_state(new_state: object) -> None:  # for ``Tensor``, the dispatcher words the error itself
     """Puts the CPU's default generator into a state from ``get_rng_state``."""
-    rng.current_generator().set_raw_state(_elements(new_state))
+    rng.default_generator.set_raw_state(_elements(new_state))
 
 
 @contextlib.contextmanager
