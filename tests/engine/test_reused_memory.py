@@ -4,13 +4,14 @@ import inspect
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import jax
 import pytest
 
 import torchlike as torch
-from torchlike.engine import compiling, executable, forget
+from torchlike.engine import compiling, executable, forget, program, segment
 from torchlike.engine.executable import COMPILER_OPTIONS, compiled_with, options_for_cpu
 from torchlike.engine.memory import heap
 
@@ -277,10 +278,38 @@ print(resident()[0] - before >= 2**26)
 
 def test_numpy_asks_for_large_pages_again_after_arrays_of_the_heap(monkeypatch):
     asks = []
-    monkeypatch.setattr(heap, "_ask_for_large_pages", lambda whether: (asks.append(whether), "before")[1])
+    monkeypatch.setattr(heap, "_ask_for_large_pages", asks.append)
+    monkeypatch.setattr(heap, "_usual", True)
     with pytest.raises(KeyError), heap.in_small_pages(heap.LARGEST_THRESHOLD - 1):
         assert asks == [False]
         raise KeyError
-    assert asks == [False, "before"]
+    assert asks == [False, True]
     with heap.in_small_pages(heap.LARGEST_THRESHOLD):
-        assert asks == [False, "before"], "an array of that size is mapped by itself"
+        assert asks == [False, True], "an array of that size is mapped by itself"
+    one, other = heap.in_small_pages(1), heap.in_small_pages(1)
+    for step in (one.__enter__, other.__enter__, lambda: one.__exit__(None, None, None)):
+        step()
+    other.__exit__(None, None, None)
+    assert asks[-1] is True, "two threads may be within at once"
+    monkeypatch.setattr(heap, "_usual", False)
+    asks.clear()
+    with heap.in_small_pages(1):
+        assert asks == [], "the user has switched it off"
+
+
+def test_a_step_of_training_keeps_its_memory_from_the_first_run_on(monkeypatch):
+    kept, small = [], []
+    monkeypatch.setattr(program, "keep_arrays", kept.append)
+    monkeypatch.setattr(segment, "in_small_pages", lambda nbytes: (small.append(nbytes), nullcontext())[1])
+    forget()
+    layer = torch.nn.Linear(600, 600)
+    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+    x = torch.ones(8, 600)
+    x.sum().item()
+    kept.clear(), small.clear()
+    with compiling("auto"):
+        loss = (layer(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        loss.item()
+    assert len(kept) == 1 and small == [600 * 600 * 4]

@@ -90,7 +90,7 @@ class Value:
         """A value that holds one number everywhere.
 
         Zeros are written, too. Those of ``np.zeros`` are one page of the system's in all places until somebody writes there. If they are
-        read before, the first write to each page interrupts all processors: half of a second step of training.
+        read before, the first write to each page interrupts all processors.
         """
         if placement is META:  # a meta tensor must take no memory
             return cls.without_data(Aval(shape, dtype, META))

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from numpy._core import multiarray
 
@@ -62,20 +63,25 @@ if _mallopt is not None and not {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOL
 
 # NumPy asks for large pages under arrays of 4 MiB and more, unless this says otherwise. They pay where an array is mapped by itself, and
 # the system has just got such pages back. To find new ones for the heap takes it twice as long as small pages do.
-_ask_for_large_pages = getattr(multiarray, "_set_madvise_hugepage", None)
+_ask_for_large_pages: Any = getattr(multiarray, "_set_madvise_hugepage", bool)  # returns what was set before
+_usual = _ask_for_large_pages(False)
+_ask_for_large_pages(_usual)
 
 
 @contextmanager
 def in_small_pages(nbytes: int) -> Iterator[None]:
-    """Within the context new arrays get pages of the usual size, if the largest, of so many bytes, lies in the heap."""
-    if _ask_for_large_pages is None or nbytes >= LARGEST_THRESHOLD:
+    """Within the context new arrays get pages of the usual size, if the largest, of so many bytes, lies in the heap.
+
+    All threads share NumPy's setting. So the usual one is set at the end, and not what another thread may have set.
+    """
+    if not _usual or nbytes >= LARGEST_THRESHOLD:
         yield
         return
-    before = _ask_for_large_pages(False)
+    _ask_for_large_pages(False)
     try:
         yield
     finally:
-        _ask_for_large_pages(before)
+        _ask_for_large_pages(_usual)
 
 
 class _Kept:
