@@ -4,15 +4,17 @@ from . import (
     cpu as cpu,
     cuda as cuda,
     cudnn as cudnn,
-    cusparselt as cusparselt,
-    kleidiai as kleidiai,
     mha as mha,
-    mkl as mkl,
     mkldnn as mkldnn,
     mps as mps,
     nnpack as nnpack,
-    openmp as openmp,
     opt_einsum as opt_einsum,
     quantized as quantized,
+)
+from ._unused import (
+    cusparselt as cusparselt,
+    kleidiai as kleidiai,
+    mkl as mkl,
+    openmp as openmp,
     xnnpack as xnnpack,
 )
