@@ -29,7 +29,7 @@ def joined(monkeypatch):
             super().__init__(steps, unread)
             made.append(self)
 
-    monkeypatch.setattr(program, "JoinedPlan", Noted)
+    monkeypatch.setattr(program, "_joined_steps", Noted)
     with compiling("never"):
         yield made
 
@@ -179,3 +179,23 @@ def test_an_observer_sees_each_operation(joined):
 @pytest.mark.parametrize("places", [(), (3,), (0,), (2, 0), (1, 1, 4)])
 def test_the_places_that_a_function_picks(places):
     assert tuple(places_of(at_places(places))) == places
+
+
+def test_batches_of_other_sizes_end_with_the_joined_plan_of_the_first(monkeypatch):
+    def trained():
+        torch.manual_seed(0)
+        model = torch.nn.Linear(600, 600)  # large enough for the step to write over its inputs
+        optimizer = torch.optim.AdamW(model.parameters())
+        for size in range(2, 7):
+            optimizer.zero_grad()
+            model(torch.randn(size, 600)).square().mean().backward()
+            optimizer.step()
+        return bits(*[each.detach() for each in model.parameters()])
+
+    with compiling("never"):
+        before = program._joined_steps.cache_info()
+        first = trained()
+        after = program._joined_steps.cache_info()
+        assert after.hits - before.hits >= 3 and after.misses - before.misses <= 2
+        monkeypatch.setattr(program, "_joined_steps", JoinedPlan)
+        assert trained() == first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 import time
@@ -46,6 +47,8 @@ MAX_PROGRAMS = 8
 # The most programs to keep for all paths, each of about three megabytes. The least recently run are dropped first.
 MAX_PROGRAMS_KEPT = 256
 
+# The joined plans to keep for paths that come later.
+MAX_JOINED = 64
 # Programs of one path that are compiled in the background at most.
 MAX_TASKS = 2
 # Of the runs of a few small ops so many are timed, and then one in so many.
@@ -635,9 +638,21 @@ def _joined(path: Path, schedule: list[ScheduledStep], end: int) -> Sequence[Sch
 
 
 def join(scheduled: Sequence[ScheduledStep]) -> JoinedPlan:
-    """One plan for steps that NumPy computes."""
-    steps = [(step, step.kernel.plan()) for _, step, _ in scheduled]
-    return JoinedPlan(steps, [position for *_, unread in scheduled for position in unread])  # pyright: ignore[reportArgumentType]
+    """One plan for steps that NumPy computes.
+
+    Paths of other sizes end with the same steps of the optimizer. So positions are numbered by their first use for what is kept.
+    """
+    numbers: dict[int, int] = {}
+
+    def numbered(positions: Iterable[int]) -> tuple[int, ...]:
+        return tuple([numbers.setdefault(position, len(numbers)) for position in positions])
+
+    steps = [(step.kernel.plan(), numbered(step.inputs), numbered(step.outputs)) for _, step, _ in scheduled]
+    unread = frozenset(numbered([position for *_, unread in scheduled for position in unread]))
+    return _joined_steps(tuple(steps), unread).at([*numbers])  # pyright: ignore[reportArgumentType]
+
+
+_joined_steps = functools.lru_cache(MAX_JOINED)(JoinedPlan)
 
 
 def _is_light(scheduled: ScheduledStep) -> bool:

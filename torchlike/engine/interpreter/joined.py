@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from copy import copy
+from typing import Any, Self
 
 from ..places import at_places
 from .fused import fuse
 from .plan import Plan
 from .products import as_they_lie
 from .running import needed_for, run, with_ends
-
-
-class Step(Protocol):
-    """The part of a step of a path that is used here: where its inputs and outputs stand in the table of the path."""
-
-    @property
-    def inputs(self) -> Sequence[int]: ...
-    @property
-    def outputs(self) -> Sequence[int]: ...
 
 
 class JoinedPlan:
@@ -33,35 +25,43 @@ class JoinedPlan:
 
     __slots__ = ("inputs", "outputs", "unread", "_slots", "_first_input", "_calls", "_picked")
 
-    def __init__(self, steps: Sequence[tuple[Step, Plan]], unread: Iterable[int]) -> None:
-        """``unread``: the positions, of inputs or of results of the steps, that nobody reads after these steps."""
-        made = [position for step, _ in steps for position in step.outputs]
+    def __init__(self, steps: Sequence[tuple[Plan, Sequence[int], Sequence[int]]], unread: Iterable[int]) -> None:
+        """``steps``: plans, and where their inputs and results stand. ``unread``: of these, what nobody reads after the steps."""
+        made = [position for *_, outputs in steps for position in outputs]
         made_here, gone = set(made), set(unread)
-        self.inputs = tuple(dict.fromkeys([p for step, _ in steps for p in step.inputs if p not in made_here]))
+        self.inputs = tuple(dict.fromkeys([p for _, inputs, _ in steps for p in inputs if p not in made_here]))
         self.outputs = tuple([position for position in made if position not in gone])
         self.unread = tuple(gone.difference(made))
-        parts = [plan.slots_around(len(step.inputs)) for step, plan in steps]
+        parts = [plan.slots_around(len(inputs)) for plan, inputs, _ in steps]
         constants = [constant for before, _ in parts for constant in before]
         self._first_input = first = len(constants)
         slot_of = {position: first + number for number, position in enumerate(self.inputs)}
         others: list[object] = [None] * len(slot_of)
         calls, start = [], 0
-        for (step, plan), (before, after) in zip(steps, parts, strict=True):
+        for (plan, inputs, outputs), (before, after) in zip(steps, parts, strict=True):
             used = first + len(others)
             slots = [
                 *range(start, start + len(before)),
-                *[slot_of[position] for position in step.inputs],
+                *[slot_of[position] for position in inputs],
                 *range(used, used + len(after)),
             ]
             start += len(before)
             others += after
             calls += plan.calls_in(slots)
-            slot_of.update(zip(step.outputs, plan.outputs_in(slots), strict=True))
+            slot_of.update(zip(outputs, plan.outputs_in(slots), strict=True))
         self._slots = (*constants, *others)
         picked = [slot_of[position] for position in self.outputs]
         self._picked = at_places(picked)
         kept = (*range(first), *picked)
         self._calls = with_ends(fuse(as_they_lie(needed_for(picked, calls), picked), kept), kept)
+
+    def at(self, positions: Sequence[int]) -> Self:
+        """The same plan for a table where what stands at place ``n`` here is at ``positions[n]``."""
+        moved = copy(self)
+        moved.inputs, moved.outputs, moved.unread = [
+            tuple([positions[place] for place in places]) for places in (self.inputs, self.outputs, self.unread)
+        ]
+        return moved
 
     def __call__(self, arrays: Sequence[object]) -> Sequence[object]:
         """The results at ``outputs``, of the arrays at ``inputs``."""
