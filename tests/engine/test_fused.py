@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -178,6 +179,125 @@ def test_bits_do_not_depend_on_what_shares_a_pass(seed, monkeypatch):
         assert one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
+def softmax(x: Any) -> Any:
+    e = jnp.exp(x - jnp.max(x, -1, keepdims=True))
+    return e / jnp.sum(e, -1, keepdims=True)
+
+
+def normalized(x: Any) -> tuple[Any, Any, Any]:
+    """Rows with mean zero and variance one; the mean, and the factor."""
+    mean = jnp.sum(x, -1, keepdims=True) / x.shape[-1]
+    factor = lax.rsqrt(jnp.sum((x - mean) ** 2, -1, keepdims=True) / x.shape[-1] + np.float32(1e-5))
+    return (x - mean) * factor, mean, factor
+
+
+ROWS = {
+    "softmax": lambda x: [softmax(x)],
+    "normalized": normalized,
+    "its derivative": lambda x: jax.vjp(lambda x: normalized(x)[0], x)[1](x),
+    "least and largest": lambda x: [
+        (x - jnp.min(x, -1, keepdims=True)) / (jnp.max(x, -1, keepdims=True) - jnp.min(x, -1, keepdims=True))
+    ],
+    "sum of squares": lambda x: [x * lax.rsqrt(jnp.sum(x * x, -1, keepdims=True))],
+    "a choice for each row": lambda x: [
+        x / jnp.where(jnp.sum(x, -1, keepdims=True) > 0, np.float32(2), jnp.sum(x, -1, keepdims=True))
+    ],
+    "of all columns": lambda x: [normalized(x)[0], jnp.sum(normalized(x)[0] * x, 0)],
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("shape", [(64, 256), (300, 77), (20, 10, 90), (17, 1000), (9000, 2)], ids=str)
+def test_what_is_taken_of_rows_joins_the_pass(name, shape, monkeypatch):
+    x = RNG.standard_normal(shape).astype(np.float32)
+    plan = plan_of(ROWS[name], x)
+    assert len(passes(plan)) == 1 and passes(plan)[0].code[3] + 256 * passes(plan)[0].code[4] == shape[-1]
+    monkeypatch.setattr(fused, "_ALONG_ROWS", {})
+    apart = plan_of(ROWS[name], x)
+    assert len(apart._ending_calls or ()) > len(plan._ending_calls or ())
+    for array in (x, np.ascontiguousarray(x.swapaxes(0, -1)).swapaxes(0, -1), x[:1].repeat(shape[0], 0)):
+        for one, other in zip(plan(array), apart(array), strict=True):
+            assert one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def test_rows_that_are_too_wide_or_of_other_dimensions_do_not_join():
+    for shape, axis in [((64, 1025), -1), ((256, 64), 0), ((8, 64, 64), 1)]:
+        x = RNG.standard_normal(shape).astype(np.float32)
+        plan = plan_of(lambda x, axis=axis: [x - jnp.sum(x, axis, keepdims=True)], x)
+        assert [each.code[3] + 256 * each.code[4] for each in passes(plan)] == [1]
+        np.testing.assert_allclose(plan(x)[0], x - x.sum(axis, keepdims=True), atol=1e-4)
+
+
+def test_two_views_that_repeat_rows_are_two_arrays():
+    x = RNG.standard_normal((64, 300)).astype(np.float32)
+
+    def function(x: Any) -> list[Any]:
+        total = jnp.sum(x * 2, 1)
+        return [
+            lax.broadcast_in_dim(total, x.shape, (0,)),
+            lax.broadcast_in_dim(total, x.shape, (0,)),
+            total,
+            total[:, None],
+        ]
+
+    for result in plan_of(function, x)(x):
+        np.testing.assert_allclose(
+            result, np.broadcast_to((2 * x).sum(1).reshape(64, *[1] * (result.ndim - 1)), result.shape), rtol=1e-4
+        )
+
+
+def random_rows(rng: np.random.Generator, length: int) -> Callable[..., list[Any]]:
+    """As ``random_program``, with many operations on what is taken of rows."""
+
+    def program(x: Any, y: Any, row: Any) -> list[Any]:
+        values, rows, results = [x, y], [row], []
+        for _ in range(length):
+            kind, a, b = rng.integers(10), values[rng.integers(len(values))], values[rng.integers(len(values))]
+            r, q = rows[rng.integers(len(rows))], rows[rng.integers(len(rows))]
+            if kind < 2:
+                values.append([lax.add, lax.mul][kind](a, b))
+            elif kind < 4:
+                values.append([lax.sub, lax.mul][kind - 2](a, jnp.broadcast_to(r, a.shape)))
+            elif kind < 6:
+                rows.append([jnp.sum, jnp.max, jnp.min][rng.integers(3)](a, -1, keepdims=True))
+            elif kind == 6:
+                rows.append([lax.add, lax.div, lax.max, lax.sub][rng.integers(4)](r, q))
+            elif kind == 7:
+                rows.append(
+                    [lax.neg, lax.square, lax.tanh, lambda r: jnp.sum(r, -1, keepdims=True)][rng.integers(4)](r)
+                )
+            elif kind == 8:
+                rows.append(jnp.where(r < q, r, np.float32(0.5)))
+            else:
+                values.append(a + jnp.sum(b, 0))
+            if rng.random() < 0.2:
+                results.append(values[-1])
+            if rng.random() < 0.2:
+                results.append([rows[-1], rows[-1].reshape(x.shape[:-1])][rng.integers(2)])
+        return [*results, values[-1], rows[-1]]
+
+    return program
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_bits_do_not_depend_on_what_is_done_row_by_row(seed, monkeypatch):
+    shape = [(64, 300), (40, 20, 24), (17, 1000)][seed % 3]
+    inputs = [RNG.standard_normal(shape).astype(np.float32) for _ in range(2)]
+    inputs.append(RNG.standard_normal((*shape[:-1], 1)).astype(np.float32))
+
+    def run() -> list[bytes]:
+        rng = np.random.default_rng(seed)
+        plan = plan_of(random_rows(rng, int(rng.integers(1, 60))), *inputs)
+        with np.errstate(all="ignore"):
+            return [result.tobytes() for result in plan(*[array.copy() for array in inputs])]
+
+    together = run()
+    monkeypatch.setattr(fused, "_ALONG_ROWS", {})
+    assert run() == together
+    monkeypatch.setattr(fused, "_MOST_CALLS", 1)
+    assert run() == together
+
+
 def test_a_pass_ends_where_its_result_is_needed_and_holds_what_lies_between():
     x = numbers(200, 200)
     assert len(passes(plan_of(lambda x: [lax.exp(x * 2 + 1) - x], x))) == 1
@@ -227,10 +347,10 @@ def test_a_pass_has_ended_when_it_returns(threads):
     threads(2)
     x = RNG.standard_normal(3 * 16384).astype(np.float32)
     (expected,) = plan_of(lambda x: [lax.erf(x)], x)(x)
-    code = bytes([3, 1, 1, 0, 1, fused._CODES["tanh"], 2, 0, 0, 0, fused._CODES["erf"], 1, 0, 0, 0])
+    code = bytes([3, 1, 1, 1, 0, 0, 1, fused._CODES["tanh"], 2, 0, 0, 0, fused._CODES["erf"], 1, 0, 0, 0])
     for _ in range(1000):
         result = np.full_like(x, np.nan)
-        fused.elements.run(code, [result], x)
+        fused.elements.run(code, x.shape, [result], x)
         assert np.array_equal(result, expected)
 
 
@@ -348,20 +468,20 @@ def test_a_sum_of_many_numbers_loses_little():
     ("code", "outputs", "inputs"),
     [
         (b"", [np.empty(4, np.float32)], [np.empty(4, np.float32)]),
-        (bytes([2, 1, 1, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], []),
-        (bytes([2, 1, 1, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], [np.empty(5, np.float32)]),
-        (bytes([2, 1, 1, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], [np.empty(4, np.float64)]),
-        (bytes([2, 1, 1, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.int32)], [np.empty(4, np.float32)]),
-        (bytes([2, 1, 1, 0, 1, 0, 1, 0, 0, 0]), [np.empty(8, np.float32)[::2]], [np.empty(4, np.float32)]),
-        (bytes([99, 1, 1, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], [np.empty(4, np.float32)]),
-        (bytes([2, 1, 1, 9, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], [np.empty(4, np.float32)]),
-        (bytes([2, 1, 1, 0, 1, 0, 1, 0, 9, 0]), [np.empty(4, np.float32)], [np.empty(4, np.float32)]),
+        (bytes([2, 1, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], []),
+        (bytes([2, 1, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], [np.empty(5, np.float32)]),
+        (bytes([2, 1, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], [np.empty(4, np.float64)]),
+        (bytes([2, 1, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.int32)], [np.empty(4, np.float32)]),
+        (bytes([2, 1, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0]), [np.empty(8, np.float32)[::2]], [np.empty(4, np.float32)]),
+        (bytes([99, 1, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], [np.empty(4, np.float32)]),
+        (bytes([2, 1, 1, 1, 0, 9, 1, 0, 1, 0, 0, 0]), [np.empty(4, np.float32)], [np.empty(4, np.float32)]),
+        (bytes([2, 1, 1, 1, 0, 0, 1, 0, 1, 0, 9, 0]), [np.empty(4, np.float32)], [np.empty(4, np.float32)]),
     ],
 )
 def test_arrays_that_do_not_fit_the_code_are_refused(code, outputs, inputs):
     assert fused.elements is not None
     with pytest.raises(ValueError, match="fit"):
-        fused.elements.run(code, outputs, *inputs)
+        fused.elements.run(code, (4,), outputs, *inputs)
 
 
 @pytest.mark.parametrize("shape", [(40, 16), (5, 8, 9)])
@@ -476,18 +596,20 @@ def test_results_may_be_written_over_inputs_whenever_these_are_read():
     over_now = 0
     for _ in range(300):
         inputs = 3
-        instructions: list[tuple[str, list[object]]] = []
+        instructions: list[tuple[str, list[object], bool]] = []
         for _ in range(choose.integers(1, 7)):
             name = str(choose.choice([*names]))
-            operands = [("i", int(n)) for n in range(inputs)] + [*range(len(instructions))]
-            instructions.append((name, [operands[n] for n in choose.integers(0, len(operands), names[name])]))
+            operands = [(int(n), False) for n in range(inputs)] + [*range(len(instructions))]
+            instructions.append((name, [operands[n] for n in choose.integers(0, len(operands), names[name])], False))
         outputs = sorted({len(instructions) - 1, int(choose.integers(0, len(instructions)))})
-        code = fused._code(instructions, range(inputs), outputs)
+        code = fused._code(
+            instructions, [(n, False) for n in range(inputs)], [(output, False) for output in outputs], 0
+        )
         arrays = [numbers(3000) for _ in range(inputs)]
         expected = [np.empty_like(arrays[0]) for _ in outputs]
-        fused.elements.run(code, expected, *arrays)
+        fused.elements.run(code, expected[0].shape, expected, *arrays)
         over = [arrays[n] for n in choose.permutation(inputs)[: len(outputs)]]
-        fused.elements.run(code, over, *arrays)
+        fused.elements.run(code, over[0].shape, over, *arrays)
         for one, other in zip(over, expected, strict=True):
             np.testing.assert_array_equal(one.view(np.int32), other.view(np.int32))
             over_now += 1

@@ -1,7 +1,8 @@
 /* Loops over arrays of float32, for the operations that run one at a time (`engine/interpreter/fused.py`).
 
    `run` computes several elementwise operations in one pass. They are listed as instructions over registers: a block of BLOCK elements
-   each, which stay in the processor's cache, so that what lies between two operations is neither written to memory nor allocated.
+   each, which stay in the processor's cache, so that what lies between two operations is neither written to memory nor allocated. A block
+   may consist of whole rows, so that what is added up along a row, or the largest of it, goes on in the same pass.
    `reduce` adds up, or finds the largest or the smallest, along the last or the first dimension. `multiply` computes a matrix
    product, `copy` brings elements into their order, `add_rows` adds rows to those of given numbers, and `spread` is the derivative of pooling by
    the largest.
@@ -24,7 +25,7 @@
 #include "../../_extensions/clones.h"
 #include "../../_extensions/few_rows.h"
 
-enum { BLOCK = 512, CHUNK = 32 * BLOCK, MOST_REGISTERS = 40, MOST_BUFFERS = 24, MOST_DIMS = 32, ALONE = 32768 };
+enum { BLOCK = 512, WIDEST = 1024, CHUNK = 32 * BLOCK, MOST_REGISTERS = 80, MOST_INPUTS = 24, MOST_OUTPUTS = 64, MOST_DIMS = 32, ALONE = 32768 };
 
 typedef struct { uint8_t code, to, a, b, c; } Instruction;
 
@@ -100,150 +101,16 @@ INLINE float error_function(float x) {
     return (float)(t * p / q);
 }
 
-/* ---- one pass */
-
 /* In the order of `fused.py`. A mask has all bits of a float set, or none. */
 enum Code {
     ADD, SUBTRACT, MULTIPLY, DIVIDE, MAXIMUM, MINIMUM,
     NEGATE, ABSOLUTE, SQUARE, SQUARE_ROOT, RECIPROCAL, EXP, LOG, TANH, ERF, LOGISTIC,
     LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, AND, OR, XOR, NOT, SELECT, TO_FLOAT,
+    PLUS_ZERO, ROW_SUM, ROW_MAXIMUM, ROW_MINIMUM, SPREAD,
+    ONCE_A_ROW = 64, OF_ROWS = 128, /* added to a code; and to the register of an array that has one element for each row */
 };
 
-#define EACH(value) { INDEPENDENT for (int i = 0; i < count; i++) d[i] = (value); break; }
-#define MASK(value) { INDEPENDENT for (int i = 0; i < count; i++) m[i] = -(int32_t)(value); break; }
-#define BITS(value) { INDEPENDENT for (int i = 0; i < count; i++) m[i] = (value); break; }
-
-CLONES static void compute(const Instruction *instruction, int instructions, float *const *registers, int count) {
-    for (; instructions--; instruction++) {
-        float *d = registers[instruction->to];
-        const float *a = registers[instruction->a], *b = registers[instruction->b], *c = registers[instruction->c];
-        int32_t *m = (int32_t *)d;
-        const int32_t *ma = (const int32_t *)a, *mb = (const int32_t *)b, *mc = (const int32_t *)c;
-        switch (instruction->code) {
-        case ADD: EACH(a[i] + b[i])
-        case SUBTRACT: EACH(a[i] - b[i])
-        case MULTIPLY: EACH(a[i] * b[i])
-        case DIVIDE: EACH(a[i] / b[i])
-        case MAXIMUM: EACH(greater(a[i], b[i]))
-        case MINIMUM: EACH(lesser(a[i], b[i]))
-        case NEGATE: BITS(ma[i] ^ INT32_MIN)
-        case ABSOLUTE: BITS(ma[i] & INT32_MAX)
-        case SQUARE: EACH(a[i] * a[i])
-        case SQUARE_ROOT: EACH(sqrtf(a[i]))
-        case RECIPROCAL: EACH(1.0f / a[i])
-        case EXP: EACH(exponential(a[i]))
-        case LOG: EACH(logarithm(a[i]))
-        case TANH: EACH(tangent(a[i]))
-        case ERF: EACH(error_function(a[i]))
-        case LOGISTIC: EACH(1.0f / (exponential(-a[i]) + 1.0f))
-        case LESS: MASK(a[i] < b[i])
-        case LESS_EQUAL: MASK(a[i] <= b[i])
-        case EQUAL: MASK(a[i] == b[i])
-        case NOT_EQUAL: MASK(a[i] != b[i])
-        case AND: BITS(ma[i] & mb[i])
-        case OR: BITS(ma[i] | mb[i])
-        case XOR: BITS(ma[i] ^ mb[i])
-        case NOT: BITS(~ma[i])
-        case SELECT: BITS(mb[i] ^ ((mb[i] ^ mc[i]) & ma[i]))
-        case TO_FLOAT: BITS(ma[i] & 0x3f800000) /* the bits of 1.0 */
-        }
-    }
-}
-
-typedef struct {
-    char *data;
-    int kind;      /* 'f', or '?' of bytes */
-    int in_order;  /* the elements lie one after the other, in the order of the result */
-    int dims;      /* else: as few as describe it */
-    Py_ssize_t size[MOST_DIMS], stride[MOST_DIMS];
-    int place;     /* the register */
-} Operand;
-
-typedef struct {
-    Operand inputs[MOST_BUFFERS], outputs[MOST_BUFFERS];
-    int inputs_count, outputs_count, registers, instructions;
-    const Instruction *instruction;
-    Py_ssize_t elements;
-} Pass;
-
-CLONES static void masks_of(const char *from, int count, int32_t *masks) {
-    for (int i = 0; i < count; i++) masks[i] = -(int32_t)(from[i] != 0);
-}
-
-/* Brings a part of an input into a register: what is broadcast is repeated, what lies apart is collected, booleans become masks. */
-static void load(const Operand *input, Py_ssize_t start, int count, float *to) {
-    Py_ssize_t at[MOST_DIMS];
-    const char *from = input->data;
-    int last = input->dims - 1;
-    for (int d = last; d >= 0; d--) {
-        at[d] = start % input->size[d];
-        start /= input->size[d];
-        from += at[d] * input->stride[d];
-    }
-    while (count) {
-        Py_ssize_t run = last < 0 ? count : input->size[last] - at[last], stride = last < 0 ? 0 : input->stride[last];
-        if (run > count) run = count;
-        if (input->kind == '?') {
-            int32_t *masks = (int32_t *)to;
-            if (stride == 1) masks_of(from, (int)run, masks);
-            else for (Py_ssize_t i = 0; i < run; i++) masks[i] = -(int32_t)(from[i * stride] != 0);
-        } else if (stride == 4) {
-#ifdef __GNUC__
-            if (last > 0) for (int ahead = 0; ahead < 256; ahead += 64) __builtin_prefetch(from + 4 * input->stride[last - 1] + ahead);
-#endif
-            memcpy(to, from, (size_t)run * 4);
-        } else if (!stride) {
-            float value;
-            memcpy(&value, from, 4);
-            for (Py_ssize_t i = 0; i < run; i++) to[i] = value;
-        } else {
-            for (Py_ssize_t i = 0; i < run; i++) memcpy(to + i, from + i * stride, 4);
-        }
-        to += run;
-        count -= (int)run;
-        if (!count) return;
-        from -= at[last] * stride; /* to the beginning of the next row */
-        at[last] = 0;
-        for (int d = last - 1; d >= 0; d--) {
-            from += input->stride[d];
-            if (++at[d] < input->size[d]) break;
-            from -= input->size[d] * input->stride[d];
-            at[d] = 0;
-        }
-    }
-}
-
-static void pass(void *job, Py_ssize_t number) {
-    const Pass *pass = job;
-    float memory[MOST_REGISTERS][BLOCK];
-    float *registers[MOST_REGISTERS];
-    Py_ssize_t begin = number * CHUNK, end = begin + CHUNK < pass->elements ? begin + CHUNK : pass->elements;
-    for (int r = 0; r < pass->registers; r++) registers[r] = memory[r];
-    for (Py_ssize_t start = begin; start < end; start += BLOCK) {
-        int count = end - start < BLOCK ? (int)(end - start) : BLOCK;
-        for (int i = 0; i < pass->inputs_count; i++) {
-            const Operand *input = &pass->inputs[i];
-            if (input->in_order) registers[input->place] = (float *)input->data + start;
-            else if (input->dims || start == begin) load(input, start, input->dims ? count : BLOCK, memory[input->place]);
-        }
-        for (int i = 0; i < pass->outputs_count; i++)
-            if (pass->outputs[i].in_order) registers[pass->outputs[i].place] = (float *)pass->outputs[i].data + start;
-        compute(pass->instruction, pass->instructions, registers, count);
-        for (int i = 0; i < pass->outputs_count; i++) {
-            const Operand *output = &pass->outputs[i];
-            if (output->kind == '?') {
-                const int32_t *masks = (const int32_t *)memory[output->place];
-                for (int e = 0; e < count; e++) output->data[start + e] = (char)(masks[e] & 1);
-            } else if (!output->in_order) {
-                memcpy((float *)output->data + start, memory[output->place], (size_t)count * 4);
-            }
-        }
-    }
-}
-
-/* ---- reductions */
-
-typedef struct { const float *x; float *to; int code; Py_ssize_t rows, columns, step; } Reduction;
+/* ---- rows */
 
 enum { WIDE = 64, NARROW = 16, PIECE = 4096, BAND = 256, ROWS = 64, GROUP = 16 };
 
@@ -308,6 +175,169 @@ CLONES static void along(const float *x, Py_ssize_t rows, Py_ssize_t columns, in
     else if (code == MAXIMUM) all_rows(x, rows, columns, MAXIMUM, to);
     else all_rows(x, rows, columns, MINIMUM, to);
 }
+
+/* ---- one pass */
+
+#define EACH(value) { INDEPENDENT for (int i = 0; i < count; i++) d[i] = (value); break; }
+#define MASK(value) { INDEPENDENT for (int i = 0; i < count; i++) m[i] = -(int32_t)(value); break; }
+#define BITS(value) { INDEPENDENT for (int i = 0; i < count; i++) m[i] = (value); break; }
+
+INLINE void repeat(int32_t value, int32_t *to, int count) {
+    int i = 0;
+    for (; i + NARROW <= count; i += NARROW) for (int l = 0; l < NARROW; l++) to[i + l] = value;
+    if (i && i < count) for (int l = 0; l < NARROW; l++) to[count - NARROW + l] = value; /* some once more */
+    else for (; i < count; i++) to[i] = value;
+}
+
+/* Of a block that consists of so many rows. A register holds its elements, or one for each row. */
+CLONES static void compute(const Instruction *instruction, int instructions, float *const *registers, int elements, int rows, int columns) {
+    for (; instructions--; instruction++) {
+        int count = instruction->code & ONCE_A_ROW ? rows : elements;
+        float *d = registers[instruction->to];
+        const float *a = registers[instruction->a], *b = registers[instruction->b], *c = registers[instruction->c];
+        int32_t *m = (int32_t *)d;
+        const int32_t *ma = (const int32_t *)a, *mb = (const int32_t *)b, *mc = (const int32_t *)c;
+        switch (instruction->code & ~ONCE_A_ROW) {
+        case ADD: EACH(a[i] + b[i])
+        case SUBTRACT: EACH(a[i] - b[i])
+        case MULTIPLY: EACH(a[i] * b[i])
+        case DIVIDE: EACH(a[i] / b[i])
+        case MAXIMUM: EACH(greater(a[i], b[i]))
+        case MINIMUM: EACH(lesser(a[i], b[i]))
+        case NEGATE: BITS(ma[i] ^ INT32_MIN)
+        case ABSOLUTE: BITS(ma[i] & INT32_MAX)
+        case SQUARE: EACH(a[i] * a[i])
+        case SQUARE_ROOT: EACH(sqrtf(a[i]))
+        case RECIPROCAL: EACH(1.0f / a[i])
+        case EXP: EACH(exponential(a[i]))
+        case LOG: EACH(logarithm(a[i]))
+        case TANH: EACH(tangent(a[i]))
+        case ERF: EACH(error_function(a[i]))
+        case LOGISTIC: EACH(1.0f / (exponential(-a[i]) + 1.0f))
+        case LESS: MASK(a[i] < b[i])
+        case LESS_EQUAL: MASK(a[i] <= b[i])
+        case EQUAL: MASK(a[i] == b[i])
+        case NOT_EQUAL: MASK(a[i] != b[i])
+        case AND: BITS(ma[i] & mb[i])
+        case OR: BITS(ma[i] | mb[i])
+        case XOR: BITS(ma[i] ^ mb[i])
+        case NOT: BITS(~ma[i])
+        case SELECT: BITS(mb[i] ^ ((mb[i] ^ mc[i]) & ma[i]))
+        case TO_FLOAT: BITS(ma[i] & 0x3f800000) /* the bits of 1.0 */
+        case PLUS_ZERO: EACH(a[i] + 0.0f) /* which takes the sign of a zero away, as adding up does */
+        case ROW_SUM: along(a, rows, columns, ADD, d); break;
+        case ROW_MAXIMUM: along(a, rows, columns, MAXIMUM, d); break;
+        case ROW_MINIMUM: along(a, rows, columns, MINIMUM, d); break;
+        case SPREAD:
+            for (int r = 0; r < rows; r++, m += columns) repeat(ma[r], m, columns);
+            break;
+        }
+    }
+}
+
+typedef struct {
+    char *data;
+    int kind;      /* 'f', or '?' of bytes */
+    int in_order;  /* the elements lie one after the other, in the order of the result */
+    int dims;      /* else: as few as describe it */
+    Py_ssize_t size[MOST_DIMS], stride[MOST_DIMS];
+    int place;     /* the register */
+    int of_rows;   /* it has one element for each row */
+} Operand;
+
+typedef struct {
+    Operand inputs[MOST_INPUTS], outputs[MOST_OUTPUTS];
+    int inputs_count, outputs_count, registers, instructions;
+    const Instruction *instruction;
+    Py_ssize_t elements;
+    int columns, block; /* of a row, 1 without rows; the elements of a block: whole rows */
+    Py_ssize_t part;    /* the elements of a part of the work: whole blocks */
+} Pass;
+
+CLONES static void masks_of(const char *from, int count, int32_t *masks) {
+    for (int i = 0; i < count; i++) masks[i] = -(int32_t)(from[i] != 0);
+}
+
+/* Brings a part of an input into a register: what is broadcast is repeated, what lies apart is collected, booleans become masks. */
+static void load(const Operand *input, Py_ssize_t start, int count, float *to) {
+    Py_ssize_t at[MOST_DIMS];
+    const char *from = input->data;
+    int last = input->dims - 1;
+    for (int d = last; d >= 0; d--) {
+        at[d] = start % input->size[d];
+        start /= input->size[d];
+        from += at[d] * input->stride[d];
+    }
+    while (count) {
+        Py_ssize_t run = last < 0 ? count : input->size[last] - at[last], stride = last < 0 ? 0 : input->stride[last];
+        if (run > count) run = count;
+        if (input->kind == '?') {
+            int32_t *masks = (int32_t *)to;
+            if (stride == 1) masks_of(from, (int)run, masks);
+            else for (Py_ssize_t i = 0; i < run; i++) masks[i] = -(int32_t)(from[i * stride] != 0);
+        } else if (stride == 4) {
+#ifdef __GNUC__
+            if (last > 0) for (int ahead = 0; ahead < 256; ahead += 64) __builtin_prefetch(from + 4 * input->stride[last - 1] + ahead);
+#endif
+            memcpy(to, from, (size_t)run * 4);
+        } else if (!stride) {
+            float value;
+            memcpy(&value, from, 4);
+            for (Py_ssize_t i = 0; i < run; i++) to[i] = value;
+        } else {
+            for (Py_ssize_t i = 0; i < run; i++) memcpy(to + i, from + i * stride, 4);
+        }
+        to += run;
+        count -= (int)run;
+        if (!count) return;
+        from -= at[last] * stride; /* to the beginning of the next row */
+        at[last] = 0;
+        for (int d = last - 1; d >= 0; d--) {
+            from += input->stride[d];
+            if (++at[d] < input->size[d]) break;
+            from -= input->size[d] * input->stride[d];
+            at[d] = 0;
+        }
+    }
+}
+
+static void pass(void *job, Py_ssize_t number) {
+    const Pass *pass = job;
+    float memory[MOST_REGISTERS * WIDEST];
+    float *registers[MOST_REGISTERS];
+    int block = pass->block;
+    Py_ssize_t begin = number * pass->part, end = begin + pass->part < pass->elements ? begin + pass->part : pass->elements;
+    for (int r = 0; r < pass->registers; r++) registers[r] = memory + r * block;
+    for (Py_ssize_t start = begin; start < end; start += block) {
+        int count = end - start < block ? (int)(end - start) : block, rows = count / pass->columns;
+        for (int i = 0; i < pass->inputs_count; i++) {
+            const Operand *input = &pass->inputs[i];
+            float *to = memory + input->place * block;
+            if (input->of_rows) load(input, start / pass->columns, rows, to);
+            else if (input->in_order) registers[input->place] = (float *)input->data + start;
+            else if (input->dims || start == begin) load(input, start, input->dims ? count : block, to);
+        }
+        for (int i = 0; i < pass->outputs_count; i++)
+            if (pass->outputs[i].in_order) registers[pass->outputs[i].place] = (float *)pass->outputs[i].data + start;
+        compute(pass->instruction, pass->instructions, registers, count, rows, pass->columns);
+        for (int i = 0; i < pass->outputs_count; i++) {
+            const Operand *output = &pass->outputs[i];
+            const float *from = registers[output->place];
+            Py_ssize_t first = output->of_rows ? start / pass->columns : start;
+            int made = output->of_rows ? rows : count;
+            if (output->kind == '?') {
+                const int32_t *masks = (const int32_t *)from;
+                for (int e = 0; e < made; e++) output->data[first + e] = (char)(masks[e] & 1);
+            } else if (!output->in_order) {
+                memcpy((float *)output->data + first, from, (size_t)made * 4);
+            }
+        }
+    }
+}
+
+/* ---- reductions */
+
+typedef struct { const float *x; float *to; int code; Py_ssize_t rows, columns, step; } Reduction;
 
 /* Halves what is longer than a piece, so that the error of a sum grows with the logarithm of its length. */
 static float row(const float *x, Py_ssize_t count, int code) {
@@ -556,16 +586,16 @@ static int kind_of(const Py_buffer *view) {
     return *format == '=' || *format == '^' || *format == '@' ? format[1] : format[0];
 }
 
-static int describe(Operand *operand, const Py_buffer *view, const Py_buffer *shape) {
-    int shift = shape->ndim - view->ndim, dims = 0;
-    if (shift < 0 || shape->ndim > MOST_DIMS) return 0;
+static int describe(Operand *operand, const Py_buffer *view, int ndim, const Py_ssize_t *shape) {
+    int shift = ndim - view->ndim, dims = 0;
+    if (shift < 0 || ndim > MOST_DIMS) return 0;
     operand->kind = kind_of(view);
     if (view->itemsize != (operand->kind == '?' ? 1 : 4) || (operand->kind != 'f' && operand->kind != '?')) return 0;
     operand->data = view->buf;
     Py_ssize_t expected = view->itemsize;
     int in_order = 1;
-    for (int d = shape->ndim - 1; d >= 0; d--) {
-        Py_ssize_t size = shape->shape[d], own = d < shift ? 1 : view->shape[d - shift];
+    for (int d = ndim - 1; d >= 0; d--) {
+        Py_ssize_t size = shape[d], own = d < shift ? 1 : view->shape[d - shift];
         if (own != size && own != 1) return 0;
         if (size == 1) continue;
         Py_ssize_t stride = own == 1 ? 0 : view->strides[d - shift];
@@ -603,54 +633,77 @@ static int is_read_later(const Pass *work, int read, int written) {
     return 0;
 }
 
-/* run(code, outputs, *inputs). `code`: registers, inputs, outputs, the registers of inputs and of outputs, the instructions. */
+/* run(code, shape, outputs, *inputs). `code`: registers, inputs, outputs, the columns of a row in two bytes, the registers of inputs and of
+   outputs, the instructions. */
 static PyObject *run(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
     (void)self;
-    if (count < 2 || !PyBytes_Check(arguments[0]) || !PyList_Check(arguments[1])) {
-        PyErr_SetString(PyExc_TypeError, "run(code, outputs, *inputs)");
+    if (count < 3 || !PyBytes_Check(arguments[0]) || !PyTuple_Check(arguments[1]) || !PyList_Check(arguments[2])) {
+        PyErr_SetString(PyExc_TypeError, "run(code, shape, outputs, *inputs)");
         return 0;
     }
     const uint8_t *code = (const uint8_t *)PyBytes_AS_STRING(arguments[0]);
-    Py_ssize_t inputs = count - 2, outputs = PyList_GET_SIZE(arguments[1]), size = PyBytes_GET_SIZE(arguments[0]);
-    Py_ssize_t instructions = size - 3 - inputs - outputs;
-    if (size < 3 || code[0] > MOST_REGISTERS || code[1] != inputs || code[2] != outputs || inputs > MOST_BUFFERS || outputs > MOST_BUFFERS
-        || !outputs || instructions <= 0 || instructions % (Py_ssize_t)sizeof(Instruction)) {
+    Py_ssize_t inputs = count - 3, outputs = PyList_GET_SIZE(arguments[2]), size = PyBytes_GET_SIZE(arguments[0]);
+    Py_ssize_t instructions = size - 5 - inputs - outputs, ndim = PyTuple_GET_SIZE(arguments[1]), shape[MOST_DIMS], of_rows[MOST_DIMS], last = 1;
+    if (size < 5 || code[0] > MOST_REGISTERS || code[1] != inputs || code[2] != outputs || inputs > MOST_INPUTS || outputs > MOST_OUTPUTS
+        || !outputs || instructions <= 0 || instructions % (Py_ssize_t)sizeof(Instruction) || ndim > MOST_DIMS) {
         PyErr_SetString(PyExc_ValueError, "the code does not fit the arrays");
         return 0;
     }
     Pass work;
-    Py_buffer views[2 * MOST_BUFFERS];
+    Py_buffer views[MOST_INPUTS + MOST_OUTPUTS];
     Py_ssize_t held = 0;
-    int fits = 1;
+    work.elements = 1;
+    for (Py_ssize_t d = 0; d < ndim; d++) {
+        shape[d] = PyLong_AsSsize_t(PyTuple_GET_ITEM(arguments[1], d));
+        if (PyErr_Occurred()) return 0;
+        work.elements *= shape[d];
+    }
+    work.columns = code[3] + 256 * code[4];
+    int fits = work.columns && work.columns <= WIDEST && work.elements >= 0 && work.elements % work.columns == 0;
+    for (Py_ssize_t d = ndim - 1; d >= 0; d--) {
+        of_rows[d] = last < work.columns ? 1 : shape[d];
+        last *= shape[d];
+    }
+    int rows = fits ? WIDEST / work.columns : 1;
+    if (rows > GROUP) rows -= rows % GROUP;
+    work.block = work.columns == 1 ? BLOCK : rows * work.columns;
+    work.part = work.block ? CHUNK / work.block * work.block : CHUNK;
     work.registers = code[0];
     work.inputs_count = (int)inputs;
     work.outputs_count = (int)outputs;
-    work.instruction = (const Instruction *)(code + 3 + inputs + outputs);
+    work.instruction = (const Instruction *)(code + 5 + inputs + outputs);
     work.instructions = (int)(instructions / (Py_ssize_t)sizeof(Instruction));
     for (; held < inputs + outputs; held++) {
         int is_output = held < outputs;
-        PyObject *array = is_output ? PyList_GET_ITEM(arguments[1], held) : arguments[2 + held - outputs];
-        if (PyObject_GetBuffer(array, &views[held], is_output ? PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE : PyBUF_STRIDES | PyBUF_FORMAT)) goto end;
+        PyObject *array = is_output ? PyList_GET_ITEM(arguments[2], held) : arguments[3 + held - outputs];
+        Py_buffer *view = &views[held];
+        if (PyObject_GetBuffer(array, view, is_output ? PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE : PyBUF_STRIDES | PyBUF_FORMAT)) goto end;
         Operand *operand = is_output ? &work.outputs[held] : &work.inputs[held - outputs];
-        fits = fits && describe(operand, &views[held], &views[0]);
-        operand->place = is_output ? code[3 + inputs + held] : code[3 + held - outputs];
-        fits = fits && operand->place < work.registers;
-        if (is_output) fits = fits && views[held].ndim == views[0].ndim && PyBuffer_IsContiguous(&views[held], 'C') && views[held].len == views[0].len / views[0].itemsize * views[held].itemsize;
+        int place = is_output ? code[5 + inputs + held] : code[5 + held - outputs];
+        operand->of_rows = place & OF_ROWS;
+        operand->place = place & ~OF_ROWS;
+        /* What is written for each row lies in order, in as many dimensions as there are. */
+        fits = fits && operand->place < work.registers
+            && (is_output && operand->of_rows ? describe(operand, view, view->ndim, view->shape) : describe(operand, view, (int)ndim, operand->of_rows ? of_rows : shape));
+        if (operand->of_rows) operand->in_order = 0;
+        if (is_output) fits = fits && PyBuffer_IsContiguous(view, 'C') && view->len == work.elements / (operand->of_rows ? work.columns : 1) * view->itemsize;
     }
     for (int i = 0; i < work.instructions; i++) {
         const Instruction *each = &work.instruction[i];
-        fits = fits && each->code <= TO_FLOAT && each->to < code[0] && each->a < code[0] && each->b < code[0] && each->c < code[0];
+        fits = fits && (each->code & ~ONCE_A_ROW) <= SPREAD && each->to < code[0] && each->a < code[0] && each->b < code[0] && each->c < code[0];
     }
     if (!fits) {
         PyErr_SetString(PyExc_ValueError, "the arrays do not fit together");
         goto end;
     }
-    work.elements = views[0].len / views[0].itemsize;
     /* An output over an input is written when the input has been read: at once, or from a register after all instructions. */
     for (Py_ssize_t o = 0; o < outputs; o++)
         for (Py_ssize_t i = 0; i < inputs; i++)
             if (work.outputs[o].data == work.inputs[i].data && is_read_later(&work, work.inputs[i].place, work.outputs[o].place)) work.outputs[o].in_order = 0;
-    share_without_lock(pass, &work, (work.elements + CHUNK - 1) / CHUNK, work.elements);
+    for (Py_ssize_t o = 1; o < outputs; o++) /* of one register, which the first of them takes the place of */
+        for (Py_ssize_t other = 0; other < o; other++)
+            if (work.outputs[o].place == work.outputs[other].place) work.outputs[o].in_order = 0;
+    share_without_lock(pass, &work, (work.elements + work.part - 1) / work.part, work.elements);
 end:
     for (Py_ssize_t i = 0; i < held; i++) PyBuffer_Release(&views[i]);
     if (PyErr_Occurred()) return 0;
@@ -679,7 +732,7 @@ static PyObject *copy(PyObject *self, PyObject *const *arguments, Py_ssize_t cou
     }
     work.elements = to.len / 4;
     work.outputs[0].data = to.buf;
-    if (kind_of(&to) != 'f' || to.ndim != x.ndim || memcmp(to.shape, x.shape, to.ndim * sizeof *to.shape) || kind_of(&x) != 'f' || !describe(&work.inputs[0], &x, &to))
+    if (kind_of(&to) != 'f' || to.ndim != x.ndim || memcmp(to.shape, x.shape, to.ndim * sizeof *to.shape) || kind_of(&x) != 'f' || !describe(&work.inputs[0], &x, to.ndim, to.shape))
         PyErr_SetString(PyExc_ValueError, "the arrays do not fit together");
     else share_without_lock(copy_part, &work, (work.elements + CHUNK - 1) / CHUNK, work.elements);
     PyBuffer_Release(&to);

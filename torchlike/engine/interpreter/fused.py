@@ -5,6 +5,9 @@ NumPy computes each on one core, and writes each result to memory. Where the pac
 A call joins a pass of the same shape that is still open, though other calls stand between them: it runs where the pass ends. A pass ends
 before a call that reads one of its results outside of it. What is read in the pass alone is never an array. Each element goes through the
 same operations, rounded in the same way, whatever shares a pass, so the bits of a result do not depend on it.
+
+A sum or an extreme along the last dimensions joins the pass of what it is taken of, and so do operations on the results, one for each row.
+So a softmax, or a layer normalization, reads and writes its arrays once.
 """
 
 from __future__ import annotations
@@ -30,14 +33,18 @@ except ImportError:  # built without a compiler
 _NAMES = (
     "add", "sub", "mul", "div", "max", "min", "neg", "abs", "square", "sqrt", "reciprocal", "exp", "log", "tanh", "erf", "logistic",
     "lt", "le", "eq", "ne", "and", "or", "xor", "not", "select", "to_float",
+    "plus_zero", "row_sum", "row_max", "row_min", "spread",
 )  # fmt: skip
 _CODES = {name: code for code, name in enumerate(_NAMES)}
 # Limits of ``elements.c``, and of the calls between which a pass stays open: it holds its inputs all the while.
-_MOST_REGISTERS, _MOST_INPUTS, _MOST_CALLS, _MOST_BETWEEN = 40, 16, 20, 40
+_MOST_REGISTERS, _MOST_INPUTS, _MOST_CALLS, _MOST_BETWEEN = 80, 16, 20, 40
+_MOST_WITH_ROWS, _WIDEST, _ONCE_A_ROW, _OF_ROWS = 64, 1024, 64, 128
 FLOAT, BOOL = np.dtype(np.float32), np.dtype(bool)
 
 # An instruction: what it computes, and of which of the inputs or of earlier instructions, which are counted on from the inputs.
 _Instruction = tuple[str, tuple[int, ...]]
+# An instruction as the code has it: with the values that it reads, and whether it computes one element for each row.
+_Named = tuple[str, list[object], bool]
 # Makes the instructions for a primitive of so many inputs; None where these parameters are left to NumPy.
 _Steps = Callable[[Parameters, int], list[_Instruction] | None]
 
@@ -85,8 +92,13 @@ _LOOPS: dict[str, _Steps] = {
     "clamp": lambda params, count: [("max", (1, 0)), ("min", (3, 2))],
     "integer_pow": _power, "polynomial": _polynomial, "convert_element_type": _same("to_float"),
 }  # fmt: skip
+_ALONG_ROWS = {"reduce_sum": "row_sum", "reduce_max": "row_max", "reduce_min": "row_min"}
+_VIEWS = frozenset({"reshape", "broadcast_in_dim", "squeeze", "expand_dims"})
+# What NumPy may round in another way, or do with zeros: by itself it computes these for few elements, so that a pass does not.
+_OWN = frozenset({"max", "min", "exp", "log", "tanh", "erf", "logistic", "clamp"})
 # Fewer elements are left to NumPy, which then takes less than preparing a pass.
 MIN_ELEMENTS = 16384
+_FEWEST_ROWS = MIN_ELEMENTS // _WIDEST
 # What an element takes beside reading and writing it, for each instruction, and of functions that take longer, in seconds (measured on two
 # cores).
 _SECONDS_PER_INSTRUCTION = 2e-11
@@ -96,15 +108,31 @@ _SECONDS_PER_ELEMENT = {"exp": 2e-10, "log": 3e-10, "tanh": 4e-10, "erf": 4e-10,
 class Loop:
     """A call that a pass can contain; by itself NumPy's function.
 
-    ``shape``: of the result. ``kinds``: the dtypes of the inputs, and of the result. ``places``: the inputs of the same shape and dtype.
+    ``shape``: of the result. ``kinds``: the dtypes of the inputs, and of the result. ``places``: the inputs of the pass's shape and this
+    dtype. ``whole``: the shape of the pass that it can open; () for a view, or operations on few elements, which join one that has rows.
+    ``columns``: of the rows that it adds up, 0 where it does not.
     """
 
-    __slots__ = ("function", "steps", "shape", "kinds", "places")
+    __slots__ = ("function", "steps", "shape", "kinds", "places", "whole", "columns")
 
-    def __init__(self, function: Compute, steps: Sequence[_Instruction], ins: Sequence[ShapedDtype], out: ShapedDtype):
-        self.function, self.steps, self.shape = function, steps, tuple(out.shape)
+    def __init__(
+        self,
+        function: Compute,
+        steps: Sequence[_Instruction],
+        ins: Sequence[ShapedDtype],
+        out: ShapedDtype,
+        whole: tuple[int, ...] = (),
+        columns: int = 0,
+    ) -> None:
+        self.function, self.steps, self.shape, self.whole, self.columns = (
+            function,
+            steps,
+            tuple(out.shape),
+            whole,
+            columns,
+        )
         self.kinds = tuple([aval.dtype for aval in (*ins, out)])
-        self.places = [n for n, aval in enumerate(ins) if (tuple(aval.shape), aval.dtype) == (self.shape, out.dtype)]
+        self.places = [n for n, aval in enumerate(ins) if (tuple(aval.shape), aval.dtype) == (whole, out.dtype)]
 
     def __call__(self, *arrays: np.ndarray) -> object:
         return self.function(*arrays)
@@ -116,40 +144,61 @@ def _takes(name: str, kinds: Sequence[np.dtype], out: np.dtype) -> bool:
         return len(kinds) == 3 and kinds[0] == BOOL and kinds[1] == out and out in (FLOAT, BOOL)
     if name == "convert_element_type":
         return kinds[0] == BOOL and out == FLOAT
+    if name in _VIEWS:
+        return out in (FLOAT, BOOL)
     return {*kinds} == {BOOL if name in ("and", "or", "xor", "not") else FLOAT}
 
 
 def as_loop(name: str, params: Parameters, function: Compute, ins: Sequence[ShapedDtype], out: ShapedDtype) -> Compute:
     """The function of a primitive, as a call that a pass can contain if that is possible."""
+    size = prod(out.shape)
+    if elements is None or size < _FEWEST_ROWS or not ins or not _takes(name, [a.dtype for a in ins], out.dtype):
+        return function
+    x, shape = tuple(ins[0].shape), tuple(out.shape)
+    if name in _VIEWS:
+        more = len(shape) - len(x)
+        kept = (shape == x + (1,) * more or x == shape + (1,) * -more) and (
+            name != "reshape" or not params.get("dimensions")
+        )
+        leading = name == "broadcast_in_dim" and [*params["broadcast_dimensions"]] == [*range(len(x))]
+        return Loop(function, (), ins, out) if kept or (leading and size >= MIN_ELEMENTS) else function
+    if name in _ALONG_ROWS:
+        columns = prod(x) // size
+        along_last = {*params["axes"]} == {*range(len(shape), len(x))}
+        if columns == 1 and name == "reduce_sum" and along_last:
+            return Loop(function, [("plus_zero", (0,))], ins, out)
+        rows = along_last and 1 < columns <= _WIDEST and prod(x) >= MIN_ELEMENTS
+        return Loop(function, [(_ALONG_ROWS[name], (0,))], ins, out, x, columns) if rows else function
     steps = _LOOPS.get(name)
-    if (
-        elements is None
-        or steps is None
-        or prod(out.shape) < MIN_ELEMENTS
-        or not _takes(name, [a.dtype for a in ins], out.dtype)
-    ):
+    if steps is None or (size < MIN_ELEMENTS and (name in _OWN or shape[-1] != 1)):
         return function
     made = steps(params, len(ins))
-    return function if made is None else Loop(function, made, ins, out)
+    return function if made is None else Loop(function, made, ins, out, shape if size >= MIN_ELEMENTS else ())
 
 
 class Pass:
-    """Several calls in one pass. ``cost``: about how many seconds it takes."""
+    """Several calls in one pass. ``results``: dtypes and shapes. ``cost``: about how many seconds it takes."""
 
-    __slots__ = ("code", "shape", "kinds", "cost")
+    __slots__ = ("code", "shape", "results", "cost")
 
-    def __init__(self, code: bytes, shape: tuple[int, ...], kinds: Sequence[np.dtype], cost: float) -> None:
-        self.code, self.shape, self.kinds, self.cost = code, shape, kinds, cost
+    def __init__(
+        self, code: bytes, shape: tuple[int, ...], results: Sequence[tuple[np.dtype, tuple[int, ...]]], cost: float
+    ) -> None:
+        self.code, self.shape, self.results, self.cost = code, shape, results, cost
 
     def __call__(self, *arrays: np.ndarray, out: Any = None) -> Any:
         """``out``: memory for results of numbers; of a pass with several results, a list, which may be longer or shorter."""
-        if len(self.kinds) == 1:
-            result = np.empty(self.shape, self.kinds[0]) if out is None else out
-            elements.run(self.code, [result], *arrays)
+        if len(self.results) == 1:
+            kind, shape = self.results[0]
+            result = np.empty(shape, kind) if out is None else out
+            elements.run(self.code, self.shape, [result], *arrays)
             return result
         left = [*(out or ())]
-        results = [left.pop() if left and kind == FLOAT else np.empty(self.shape, kind) for kind in self.kinds]
-        elements.run(self.code, results, *arrays)
+        results = [
+            left.pop() if left and (kind, shape) == (FLOAT, self.shape) else np.empty(shape, kind)
+            for kind, shape in self.results
+        ]
+        elements.run(self.code, self.shape, results, *arrays)
         return results
 
 
@@ -269,69 +318,131 @@ def _added_in_place(
 class _Open:
     """A pass to which calls can still be added."""
 
-    def __init__(self, number: int) -> None:
-        self.first = number
-        self.inputs: dict[int, np.dtype | None] = {}  # slots, with the dtype if the input has the shape of the pass
+    def __init__(self, number: int, shape: tuple[int, ...]) -> None:
+        self.first, self.shape = number, shape
+        # Slots, and whether they have one element for each row; with the dtype if the input has the shape of the pass.
+        self.inputs: dict[tuple[int, bool], np.dtype | None] = {}
         self.calls: list[tuple[Loop, Sequence[int], int]] = []
+        self.originals: list[NumPyCall] = []
         self.numbers: set[int] = set()
-        self.steps = 0
+        self.made: set[int] = set()
+        self.rows: set[int] = set()  # of the slots that are made, those with one element for each row
+        self.lead: tuple[int, ...] = ()  # the dimensions of these elements, and the same with the others, of size one
+        self.kept: tuple[int, ...] = ()
+        self.columns = self.steps = 0
+        self.is_worth_it = False  # there is more than what is taken of rows
+
+    def is_near(self, number: int) -> bool:
+        return number - self.first < (_MOST_WITH_ROWS if self.columns else _MOST_BETWEEN)
 
     def takes(self, number: int, loop: Loop) -> bool:
         return (
-            number - self.first < _MOST_BETWEEN
-            and len(self.calls) < _MOST_CALLS
+            self.is_near(number)
+            and len(self.calls) < (_MOST_WITH_ROWS if self.columns else _MOST_CALLS)
             and len(self.inputs) + len(loop.kinds) <= _MOST_INPUTS
-            and len(self.inputs) + self.steps + len(loop.kinds) + len(loop.steps) + 1 <= _MOST_REGISTERS
+            and len(self.inputs) + self.steps + 2 * len(loop.kinds) + len(loop.steps) + 1 <= _MOST_REGISTERS
+            and (not loop.columns or not self.columns or (loop.columns, loop.shape) == (self.columns, self.lead))
         )
 
-    def add(self, number: int, loop: Loop, inputs: Sequence[int], output: int) -> None:
-        made = {made for _, _, made in self.calls}
-        for place, slot in enumerate(inputs):
-            if slot not in made:
-                whole = loop.kinds[place] if place in loop.places else None
-                self.inputs[slot] = self.inputs.get(slot) or whole
-        self.calls.append((loop, inputs, output))
-        self.numbers.add(number)
-        self.steps += len(loop.steps)
+    def takes_rows(self, loop: Loop, inputs: Sequence[int]) -> bool:
+        """Whether the call reads rows' elements of this pass, and makes such elements, or a view that repeats them."""
+        own = self.made.intersection(inputs)
+        if not own or not own <= self.rows or loop.columns:
+            return False
+        if len(inputs) > 1:  # the dimensions of others are counted from the last one
+            return loop.shape == self.kept
+        return loop.shape in (self.lead, self.kept) or (loop.shape == self.shape and not loop.steps)
 
-    def closed(self, is_read: Callable[[int, set[int]], bool]) -> NumPyCall | None:
-        """The call that computes what is read elsewhere; None if nothing is."""
-        outputs = [(output, loop.kinds[-1]) for loop, _, output in self.calls if is_read(output, self.numbers)]
+    def add(self, number: int, loop: Loop, inputs: Sequence[int], call: NumPyCall, of_rows: bool) -> None:
+        output: int = call[2]
+        if loop.columns:
+            self.columns, self.lead = loop.columns, loop.shape
+            self.kept = loop.shape + (1,) * (len(self.shape) - len(loop.shape))
+        for place, slot in enumerate(inputs):
+            if slot not in self.made:
+                whole = loop.kinds[place] if place in loop.places and not of_rows else None
+                self.inputs[slot, of_rows] = self.inputs.get((slot, of_rows)) or whole
+            elif not of_rows:
+                self.steps += slot in self.rows  # it is spread
+        if of_rows or loop.columns:
+            self.rows.add(output)
+        self.is_worth_it |= bool(loop.whole) and not of_rows and not loop.columns
+        self.calls.append((loop, inputs, output))
+        self.originals.append((loop.function, *call[1:]))
+        self.made.add(output)
+        self.numbers.add(number)
+        self.steps += len(loop.steps) or 1  # a view may have to be written
+
+    def closed(self, is_read: Callable[[int, set[int]], bool]) -> Sequence[NumPyCall]:
+        """The call that computes what is read elsewhere; none if nothing is."""
+        if not self.is_worth_it:
+            return self.originals
+        outputs = [(output, loop) for loop, _, output in self.calls if is_read(output, self.numbers)]
         if not outputs:
-            return None
-        instructions: list[tuple[str, list[object]]] = []
-        value_of: dict[int, object] = {slot: ("i", slot) for slot in self.inputs}
-        slots = [*self.inputs]
-        for loop, inputs, output in self.calls:
-            first = len(instructions)
-            for name, operands in loop.steps:
-                count = len(inputs)
-                read = [value_of[inputs[n]] if n < count else first + n - count for n in operands]
-                instructions.append((name, read))
-            value_of[output] = len(instructions) - 1
-        named = [value_of[slot] for slot, _ in outputs]
-        kinds = [kind for _, kind in outputs]
-        places = tuple([n for n, slot in enumerate(slots) if FLOAT in kinds and self.inputs.get(slot) == FLOAT])
-        shape = self.calls[0][0].shape
-        each = sum([_SECONDS_PER_INSTRUCTION + _SECONDS_PER_ELEMENT.get(name, 0.0) for name, _ in instructions])
-        nbytes = sum([kind.itemsize for kind in (*kinds, *self.inputs.values()) if kind is not None])
-        cost = seconds_of_call(nbytes * prod(shape)) + each * prod(shape)
-        function = Pass(_code(instructions, slots, named), shape, kinds, cost)
+            return ()
+        instructions, named = self._instructions(outputs)
+        slots = [slot for slot, _ in self.inputs]
+        results = [(loop.kinds[-1], loop.shape) for _, loop in outputs]
+        over = (FLOAT, self.shape) in results
+        places = tuple([n for n, kind in enumerate(self.inputs.values()) if over and kind == FLOAT])
+        each = sum([_SECONDS_PER_INSTRUCTION + _SECONDS_PER_ELEMENT.get(name, 0.0) for name, *_ in instructions])
+        kinds = (*[kind for kind, shape in results if shape == self.shape], *self.inputs.values())
+        nbytes = sum([kind.itemsize for kind in kinds if kind is not None])
+        cost = seconds_of_call(nbytes * prod(self.shape)) + each * prod(self.shape)
+        function = Pass(_code(instructions, self.inputs, named, self.columns), self.shape, results, cost)
         picked = slots[0] if len(slots) == len(outputs) == 1 else at_places(slots)
         written = outputs[0][0] if len(outputs) == 1 else tuple([slot for slot, _ in outputs])
-        return (Overwriting(function, places) if places else function), picked, written
+        return [((Overwriting(function, places) if places else function), picked, written)]
+
+    def _instructions(self, outputs: Sequence[tuple[int, Loop]]) -> tuple[list[_Named], list[tuple[object, bool]]]:
+        """The instructions; and by output, the value that is written, and whether it has one element for each row."""
+        instructions: list[_Named] = []
+        value_of: dict[int, object] = {}
+        rows: set[object] = set()
+        spread: dict[object, object] = {}
+
+        def read(slot: int, of_rows: bool) -> object:
+            value = value_of.get(slot, (slot, of_rows))
+            if of_rows or value not in rows:
+                return value
+            if value not in spread:
+                spread[value] = len(instructions)
+                instructions.append(("spread", [value], False))
+            return spread[value]
+
+        for loop, inputs, output in self.calls:
+            if not loop.steps:
+                value_of[output] = value_of[inputs[0]]
+                continue
+            of_rows = output in self.rows and not loop.columns
+            values = [read(slot, of_rows) for slot in inputs]
+            first, count = len(instructions), len(inputs)
+            for name, operands in loop.steps:
+                instructions.append((name, [values[n] if n < count else first + n - count for n in operands], of_rows))
+                if output in self.rows:
+                    rows.add(len(instructions) - 1)
+            value_of[output] = len(instructions) - 1
+        named = [(read(slot, loop.shape != self.shape), loop.shape != self.shape) for slot, loop in outputs]
+        return instructions, named
 
 
-def _code(instructions: Sequence[tuple[str, list[object]]], inputs: Sequence[int], outputs: Sequence[object]) -> bytes:
+def _code(
+    instructions: Sequence[_Named],
+    inputs: Iterable[tuple[int, bool]],
+    named: Sequence[tuple[object, bool]],
+    columns: int,
+) -> bytes:
     """The code for ``elements.c``. A register is used again after the last instruction that reads it, except those of outputs."""
-    register: dict[object, int] = {("i", slot): number for number, slot in enumerate(inputs)}
+    register: dict[object, int] = {value: number for number, value in enumerate(inputs)}
+    places = [number | (_OF_ROWS if of_rows else 0) for number, (_, of_rows) in enumerate(inputs)]
     last_read: dict[object, int] = {}
-    for number, (_, read) in enumerate(instructions):
+    outputs = {value for value, _ in named}
+    for number, (_, read, _) in enumerate(instructions):
         last_read.update(dict.fromkeys(read, number))
     free: list[int] = []
-    used = len(inputs)
+    used = len(places)
     body = bytearray()
-    for number, (name, read) in enumerate(instructions):
+    for number, (name, read, of_rows) in enumerate(instructions):
         if number not in outputs and number not in last_read:  # read by none
             continue
         if free and number not in outputs:
@@ -339,16 +450,18 @@ def _code(instructions: Sequence[tuple[str, list[object]]], inputs: Sequence[int
         else:
             register[number] = used
             used += 1
-        places = [register[operand] for operand in read]
+        operands = [register[operand] for operand in read]
         # An instruction has three operands; of those that are not needed nothing is read, and the first one stands there.
-        body += bytes([_CODES[name], register[number], *places, *places[:1] * (3 - len(places))])
+        code = _CODES[name] | (_ONCE_A_ROW if of_rows else 0)
+        body += bytes([code, register[number], *operands, *operands[:1] * (3 - len(operands))])
         free += [
             register[operand]
             for operand in dict.fromkeys(read)
             if isinstance(operand, int) and last_read[operand] == number and operand not in outputs
         ]
-    places = [register[output] for output in outputs]
-    return bytes([used, len(inputs), len(outputs), *range(len(inputs)), *places]) + bytes(body)
+    written = [register[value] | (_OF_ROWS if of_rows else 0) for value, of_rows in named]
+    high, low = divmod(max(columns, 1), 256)
+    return bytes([used, len(places), len(written), low, high, *places, *written]) + bytes(body)
 
 
 def seconds_of_passes(calls: Sequence[NumPyCall]) -> float:
@@ -369,7 +482,7 @@ def _readers(calls: Sequence[NumPyCall]) -> tuple[dict[int, list[int]], list[Seq
 
 def fuse(calls: Sequence[NumPyCall], kept: Iterable[int]) -> Sequence[NumPyCall]:
     """The calls, with passes in the place of those that can share one. ``kept``: the slots that are read after all calls."""
-    if not any(function.__class__ is Loop for function, *_ in calls):
+    if not any(function.__class__ is Loop and function.whole for function, *_ in calls):
         return calls
     held = {*kept}
     readers, inputs_of = _readers(calls)
@@ -383,30 +496,59 @@ def fuse(calls: Sequence[NumPyCall], kept: Iterable[int]) -> Sequence[NumPyCall]
     result: list[NumPyCall] = []
     open_by_shape: dict[tuple[int, ...], _Open] = {}
     made_in: dict[int, _Open] = {}
+    # Calls that wait until the passes whose results they read end: those with rows, which else would end before the rest of their loops.
+    waiting: list[NumPyCall] = []
+    waits: set[int] = set()  # for them: the slots of their results
+    awaited: list[_Open] = []
 
     def close(these: Collection[_Open]) -> None:
-        for one_pass in these:
-            call = one_pass.closed(is_read)
-            if call is not None:
-                result.append(call)
-            for shape in [shape for shape, found in open_by_shape.items() if found is one_pass]:
-                del open_by_shape[shape]
-            for *_, output in one_pass.calls:
+        released = any(one_pass in awaited for one_pass in these)
+        for one_pass in dict.fromkeys([*these, *(awaited if released else ())]):
+            result.extend(one_pass.closed(is_read))
+            del open_by_shape[one_pass.shape]
+            for output in one_pass.made:
                 del made_in[output]
+        if released:
+            result.extend(waiting)
+            for each in waiting, waits, awaited:
+                each.clear()
 
-    for number, (function, _, output) in enumerate(calls):
-        places = inputs_of[number]
-        own = open_by_shape.get(function.shape) if function.__class__ is Loop else None  # pyright: ignore[reportFunctionMemberAccess]
-        if own is not None and not own.takes(number, function):  # pyright: ignore[reportArgumentType]
-            close([own])
-            own = None
-        close(list(dict.fromkeys([made_in[slot] for slot in places if slot in made_in and made_in[slot] is not own])))
-        if not isinstance(function, Loop):
+    for number, (function, inputs, output) in enumerate(calls):
+        places, loop = inputs_of[number], function if isinstance(function, Loop) else None
+        if loop is None and made_in.keys().isdisjoint(places) and waits.isdisjoint(places):
             result.append(calls[number])
             continue
-        if own is None:
-            own = open_by_shape[function.shape] = _Open(number)
-        own.add(number, function, places, output)
-        made_in[output] = own
-    close(list(open_by_shape.values()))
+        if loop is not None and loop.whole and not waits.isdisjoint(places):
+            close([*awaited])
+        own, of_rows = None, False
+        if loop is not None and waits.isdisjoint(places):
+            reads = next((made_in[slot] for slot in places if slot in made_in), None)
+            of_rows = reads is not None and bool(reads.columns) and reads.takes_rows(loop, places)
+            own = reads if of_rows else open_by_shape.get(loop.whole)
+            if own is not None and not own.takes(number, loop):
+                close([own])
+                own, of_rows = None, False
+        joins = loop is not None and (bool(loop.whole) or of_rows)
+        others = dict.fromkeys([made_in[slot] for slot in places if slot in made_in and made_in[slot] is not own])
+        held_up = [one_pass for one_pass in others if not joins and one_pass.columns and one_pass.is_near(number)]
+        if len(held_up) < len(others):
+            close([one_pass for one_pass in others if one_pass not in held_up])
+        if joins:
+            assert loop is not None
+            if own is None:
+                if loop.whole in open_by_shape:
+                    close([open_by_shape[loop.whole]])
+                own = open_by_shape[loop.whole] = _Open(number, loop.whole)
+            own.add(number, loop, places, calls[number], of_rows)
+            made_in[output] = own
+            continue
+        call = (loop.function if loop is not None else function), inputs, output
+        still = [one_pass for one_pass in held_up if open_by_shape.get(one_pass.shape) is one_pass]
+        if still or not waits.isdisjoint(places):
+            waiting.append(call)
+            waits.update([output] if output.__class__ is int else output)
+            awaited += [one_pass for one_pass in still if one_pass not in awaited]
+        else:
+            result.append(call)
+    close([*open_by_shape.values()])
     return result

@@ -195,7 +195,7 @@ def as_call(
     """
     if not several:
         function = as_loop(name, params, function, in_avals, out_avals[0])
-        if function.__class__ is Loop:
+        if function.__class__ is Loop and function.whole and not function.columns:
             return function, 0.0, True  # the pass counts what it takes
         if function.__class__ is Pad:
             return function, 0.0, out_bytes >= MIN_REUSED_BYTES  # the plan does, where it knows what is added to it

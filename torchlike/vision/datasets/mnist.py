@@ -156,7 +156,7 @@ class FashionMNIST(MNIST):
         >>> from torchlike.vision.datasets import FashionMNIST
         >>> data = FashionMNIST(FashionMNIST.sample_root(), train=False)
         >>> data.data.shape, data.classes[data.targets[0]]
-        (torch.Size([250, 28, 28]), 'Ankle boot')
+        (torch.Size([240, 28, 28]), 'Ankle boot')
 
     Source: https://pytorch.org/vision/stable/generated/torchvision.datasets.FashionMNIST.html, and Han Xiao, Kashif
     Rasul, Roland Vollgraf, "Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine Learning Algorithms" (2017).
@@ -167,7 +167,7 @@ class FashionMNIST(MNIST):
 
     @staticmethod
     def sample_root() -> str:
-        """The root of the sample that comes with this package: 1,500 training and 250 test images, balanced."""
+        """The root of the sample that comes with this package: 1,500 training and 240 test images, balanced."""
         return str(SAMPLE)
 
 

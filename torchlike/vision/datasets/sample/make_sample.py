@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-PER_CLASS = {"train": 150, "t10k": 25}
+PER_CLASS = {"train": 150, "t10k": 24}
 HERE = Path(__file__).parent
 # Four bits of the byte before choose the model of a byte: neighbouring pixels are alike, and there are no words to align to.
 LONG = {"nice_len": 273, "mf": lzma.MF_BT3, "depth": 1000}  # looks for long matches among many
