@@ -31,7 +31,14 @@ TYPED = (
     "autograd.replayed_backward",
     "_core.fields",
 )
-UNTYPED = ("engine.interpreter.fused", "_core.attributes", "_core.node", "nn._member", "optim._update", "optim._optax_optimizer")
+UNTYPED = (
+    "engine.interpreter.fused",
+    "_core.attributes",
+    "_core.node",
+    "nn._member",
+    "optim._update",
+    "optim._optax_optimizer",
+)
 # Written in C: loops over the elements of large arrays, and random numbers. Without them NumPy does it.
 C = ("engine.interpreter.elements", "random_streams.twister")
 MODULES = TYPED + UNTYPED + C

@@ -34,7 +34,7 @@ def _in_loops(function: np.ufunc, x: ShapedDtype, axes: tuple[int, ...], shape: 
         if not x.flags.c_contiguous or not x.flags.aligned:
             if behind == 1 or before > 1:
                 return function.reduce(x, axes)
-            x = np.require(x, requirements="CA")  # the bits are those of a pass, which reads any order
+            x = np.require(x, requirements=["C", "A"])  # the bits are those of a pass, which reads any order
         result = np.empty(shape, np.float32)
         if before == 1 or behind == 1:
             elements.reduce(code, result, x, kept if before == 1 else before, before > 1)
