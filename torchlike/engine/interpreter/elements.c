@@ -303,9 +303,13 @@ static void load(const Operand *input, Py_ssize_t start, int count, float *to) {
 
 static void pass(void *job, Py_ssize_t number) {
     const Pass *pass = job;
-    float memory[MOST_REGISTERS * WIDEST];
     float *registers[MOST_REGISTERS];
     int block = pass->block;
+#ifdef _MSC_VER
+    float memory[MOST_REGISTERS * WIDEST];
+#else
+    float memory[pass->registers * block]; /* as few as there are: the stack of a thread may be small */
+#endif
     Py_ssize_t begin = number * pass->part, end = begin + pass->part < pass->elements ? begin + pass->part : pass->elements;
     for (int r = 0; r < pass->registers; r++) registers[r] = memory + r * block;
     for (Py_ssize_t start = begin; start < end; start += block) {
