@@ -31,9 +31,10 @@ pytestmark = pytest.mark.uncompiled
 
 
 class Process:
-    """What was traced, found and refused since ``begin``."""
+    """What was traced, found and refused since ``begin``. ``before``: what was refused in the process before."""
 
     def __init__(self) -> None:
+        self.refused = list[str]()
         self.begin()
 
     def begin(self) -> None:
@@ -43,7 +44,7 @@ class Process:
         forget()
         forget_kernels("a test's process", "any")
         traces.store.close()
-        self.traced, self.refused = 0, list[str]()
+        self.traced, self.before, self.refused = 0, self.refused, list[str]()
 
 
 @pytest.fixture
@@ -157,7 +158,8 @@ def test_the_second_process_traces_nothing(process, monkeypatch):
     monkeypatch.setattr(by_size, "record", lambda *args: made.append(args))
     assert steps() == expected
     assert (process.traced, made) == (0, []), (
-        "traces for variable sizes, and the sizes that they are confirmed for, are kept as well"
+        "traces for variable sizes, and the sizes that they are confirmed for, are kept as well; "
+        f"not kept: {process.before} {process.refused}"
     )
 
 
