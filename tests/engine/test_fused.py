@@ -220,6 +220,49 @@ def test_what_is_taken_of_rows_joins_the_pass(name, shape, monkeypatch):
             assert one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
+EXACT = {name: ONE[name] for name in ("neg", "abs", "square", "sqrt", "rsqrt", "cube", "inverse square")} | {
+    name: TWO[name] for name in TWO if name not in ("max", "min")
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_operations_on_few_elements_give_numpys_bits_in_a_pass(name, monkeypatch):
+    rows = numbers(600, 1), numbers(600, 1)[::-1].copy()
+
+    def function(x: Any, *rows: Any) -> list[Any]:
+        zero = jnp.sum(x, -1, keepdims=True)  # so that the operation joins a pass
+        read = [row + zero for row in rows]
+        result = EXACT[name](*read[: 2 if name in TWO else 1])
+        return [x * lax.convert_element_type(result, np.float32), result]
+
+    x = np.zeros((600, 40), np.float32)
+    with np.errstate(all="ignore"):
+        together = plan_of(function, x, *rows)
+        assert all(isinstance(call[0], fused.Pass) for call in together._ending_calls or ())
+        monkeypatch.setattr(fused, "_EXACT", frozenset())
+        for one, other in zip(together(x, *rows), plan_of(function, x, *rows)(x, *rows), strict=True):
+            np.testing.assert_array_equal(one, other)
+            if one.dtype == bool:
+                continue
+            numbers_alone = ~np.isnan(one)
+            np.testing.assert_array_equal(np.signbit(one[numbers_alone]), np.signbit(other[numbers_alone]))
+
+
+def test_a_pass_that_ends_with_another_that_is_awaited():
+    """What is taken of the rows of one array is read in the pass of another, and something else waits for both."""
+    x, y = RNG.standard_normal((64, 500)).astype(np.float32), RNG.standard_normal((64, 300)).astype(np.float32)
+
+    def function(x: Any, y: Any) -> list[Any]:
+        a, s = x - jnp.sum(x, -1, keepdims=True), jnp.sum(y, -1, keepdims=True)
+        b = y - s
+        return [jnp.cumsum(a, 1), jnp.cumsum(b, 1), a * s]
+
+    s = y.sum(-1, keepdims=True)
+    a, b = x - x.sum(-1, keepdims=True), y - s
+    for ours, expected in zip(plan_of(function, x, y)(x, y), (a.cumsum(1), b.cumsum(1), a * s), strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-3, atol=1e-2)
+
+
 def test_rows_that_are_too_wide_or_of_other_dimensions_do_not_join():
     for shape, axis in [((64, 1025), -1), ((256, 64), 0), ((8, 64, 64), 1)]:
         x = RNG.standard_normal(shape).astype(np.float32)
@@ -260,12 +303,13 @@ def test_two_views_that_repeat_rows_are_two_arrays():
 
 
 def random_rows(rng: np.random.Generator, length: int) -> Callable[..., list[Any]]:
-    """As ``random_program``, with many operations on what is taken of rows."""
+    """As ``random_program``, of two arrays with as many rows, and with many operations on what is taken of them."""
 
     def program(x: Any, y: Any, row: Any) -> list[Any]:
-        values, rows, results = [x, y], [row], []
+        arrays, rows, results = [[x, x * x], [y, y * y]], [row], []
         for _ in range(length):
-            kind, a, b = rng.integers(10), values[rng.integers(len(values))], values[rng.integers(len(values))]
+            values = arrays[rng.integers(2)]
+            kind, a, b = rng.integers(11), values[rng.integers(len(values))], values[rng.integers(len(values))]
             r, q = rows[rng.integers(len(rows))], rows[rng.integers(len(rows))]
             if kind < 2:
                 values.append([lax.add, lax.mul][kind](a, b))
@@ -282,21 +326,20 @@ def random_rows(rng: np.random.Generator, length: int) -> Callable[..., list[Any
             elif kind == 8:
                 rows.append(jnp.where(r < q, r, np.float32(0.5)))
             else:
-                values.append(a + jnp.sum(b, 0))
+                values.append(a + jnp.sum(b, 0) if kind == 9 else jnp.cumsum(a, -1))
             if rng.random() < 0.2:
                 results.append(values[-1])
             if rng.random() < 0.2:
                 results.append([rows[-1], rows[-1].reshape(x.shape[:-1])][rng.integers(2)])
-        return [*results, values[-1], rows[-1]]
+        return [*results, arrays[0][-1], arrays[1][-1], rows[-1]]
 
     return program
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_bits_do_not_depend_on_what_is_done_row_by_row(seed, monkeypatch):
-    shape = [(64, 300), (40, 20, 24), (17, 1000)][seed % 3]
-    inputs = [RNG.standard_normal(shape).astype(np.float32) for _ in range(2)]
-    inputs.append(RNG.standard_normal((*shape[:-1], 1)).astype(np.float32))
+    *lead, columns = [(64, 300), (40, 20, 24), (17, 1000)][seed % 3]
+    inputs = [RNG.standard_normal((*lead, last)).astype(np.float32) for last in (columns, columns + 6, 1)]
 
     def run() -> list[bytes]:
         rng = np.random.default_rng(seed)

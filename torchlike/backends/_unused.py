@@ -1,6 +1,7 @@
 """torch.backends of libraries that are not used here: XLA brings its own kernels."""
 
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 
@@ -16,6 +17,7 @@ def version() -> None:
 def _module(name: str, **members: object) -> ModuleType:
     path = f"{__package__}.{name}"
     module = sys.modules[path] = ModuleType(path, f"torch.backends.{name}: a library that is not used here.")
+    module.__spec__ = ModuleSpec(path, None)
     vars(module).update(members, __all__=[name for name, member in members.items() if callable(member)])
     return module
 

@@ -38,7 +38,9 @@ _NAMES = (
 _CODES = {name: code for code, name in enumerate(_NAMES)}
 # Limits of ``elements.c``, and of the calls between which a pass stays open: it holds its inputs all the while.
 _MOST_REGISTERS, _MOST_INPUTS, _MOST_CALLS, _MOST_BETWEEN = 80, 16, 20, 40
-_MOST_WITH_ROWS, _WIDEST, _ONCE_A_ROW, _OF_ROWS = 64, 1024, 64, 128
+_MOST_WITH_ROWS, _WIDEST = 64, 1024  # calls, and between them, where there are rows; elements of a row
+# What is added to the code of an instruction, and to the number of a register.
+_ONCE_A_ROW, _OF_ROWS = 64, 128
 FLOAT, BOOL = np.dtype(np.float32), np.dtype(bool)
 
 # An instruction: what it computes, and of which of the inputs or of earlier instructions, which are counted on from the inputs.
@@ -94,8 +96,11 @@ _LOOPS: dict[str, _Steps] = {
 }  # fmt: skip
 _ALONG_ROWS = {"reduce_sum": "row_sum", "reduce_max": "row_max", "reduce_min": "row_min"}
 _VIEWS = frozenset({"reshape", "broadcast_in_dim", "squeeze", "expand_dims"})
-# What NumPy may round in another way, or do with zeros: by itself it computes these for few elements, so that a pass does not.
-_OWN = frozenset({"max", "min", "exp", "log", "tanh", "erf", "logistic", "clamp"})
+# What has one right result, to the sign of a zero. NumPy computes operations on few elements, so of those a pass computes only these.
+_EXACT = frozenset({
+    "add", "add_any", "sub", "mul", "div", "neg", "abs", "square", "integer_pow", "sqrt", "rsqrt",
+    "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "not", "select_n", "convert_element_type",
+})  # fmt: skip
 # Fewer elements are left to NumPy, which then takes less than preparing a pass.
 MIN_ELEMENTS = 16384
 _FEWEST_ROWS = MIN_ELEMENTS // _WIDEST
@@ -124,13 +129,8 @@ class Loop:
         whole: tuple[int, ...] = (),
         columns: int = 0,
     ) -> None:
-        self.function, self.steps, self.shape, self.whole, self.columns = (
-            function,
-            steps,
-            tuple(out.shape),
-            whole,
-            columns,
-        )
+        self.function, self.steps, self.shape = function, steps, tuple(out.shape)
+        self.whole, self.columns = whole, columns
         self.kinds = tuple([aval.dtype for aval in (*ins, out)])
         self.places = [n for n, aval in enumerate(ins) if (tuple(aval.shape), aval.dtype) == (whole, out.dtype)]
 
@@ -151,29 +151,30 @@ def _takes(name: str, kinds: Sequence[np.dtype], out: np.dtype) -> bool:
 
 def as_loop(name: str, params: Parameters, function: Compute, ins: Sequence[ShapedDtype], out: ShapedDtype) -> Compute:
     """The function of a primitive, as a call that a pass can contain if that is possible."""
-    size = prod(out.shape)
-    if elements is None or size < _FEWEST_ROWS or not ins or not _takes(name, [a.dtype for a in ins], out.dtype):
+    steps = _LOOPS.get(name)
+    if elements is None or (steps is None and name not in _ALONG_ROWS and name not in _VIEWS):
         return function
-    x, shape = tuple(ins[0].shape), tuple(out.shape)
+    x, shape, size = tuple(ins[0].shape), tuple(out.shape), prod(out.shape)
+    if size < _FEWEST_ROWS or not _takes(name, [a.dtype for a in ins], out.dtype):
+        return function
+    large = size >= MIN_ELEMENTS
+    if steps is not None:
+        made = steps(params, len(ins)) if large or (name in _EXACT and shape[-1] == 1) else None
+        return function if made is None else Loop(function, made, ins, out, shape if large else ())
     if name in _VIEWS:
         more = len(shape) - len(x)
-        kept = (shape == x + (1,) * more or x == shape + (1,) * -more) and (
-            name != "reshape" or not params.get("dimensions")
-        )
+        kept = shape == x + (1,) * more or x == shape + (1,) * -more
+        if name == "reshape" and params.get("dimensions"):
+            return function
         leading = name == "broadcast_in_dim" and [*params["broadcast_dimensions"]] == [*range(len(x))]
-        return Loop(function, (), ins, out) if kept or (leading and size >= MIN_ELEMENTS) else function
-    if name in _ALONG_ROWS:
-        columns = prod(x) // size
-        along_last = {*params["axes"]} == {*range(len(shape), len(x))}
-        if columns == 1 and name == "reduce_sum" and along_last:
-            return Loop(function, [("plus_zero", (0,))], ins, out)
-        rows = along_last and 1 < columns <= _WIDEST and prod(x) >= MIN_ELEMENTS
-        return Loop(function, [(_ALONG_ROWS[name], (0,))], ins, out, x, columns) if rows else function
-    steps = _LOOPS.get(name)
-    if steps is None or (size < MIN_ELEMENTS and (name in _OWN or shape[-1] != 1)):
+        return Loop(function, (), ins, out) if kept or (leading and large) else function
+    columns = prod(x) // size
+    if {*params["axes"]} != {*range(len(shape), len(x))}:
         return function
-    made = steps(params, len(ins))
-    return function if made is None else Loop(function, made, ins, out, shape if size >= MIN_ELEMENTS else ())
+    if columns == 1 and name == "reduce_sum":
+        return Loop(function, [("plus_zero", (0,))], ins, out)
+    rows = 1 < columns <= _WIDEST and prod(x) >= MIN_ELEMENTS
+    return Loop(function, [(_ALONG_ROWS[name], (0,))], ins, out, x, columns) if rows else function
 
 
 class Pass:
@@ -504,6 +505,8 @@ def fuse(calls: Sequence[NumPyCall], kept: Iterable[int]) -> Sequence[NumPyCall]
     def close(these: Collection[_Open]) -> None:
         released = any(one_pass in awaited for one_pass in these)
         for one_pass in dict.fromkeys([*these, *(awaited if released else ())]):
+            if open_by_shape.get(one_pass.shape) is not one_pass:
+                continue
             result.extend(one_pass.closed(is_read))
             del open_by_shape[one_pass.shape]
             for output in one_pass.made:
@@ -513,6 +516,16 @@ def fuse(calls: Sequence[NumPyCall], kept: Iterable[int]) -> Sequence[NumPyCall]
             for each in waiting, waits, awaited:
                 each.clear()
 
+    def joined(number: int, loop: Loop, places: Sequence[int]) -> tuple[_Open | None, bool]:
+        """The open pass that a loop joins, and whether it computes one element for each row there."""
+        reads = next((made_in[slot] for slot in places if slot in made_in), None)
+        of_rows = reads is not None and bool(reads.columns) and reads.takes_rows(loop, places)
+        own = reads if of_rows else open_by_shape.get(loop.whole)
+        if own is None or own.takes(number, loop):
+            return own, of_rows
+        close([own])
+        return None, False
+
     for number, (function, inputs, output) in enumerate(calls):
         places, loop = inputs_of[number], function if isinstance(function, Loop) else None
         if loop is None and made_in.keys().isdisjoint(places) and waits.isdisjoint(places):
@@ -520,34 +533,28 @@ def fuse(calls: Sequence[NumPyCall], kept: Iterable[int]) -> Sequence[NumPyCall]
             continue
         if loop is not None and loop.whole and not waits.isdisjoint(places):
             close([*awaited])
-        own, of_rows = None, False
-        if loop is not None and waits.isdisjoint(places):
-            reads = next((made_in[slot] for slot in places if slot in made_in), None)
-            of_rows = reads is not None and bool(reads.columns) and reads.takes_rows(loop, places)
-            own = reads if of_rows else open_by_shape.get(loop.whole)
-            if own is not None and not own.takes(number, loop):
-                close([own])
-                own, of_rows = None, False
-        joins = loop is not None and (bool(loop.whole) or of_rows)
-        others = dict.fromkeys([made_in[slot] for slot in places if slot in made_in and made_in[slot] is not own])
-        held_up = [one_pass for one_pass in others if not joins and one_pass.columns and one_pass.is_near(number)]
-        if len(held_up) < len(others):
-            close([one_pass for one_pass in others if one_pass not in held_up])
-        if joins:
-            assert loop is not None
-            if own is None:
+        own, of_rows = joined(number, loop, places) if loop and waits.isdisjoint(places) else (None, False)
+        others = list(dict.fromkeys([made_in[slot] for slot in places if slot in made_in and made_in[slot] is not own]))
+        if loop is not None and (loop.whole or of_rows):
+            if others:
+                close(others)  # and those that are awaited with them, perhaps its own
+                own, of_rows = joined(number, loop, places)
+            if own is None and loop.whole:
                 if loop.whole in open_by_shape:
                     close([open_by_shape[loop.whole]])
                 own = open_by_shape[loop.whole] = _Open(number, loop.whole)
-            own.add(number, loop, places, calls[number], of_rows)
-            made_in[output] = own
-            continue
+            if own is not None:
+                own.add(number, loop, places, calls[number], of_rows)
+                made_in[output] = own
+                continue
+        held_up = [one_pass for one_pass in others if one_pass.columns and one_pass.is_near(number)]
+        close([one_pass for one_pass in others if one_pass not in held_up])
         call = (loop.function if loop is not None else function), inputs, output
-        still = [one_pass for one_pass in held_up if open_by_shape.get(one_pass.shape) is one_pass]
-        if still or not waits.isdisjoint(places):
+        held_up = [one_pass for one_pass in held_up if open_by_shape.get(one_pass.shape) is one_pass]
+        if held_up or not waits.isdisjoint(places):
             waiting.append(call)
             waits.update([output] if output.__class__ is int else output)
-            awaited += [one_pass for one_pass in still if one_pass not in awaited]
+            awaited += [one_pass for one_pass in held_up if one_pass not in awaited]
         else:
             result.append(call)
     close([*open_by_shape.values()])
