@@ -640,8 +640,8 @@ def _joined(path: Path, schedule: list[ScheduledStep], end: int) -> Sequence[Sch
 def join(scheduled: Sequence[ScheduledStep]) -> JoinedPlan:
     """One plan for steps that NumPy computes.
 
-    What it computes follows from the steps' plans and from how their inputs and results hang together, so it is kept by these: paths of other
-    sizes end with the same steps of the optimizer. The positions are numbered by their first use.
+    What it computes follows from the steps' plans and from how their inputs and results hang together, and it is kept by these: paths of
+    other sizes end with the same steps of the optimizer. So positions are numbered by their first use.
     """
     numbers: dict[int, int] = {}
 
