@@ -271,19 +271,6 @@ def test_rows_that_are_too_wide_or_of_other_dimensions_do_not_join():
         np.testing.assert_allclose(plan(x)[0], x - x.sum(axis, keepdims=True), atol=1e-4)
 
 
-def test_a_pass_fits_the_stack_of_a_small_thread():
-    x, results = RNG.standard_normal((64, 1000)).astype(np.float32), []
-    plan = plan_of(ROWS["its derivative"], x)
-    before = threading.stack_size(256 * 1024)
-    try:
-        thread = threading.Thread(target=lambda: results.extend(plan(x)))
-        thread.start()
-        thread.join()
-    finally:
-        threading.stack_size(before)
-    assert results[0].tobytes() == plan(x)[0].tobytes()
-
-
 def test_two_views_that_repeat_rows_are_two_arrays():
     x = RNG.standard_normal((64, 300)).astype(np.float32)
 
