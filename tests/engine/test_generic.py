@@ -47,7 +47,7 @@ class Counted:
 
             return function, [Shaped((sizes[0],), np.dtype(np.float32))]
 
-        traced, _ = self.traces.trace("key", (size,), make)
+        traced, _ = self.traces.trace(self.traces.calls("key"), (size,), make)
         (result,) = traced.plan()(np.arange(size, dtype=np.float32))
         return result, traced.outs[0].shape
 
@@ -74,7 +74,9 @@ def test_what_was_not_called_for_long_is_dropped() -> None:
     for _ in range(10 * MAX_KEYS):
         key = Key()
         alive.add(key)
-        traces.trace(key, (3,), lambda sizes: (lambda array: (array,), [Shaped((sizes[0],), np.dtype(np.float32))]))
+        traces.trace(
+            traces.calls(key), (3,), lambda sizes: (lambda array: (array,), [Shaped((sizes[0],), np.dtype(np.float32))])
+        )
     assert len(alive) == MAX_KEYS
 
 

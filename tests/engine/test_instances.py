@@ -12,7 +12,7 @@ import pytest
 from jax import lax
 
 from torchlike.engine.interpreter import Shaped, as_constant
-from torchlike.engine.interpreter.rules import Unsupported
+from torchlike.engine.interpreter.rules import RULES, Unsupported
 from torchlike.engine.interpreter.traces import generic, instances
 from torchlike.engine.interpreter.traces.instances import Instances
 
@@ -124,3 +124,13 @@ def test_a_primitive_without_a_rule_is_named() -> None:
     # fmt: on
     with pytest.raises(Unsupported, match="igamma"):
         traced([5]).plan()
+
+
+def test_a_function_serves_all_sizes_only_if_its_rule_looks_at_no_shape() -> None:
+    floats = [Shaped((3,), np.dtype(np.float32))] * 2
+    for_any_size = instances._for_any_size
+    assert for_any_size(RULES["add"], {}, floats[:2], floats[:1]) is np.add
+    assert for_any_size(RULES["reshape"], {}, floats[:1], floats[:1]) is None
+    assert for_any_size(RULES["reduce_sum"], {"axes": (0,)}, floats[:1], floats[:1]) is None
+    with pytest.raises(AttributeError):  # so nothing else than the dtype can be known
+        instances._OfAnySize(np.dtype(np.float32)).shape  # pyright: ignore[reportAttributeAccessIssue]

@@ -118,15 +118,16 @@ class Dispatcher(Operation):
     def _checked_by_value(self, place: int, args: tuple[Any, ...]) -> bool:
         """Whether a check might refuse or change a number: for its imaginary part, or for a dtype in which it does not fit."""
         number = args[place]
+        kind = number.__class__
+        if kind is int and not -(2**63) <= number < 2**63:
+            return True
+        if kind is not complex and (place not in self.fitting_places or kind is bool or number != number):
+            return False
         tensors = [
             arg for arg, role in zip(args, self.op.roles, strict=True) if role == OPERAND and isinstance(arg, Tensor)
         ]
-        if number.__class__ is complex:
+        if kind is complex:
             return place in self.real_places and not any(tensor.is_complex() for tensor in tensors)
-        if number.__class__ is int and not -(2**63) <= number < 2**63:
-            return True
-        if place not in self.fitting_places or number.__class__ is bool or number != number:
-            return False
         try:
             return number_for(number, tensors[0].dtype if tensors else dtypes.of_number(number)) != number
         except (RuntimeError, OverflowError):

@@ -14,7 +14,7 @@ from jax import Array
 from .._core import dtypes
 from ..engine.aval import META, Aval, Meshed, Placement
 from ..engine.disk.coded import described
-from ..engine.interpreter import Shaped, ShapedDtype, Traced, Traces
+from ..engine.interpreter import Calls, Shaped, ShapedDtype, Traced, Traces
 from ..engine.recorder import DynamicNumber
 from ..numerics.exact_math import computed_on
 from ..numerics.half_precision import HALF
@@ -146,11 +146,17 @@ def without_sizes(
 ) -> tuple[tuple[object, ...], tuple[int, ...]]:
     """Everything that a call is made of but sizes, as a key; and its sizes in order."""
     sizes: list[int] = []
-    key = [_without_sizes(arg, role, sizes) for arg, role in zip(args, roles, strict=True)]
+    key = [
+        _TENSOR_IN_KEY if arg is TENSOR else _without_sizes(arg, role, sizes)
+        for arg, role in zip(args, roles, strict=True)
+    ]
     for aval in avals:
         sizes += aval.shape
         key.append((len(aval.shape), aval.dtype, aval.placement))
     return tuple(key), tuple(sizes)
+
+
+_TENSOR_IN_KEY: object = (TensorSlot, TENSOR)
 
 
 # Functions like this are not defined within others: one that calls itself refers to itself then, so each call would leave objects that
@@ -202,22 +208,22 @@ Function = Callable[..., Sequence[Any]]
 class Sized:
     """A function among those that differ from it in sizes alone: ``build(args)``.
 
-    ``traces``: of all of them; ``key``, ``sizes``: everything on which it depends, as ``without_sizes`` divides it.
+    ``traces``: of the operation; ``calls``: of all of them; ``sizes``: those of this one, in the order of ``without_sizes``.
     """
 
-    __slots__ = ("traces", "key", "sizes", "_args", "_roles", "_avals", "_build")
+    __slots__ = ("traces", "calls", "sizes", "_args", "_roles", "_avals", "_build")
 
     def __init__(
         self,
         traces: Traces,
-        key: tuple[object, ...],
+        calls: Calls,
         sizes: tuple[int, ...],
         args: Sequence[object],
         roles: Sequence[int],
         avals: Sequence[Aval],
         build: Callable[[list[Any]], Function],
     ) -> None:
-        self.traces, self.key, self.sizes = traces, traces.same(key), sizes
+        self.traces, self.calls, self.sizes = traces, calls, sizes
         self._args, self._roles, self._avals, self._build = args, roles, avals, build
 
     def make(self, sizes: Sequence[Any]) -> tuple[Function, Sequence[ShapedDtype]]:
@@ -225,9 +231,13 @@ class Sized:
         own_args, inputs = with_sizes(self._args, self._roles, self._avals, sizes)
         return self._build(own_args), inputs
 
+    def function(self) -> Function:
+        """The function itself."""
+        return self._build([*self._args])
+
     def trace(self) -> tuple[Traced, type]:
         """The function's trace, and the type of its result."""
-        return self.traces.trace(self.key, self.sizes, self.make)
+        return self.traces.trace(self.calls, self.sizes, self.make)
 
     def trace_derived(
         self,
@@ -246,4 +256,4 @@ class Sized:
 
         shapes = tuple([(len(aval.shape), aval.dtype) for aval in avals])
         sizes = (*self.sizes, *[n for aval in avals for n in aval.shape])
-        return self.traces.trace((self.key, key, shapes), sizes, make)[0]
+        return self.traces.trace(self.traces.calls((self.calls.key, key, shapes)), sizes, make)[0]

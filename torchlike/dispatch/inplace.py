@@ -448,7 +448,7 @@ class Through(Operation):
             step_args = [step.args for step in steps]
             roles = [STATIC] * len(steps)
             others, sizes = without_sizes(step_args, roles, avals)
-            sized = Sized(_TRACES, (*key, others), sizes, step_args, roles, avals, build)
+            sized = Sized(_TRACES, _TRACES.calls((*key, others)), sizes, step_args, roles, avals, build)
             traced, _ = sized.trace()
         return Lowered(self, (), self._function(steps), avals, avals[0].placement, traced=traced, sized=sized)
 

@@ -11,7 +11,7 @@ import numpy as np
 from .._core import devices, dtypes
 from .._core.tensor_meta import tensor_meta
 from ..engine.aval import CPU, META, Aval, Placement, TracedAval
-from ..engine.interpreter import Traced, Traces
+from ..engine.interpreter import Calls, Traced, Traces
 from ..engine.kernel import Kernel
 from ..engine.recorder import DynamicNumber
 from ..numerics.numbers import check_width, number_for
@@ -39,7 +39,7 @@ class Lowered(Kernel):
         self,
         op: Any,
         args: tuple[object, ...],
-        fn: Callable[..., tuple[object, ...]],
+        fn: Callable[..., tuple[object, ...]] | None,
         in_avals: Sequence[Aval],
         placement: Placement | Sequence[Placement],
         make_error: Callable[[int], Exception] | None = None,
@@ -62,6 +62,10 @@ class Lowered(Kernel):
         self.sized = sized
         self.one: Lowered | None = None  # of a call with mapped values: the kernel of one example
 
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        assert self.sized is not None
+        return self.sized.function()  # pyright: ignore[reportReturnType]
+
     def like(self, in_avals: Sequence[Aval | TracedAval], out_avals: Sequence[Aval | TracedAval]) -> Self:
         same = super().like(in_avals, out_avals)
         same.rules, same.rules_of_gradients, same.one = {}, {}, self
@@ -71,7 +75,9 @@ class Lowered(Kernel):
 class Typing(NamedTuple):
     """The dtypes and the placement of a call: see ``Computation``. ``promote`` is the rule by which the dtypes were found.
 
-    ``computations``: what makes the function of a call from its arguments, without and with the op's check.
+    ``computations``: what makes the function of a call from its arguments, without and with the op's check; ``calls``: those with such
+    functions that NumPy computes. ``operands``: the numbers of the tensors that are operands. ``converts``: whether it gets other arguments
+    than were given.
     """
 
     promote: Promote
@@ -79,6 +85,9 @@ class Typing(NamedTuple):
     result_dtype: np.dtype | None
     placement: Placement
     computations: tuple[Callable[[Sequence[object]], Computation], ...]
+    calls: list[Calls | None]
+    operands: list[int]
+    converts: bool
 
 
 # How many of them are kept for one operation. Calls with ever new numbers among their arguments each have one.
@@ -99,31 +108,31 @@ def lower(
     roles, rule, check = op.roles, op.dtype_rule, op.check
     others, sizes = without_sizes(args, roles, avals)
     typing = typings.get(others)
-    # Types are checked, and dtypes found, once for all sizes. That cannot depend on a size, because none is given there.
+    # Types are checked, dtypes found, and numbers converted, once for all sizes. That cannot depend on a size: none is given there.
     sizeless: Any = None if typing is not None else with_every_size(1, args, roles, avals)
+    given, converts = args, typing is None or typing.converts
     if typing is None:
         check_arguments(op, sizeless[0])
         refuse_as_number(op, args, lambda number: len(avals[number].shape) > 0)
-    args = tuple(
-        float(a) if isinstance(a, bool) and kind.startswith("float") else a
-        for a, kind in zip(args, op.parameters.annotations, strict=True)
-    )
+    if converts:
+        args = tuple(
+            float(a) if isinstance(a, bool) and kind.startswith("float") else a
+            for a, kind in zip(args, op.parameters.annotations, strict=True)
+        )
     if op.validation.call is not None:
         op.validation.call(*described(args, avals, lambda aval: tensor_meta(aval).dtype))
     if op.validation.shapes is not None:
         op.validation.shapes(*described(args, avals, lambda aval: aval))
     if typing is not None:
-        promote, compute_dtype, result_dtype, placement, computations = typing
+        promote, compute_dtype, result_dtype, placement, computations, calls, operands, _ = typing
     else:
         promote = rule.promote(*sizeless[0]) if callable(rule.promote) else rule.promote
         compute_dtype, result_dtype = _promoted(op, promote, *sizeless)
-    number_dtype = compute_dtype if compute_dtype is not None or not avals else avals[0].dtype
-    args = _real_numbers(op, args, number_dtype)
-    args = _wide_numbers(op, args, number_dtype)
-    if rule.must_fit:
-        args = _fitting(op, args, compute_dtype if compute_dtype is not None else avals[0].dtype)
+        operands = [n for n, (_, role) in enumerate(_tensor_roles(args, roles, avals)) if role == OPERAND]
+    if converts:
+        args = _converted(op, args, compute_dtype if compute_dtype is not None or not avals else avals[0].dtype)
     if promote.elementwise:
-        check_broadcast([a.shape for a, role in _tensor_roles(args, roles, avals) if role == OPERAND])
+        check_broadcast([avals[n].shape for n in operands])
     if typing is None:
         placement = _placement(sizeless[0], roles, sizeless[1])
         if len(typings) >= MAX_TYPINGS:
@@ -133,7 +142,14 @@ def lower(
             partial(Computation, op, compute_dtype, result_dtype, placement, checks) for checks in (False, True)
         ]
         computations = make_plain, make_checked
-        typings[others] = Typing(promote, compute_dtype, result_dtype, placement, computations)
+        calls = list[Calls | None]([None, None])
+        # A number that is checked to fit is among the sizes where no tensor could replace it.
+        converts = any(a is not b for a, b in zip(args, given, strict=True)) or any(
+            roles[op.parameters.index[name]] == STATIC for name in rule.must_fit
+        )
+        typings[others] = Typing(
+            promote, compute_dtype, result_dtype, placement, computations, calls, operands, converts
+        )
     make_error: Callable[[int], Exception] | None = None
     if check is not None and (check.needed is None or check.needed(compute_dtype, *args)):
         build = check.make_error
@@ -142,18 +158,25 @@ def lower(
     checks = make_error is not None
 
     computation = computations[checks]
-    fn, sized, traced = computation(args), None, None
     if placement is CPU:
-        key = compute_dtype, result_dtype, checks, others
-        sized = Sized(traces, key, sizes, args, roles, avals, computation)
-        traced, fn.kind = sized.trace()
-    kernel = Lowered(op, args, fn, avals, placement, make_error, traced=traced, sized=sized)
+        own = calls[checks] = calls[checks] or traces.calls((compute_dtype, result_dtype, checks, others))
+        sized = Sized(traces, own, sizes, args, roles, avals, computation)
+        traced, kind = sized.trace()
+        kernel = Lowered(op, args, None, avals, placement, make_error, traced=traced, sized=sized)
+    else:
+        fn = computation(args)
+        kernel = Lowered(op, args, fn, avals, placement, make_error)
+        kind = fn.kind  # known only after the computation has been traced
     kernel.checked_at_once = checks and check is not None and check.at_once and placement.platform == "cpu"
-    kind = fn.kind
-    # The class of the result is known only after the computation has been traced.
     if op.several or issubclass(kind, (tuple, list)):
         kernel.wrap_outputs = (lambda ts: kind(*ts)) if hasattr(kind, "_fields") else (tuple if kind is tuple else list)
     return kernel
+
+
+def _converted(op: Op, args: tuple[Any, ...], dtype: Any) -> tuple[Any, ...]:
+    """The arguments, their numbers as the operation takes them beside tensors of this dtype."""
+    args = _wide_numbers(op, _real_numbers(op, args, dtype), dtype)
+    return _fitting(op, args, dtype) if op.dtype_rule.must_fit else args
 
 
 def _real_numbers(op: Op, args: tuple[Any, ...], compute_dtype: Any) -> tuple[Any, ...]:
@@ -423,7 +446,7 @@ def _check_accepts(op: Op, dtype: dtypes.dtype) -> None:
 
 def check_broadcast(shapes: list[tuple[int, ...]]) -> None:
     """Raises PyTorch's error unless the shapes broadcast."""
-    if len(shapes) < 2:
+    if len(shapes) < 2 or shapes.count(shapes[0]) == len(shapes):
         return
     rank = max(map(len, shapes))
     common: tuple[int, ...] = (1,) * rank

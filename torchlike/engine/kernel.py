@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 import jax
 import numpy as np
 
-from .aval import LARGE_ARRAY_BYTES, META, Aval, Meshed, Placement, TracedAval, check_allocation
+from .aval import CPU, LARGE_ARRAY_BYTES, META, Aval, Meshed, Placement, TracedAval, check_allocation
 from .background import CompilerWaits, Task, begin
 from .collective import Group, compile_for_group
 from .described import not_run
@@ -138,7 +138,7 @@ class Kernel:
         "shows",
         "repeatable",
         "saved",
-        "fn",
+        "_fn",
         "in_avals",
         "out_avals",
         "make_error",
@@ -170,7 +170,7 @@ class Kernel:
     def __init__(
         self,
         name: str,
-        fn: Callable[..., tuple[Any, ...]],
+        fn: Callable[..., tuple[Any, ...]] | None,
         in_avals: Sequence[Aval],
         placement: Placement | Sequence[Placement],
         make_error: Callable[[int], Exception] | None = None,
@@ -179,7 +179,8 @@ class Kernel:
         call: str = "",
         shows: bool = False,
     ) -> None:
-        """``placement``: of all outputs, or of each. ``traced``: what ``fn`` computes, where that is known already.
+        """``placement``: of all outputs, or of each. ``traced``: what ``fn`` computes, where that is known: ``function`` makes ``fn``
+        then if it is None.
 
         Raises:
             RuntimeError: no memory is large enough for an output.
@@ -187,7 +188,7 @@ class Kernel:
         self.name = name
         self.shows = shows
         self.repeatable, self.saved = False, 0
-        self.fn = fn
+        self._fn = fn
         self.in_avals = tuple(in_avals)
         self.make_error = make_error
         self.checked_at_once = False
@@ -201,22 +202,33 @@ class Kernel:
         self.not_by_numpy = ""
         self.group, self.call = group, call
         if group is not None:
-            self._follow(group.each(fn), placement)
+            self._follow(group.each(self.fn), placement)
             return
         if placement is META:
             # Not traced for NumPy, which would make the constants on the way: they may be larger than any memory.
-            self._follow(fn, placement)
+            self._follow(self.fn, placement)
             return
         if traced is None:
             start = time.perf_counter()
-            traced = trace(fn, in_avals)
+            traced = trace(self.fn, in_avals)
             report.spend(TRACING, time.perf_counter() - start)
         self._traced: Traced | None = traced
         self.convolutions = traced.convolutions
         self._finish(traced.outs, placement)
         # NumPy computes in the host's memory only, so no plan is made for other devices.
-        if self.on_mesh or any(aval.placement.platform != "cpu" for aval in self.out_avals):
+        if placement is not CPU and (self.on_mesh or any(aval.placement.platform != "cpu" for aval in self.out_avals)):
             self._traced = None
+
+    @property
+    def fn(self) -> Callable[..., tuple[Any, ...]]:
+        """See the class. NumPy does not need it where operations of other sizes have been traced."""
+        if self._fn is None:
+            self._fn = self.function()
+        return self._fn
+
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        """Makes ``fn`` where it was not given."""
+        raise NotImplementedError
 
     @tracing
     def _follow(self, fn: Callable[..., object], placement: Placement | Sequence[Placement]) -> None:
@@ -235,11 +247,15 @@ class Kernel:
         self.static: tuple[Any, ...] | None = None
         if self.make_error is not None:
             outs = outs[:-1]
-        placements = [placement] * len(outs) if isinstance(placement, Placement) else placement
-        self.out_avals = tuple(
-            Aval(tuple(o.shape), np.dtype(o.dtype), where) for o, where in zip(outs, placements, strict=True)
-        )
-        self.on_mesh = any(isinstance(aval.placement, Meshed) for aval in self.out_avals)
+        if placement is CPU:
+            self.out_avals = tuple([Aval(o.shape, o.dtype, CPU) for o in outs])
+            self.on_mesh = False
+        else:
+            placements = [placement] * len(outs) if isinstance(placement, Placement) else placement
+            self.out_avals = tuple(
+                Aval(tuple(o.shape), np.dtype(o.dtype), where) for o, where in zip(outs, placements, strict=True)
+            )
+            self.on_mesh = any(isinstance(aval.placement, Meshed) for aval in self.out_avals)
         if not self.shows:
             for aval in self.out_avals:
                 if aval.nbytes >= LARGE_ARRAY_BYTES:

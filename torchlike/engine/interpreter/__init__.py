@@ -18,7 +18,7 @@ from .joined import JoinedPlan as JoinedPlan
 from .loops import scan as scan
 from .plan import Plan as Plan
 from .rules import ShapedDtype as ShapedDtype, Unsupported as Unsupported
-from .traces.by_size import Traces as Traces
+from .traces.by_size import Calls as Calls, Traces as Traces
 from .traces.generic import Make as Make, Shaped as Shaped, as_constant as as_constant
 from .traces.kept import found_or_traced as found_or_traced
 from .tracing import (

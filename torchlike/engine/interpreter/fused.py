@@ -149,6 +149,13 @@ def _takes(name: str, kinds: Sequence[np.dtype], out: np.dtype) -> bool:
     return {*kinds} == {BOOL if name in ("and", "or", "xor", "not") else FLOAT}
 
 
+def may_loop(name: str, kinds: Sequence[np.dtype], out: np.dtype) -> bool:
+    """Whether ``as_loop`` makes anything of the function of a primitive, for some sizes of inputs and results of these dtypes."""
+    return (
+        elements is not None and (name in _LOOPS or name in _ALONG_ROWS or name in _VIEWS) and _takes(name, kinds, out)
+    )
+
+
 def as_loop(name: str, params: Parameters, function: Compute, ins: Sequence[ShapedDtype], out: ShapedDtype) -> Compute:
     """The function of a primitive, as a call that a pass can contain if that is possible."""
     steps = _LOOPS.get(name)

@@ -79,14 +79,14 @@ class Plan:
     def calls(self) -> int:
         """The number of NumPy calls; the body of a loop counts once."""
         if self._number < 0:
-            self._number = sum([1 + getattr(function, "extra_calls", 0) for function, *_ in self._calls])
+            self._number = sum([1 + getattr(call[0], "extra_calls", 0) for call in self._calls])
         return self._number
 
     @property
     def in_library(self) -> float:
         """The part of ``cost`` that products and convolutions take, which no compilation makes faster."""
         if self._in_library < 0:
-            self._in_library = sum([getattr(function, "in_library", 0.0) for function, *_ in self._calls])
+            self._in_library = sum([getattr(call[0], "in_library", 0.0) for call in self._calls])
         return self._in_library
 
     # ---- for ``JoinedPlan``: what a plan consists of, in the slots of a longer one

@@ -64,7 +64,7 @@ def asked_size(name: str, argument: str, sizes: tuple[object, ...], tensor: Tens
     Raises:
         TypeError, RuntimeError: those of ``unpack_sizes`` and ``infer_size``.
     """
-    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+    if len(sizes) == 1 and sizes[0].__class__ is not int and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
     numel = math.prod(tensor._aval.shape)
     if are_integers(map(type, sizes)):
@@ -90,13 +90,24 @@ def unpack_sizes(name: str, argument: str, sizes: tuple[object, ...]) -> tuple[A
 
 def can_view(tensor: Tensor, size: tuple[int, ...]) -> bool:
     """Whether the memory can be seen under another shape without a copy."""
-    if view_record(tensor) is None or tensor._geometry.contiguous:
+    if view_record(tensor) is None:
         return True
+    geometry = tensor._geometry
+    if geometry.contiguous:
+        return True
+    return (_known_to_fit if are_integers(map(type, size)) else _fits)(geometry.shape, geometry.strides, size)
+
+
+def _fits(shape: tuple[int, ...], strides: tuple[int, ...], size: tuple[int, ...]) -> bool:
+    """Whether what lies so in memory can be seen under another shape without a copy."""
     try:
-        tensor._geometry.reshape(size)
+        Strided(shape, strides).reshape(size)
     except ValueError:
         return False
     return True
+
+
+_known_to_fit = functools.lru_cache(4096)(_fits)
 
 
 # ---- the same elements in the same order
@@ -215,7 +226,7 @@ def view(self: Tensor, *size: object, dtype: Dtype | None = None, **keywords: ob
     Raises:
         RuntimeError: the number of elements differs, or the memory cannot be seen so without a copy.
     """
-    if "size" in keywords:
+    if keywords and "size" in keywords:
         size = (keywords.pop("size"),)
     if len(size) == 1 and isinstance(size[0], dtypes.dtype):
         dtype = size[0]
@@ -297,7 +308,7 @@ def reshape(input: Tensor, *shape: object, **keywords: object) -> Tensor:
     >>> torch.reshape(torch.tensor([[1, 2], [3, 4]]), (-1,))
     tensor([1, 2, 3, 4])
     """
-    if "shape" in keywords:
+    if keywords and "shape" in keywords:
         shape = (keywords.pop("shape"),)
     if keywords:
         raise TypeError(f"reshape() got an unexpected keyword argument '{next(iter(keywords))}'")

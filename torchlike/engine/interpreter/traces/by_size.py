@@ -10,15 +10,14 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar, cast
+from functools import partial
 
+from ...places import at_places
 from ...report import TRACING, report
 from ..tracing import Traced
 from .generic import Generic, Make, Recorded, record
 from .instances import Instances
 from .kept import GenericPlace, found_or_traced
-
-K = TypeVar("K")
 
 # How many combinations of sizes are traced one by one before their sizes are treated as variable.
 TRACED_BEFORE = 2
@@ -34,11 +33,13 @@ MAX_VARIANTS = 8
 class _Variant:
     """A trace of a function in which some sizes are variable and the others fixed."""
 
-    __slots__ = ("places", "fixed", "generic", "_kept", "_instances")
+    __slots__ = ("places", "generic", "_kept", "_instances", "_variable_of", "_fixed_of", "_fixed")
 
     def __init__(self, places: tuple[int, ...], values: Sequence[int]) -> None:
         self.places = places
-        self.fixed = self._without_places(values)
+        self._variable_of = at_places(places)
+        self._fixed_of = at_places([place for place in range(len(values)) if place not in places])
+        self._fixed = self._fixed_of(values)
         # None also if tracing failed, or if the comparison showed that the trace is wrong.
         self.generic: Generic | None = None
         self._kept: GenericPlace | None = None
@@ -46,7 +47,9 @@ class _Variant:
 
     def begin(self, name: str, key: object, make: Make, values: Sequence[int]) -> None:
         """Finds or makes the trace; ``values`` are the first sizes that it must hold for."""
-        self._kept = GenericPlace(name, (key, self.places, tuple(self.fixed)), self._holds_for(values))
+        self._kept = GenericPlace(
+            name, (key, self.places, self._fixed), partial(_holds, sizes=self._variable_of(values))
+        )
         if self._kept.found:
             self.generic = self._kept.generic
             return
@@ -63,36 +66,19 @@ class _Variant:
         if self._kept is not None:
             self._kept.keep(None)
 
-    def _without_places(self, values: Sequence[int]) -> list[int | None]:
-        fixed: list[int | None] = list(values)
-        for place in self.places:
-            fixed[place] = None
-        return fixed
-
     def differs_in_places(self, values: Sequence[int]) -> bool:
         """Whether these sizes differ only where this variant has variable sizes."""
-        return self._without_places(values) == self.fixed
+        return self._fixed_of(values) == self._fixed
 
     def holds(self, values: Sequence[int]) -> bool:
         """Whether every comparison of sizes that the function made has the same outcome for these sizes."""
-        return self.generic is not None and self._holds_for(values)(self.generic)
-
-    def _holds_for(self, values: Sequence[int]) -> Callable[[Generic], bool]:
-        variable = [values[place] for place in self.places]
-
-        def holds(generic: Generic) -> bool:
-            try:
-                return generic.holds(variable)
-            except ArithmeticError:  # a division by a size that is zero
-                return False
-
-        return holds
+        return self.generic is not None and _holds(self.generic, self._variable_of(values))
 
     def trace(self, make: Make, values: Sequence[int]) -> tuple[Traced, type]:
         """Returns the trace for these sizes, for which ``holds`` must be true."""
         generic, kept = self.generic, self._kept
         assert generic is not None and kept is not None
-        variable = [values[place] for place in self.places]
+        variable = self._variable_of(values)
         if len(kept.confirmed) < CONFIRMATIONS and tuple(variable) not in kept.confirmed:
             single, kind = record(make, values)
             recorded = Recorded(generic.inputs)
@@ -105,16 +91,36 @@ class _Variant:
             self._instances = Instances(generic)
         return self._instances(variable), generic.kind
 
+    @property
+    def confirmed(self) -> bool:
+        """Whether nothing is left to compare the trace with."""
+        return self.generic is not None and self._kept is not None and len(self._kept.confirmed) >= CONFIRMATIONS
 
-class _Calls:
+    def known(self, values: Sequence[int]) -> tuple[Traced, type] | None:
+        """The trace for these sizes where the variant, which is confirmed, covers them; else None."""
+        generic, instances = self.generic, self._instances
+        if generic is None or instances is None or not self.differs_in_places(values) or not self.holds(values):
+            return None
+        return instances(self._variable_of(values)), generic.kind
+
+
+def _holds(generic: Generic, sizes: Sequence[int]) -> bool:
+    try:
+        return generic.holds(sizes)
+    except ArithmeticError:  # a division by a size that is zero
+        return False
+
+
+class Calls:
     """The calls and variants of one function whose arguments have differed only in sizes."""
 
-    __slots__ = ("key", "seen", "variants")
+    __slots__ = ("key", "seen", "variants", "latest")
 
     def __init__(self, key: object) -> None:
         self.key = key
         self.seen: list[tuple[int, ...]] = []
         self.variants: list[_Variant] = []
+        self.latest: _Variant | None = None  # the confirmed one that was used last
 
     def variant_for(self, values: tuple[int, ...]) -> tuple[_Variant | None, bool]:
         """Returns the variant that covers these sizes, and whether it is new; None after too few calls."""
@@ -146,35 +152,33 @@ class Traces:
 
     def __init__(self, name: Callable[[], str] = str) -> None:
         """``name``: says what is traced, in the same words in each process, if it depends on nothing but the package's files."""
-        self._calls: dict[object, _Calls] = {}
+        self._calls: dict[object, Calls] = {}
         self._name = name
 
     def clear(self) -> None:
         self._calls.clear()
 
-    def same(self, key: K) -> K:
-        """The equal key that is kept already, if there is one: whoever keeps it then needs no memory for another."""
-        calls = self._calls.get(key)
-        return key if calls is None else cast("K", calls.key)
+    def calls(self, key: object) -> Calls:
+        """The calls of one function. ``key``: everything on which it depends besides the sizes."""
+        calls = self._calls.pop(key, None) or Calls(key)
+        self._calls[calls.key] = calls  # the last one
+        if len(self._calls) > MAX_KEYS:
+            self._calls.pop(next(iter(self._calls)), None)
+        return calls
 
-    def trace(self, key: object, values: tuple[int, ...], make: Make) -> tuple[Traced, type]:
-        """Returns a trace of the function that ``make`` returns for these sizes, new or reused, and the type of its result.
-
-        Args:
-            key: everything on which the function depends besides the sizes.
-        """
+    def trace(self, calls: Calls, values: tuple[int, ...], make: Make) -> tuple[Traced, type]:
+        """Returns a trace of the function that ``make`` returns for these sizes, new or reused, and the type of its result."""
+        known = None if calls.latest is None else calls.latest.known(values)
+        if known is not None:
+            return known
         start = time.perf_counter()
         try:
-            calls = self._calls.pop(key, None) or _Calls(key)
-            self._calls[calls.key] = calls  # the same variant as in the last call
-            if len(self._calls) > MAX_KEYS:
-                self._calls.pop(next(iter(self._calls)), None)
             variant, new = calls.variant_for(values)
             if variant is not None:
                 traced = None
                 try:
                     if new:
-                        variant.begin(self._name(), key, make, values)
+                        variant.begin(self._name(), calls.key, make, values)
                     if variant.generic is not None:
                         traced = variant.trace(make, values)
                 except Exception as reason:
@@ -187,11 +191,12 @@ class Traces:
                     # collector runs by itself, they would be outputs of the program that is compiled next.
                     gc.collect(1)
                 if traced is not None:
+                    calls.latest = variant if variant.confirmed else None
                     return traced
             if len(calls.seen) >= MAX_SEEN:
                 del calls.seen[0]
             calls.seen.append(values)
             computation, avals = make(values)
-            return found_or_traced(self._name(), (key, values), computation, avals)
+            return found_or_traced(self._name(), (calls.key, values), computation, avals)
         finally:
             report.spend(TRACING, time.perf_counter() - start)

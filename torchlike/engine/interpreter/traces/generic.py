@@ -184,6 +184,11 @@ class _Filled(NamedTuple):
         ])  # fmt: skip
 
 
+def _source(entry: int | _Place) -> str:
+    """A size of a shape, as source that reads the values of the expressions from ``s``."""
+    return f"s[{entry.number}]" if isinstance(entry, _Place) else str(int(entry))
+
+
 class FromSize(NamedTuple):
     """A constant of the function that is computed from sizes: the number of its expression."""
 
@@ -292,6 +297,8 @@ class Generic:
             [equation for equation, *_ in equations], outputs, len(constants)
         )
         self._parts = condition, expressions
+        self._variable = [n for n, aval in enumerate(avals) if aval.__class__ is GenericAval]
+        self._shapes: Callable[[Sequence[int]], Sequence[tuple[int, ...]]] | None = None
 
     def parts(self, kept: Callable[[dict[str, Any]], dict[str, object]]) -> tuple[object, ...]:
         """What ``of_parts`` makes an equal one of. ``kept``: the parameters of an equation that are to be among it."""
@@ -332,15 +339,20 @@ class Generic:
             self.avals.append(aval if shape is aval.shape else GenericAval(shape, aval.dtype))
         return number
 
-    def aval(self, number: int, numbers: Sequence[int]) -> Shaped:
-        """The aval with this number, for these values of the expressions."""
-        aval: Any = self.avals[number]
-        return aval if aval.__class__ is Shaped else Shaped(aval.shape.fill(numbers), aval.dtype)
+    def avals_of(self, numbers: Sequence[int]) -> list[Shaped]:
+        """All avals, for these values of the expressions."""
+        avals: list[Any] = [*self.avals]
+        if self._shapes is None:
+            shapes = ["".join([f"{_source(entry)}," for entry in avals[n].shape.entries]) for n in self._variable]
+            self._shapes = compiled(f"({''.join([f'({shape}),' for shape in shapes])})")
+        for n, shape in zip(self._variable, self._shapes(numbers), strict=True):
+            avals[n] = Shaped(shape, avals[n].dtype)
+        return avals
 
     def append(self, values: Sequence[int], builder: Any) -> tuple[list[Reference], list[Shaped]]:
         """Appends what the function applies for these sizes (of those that are variable); returns references to its results."""
         numbers = self.numbers(values)
-        avals = [self.aval(n, numbers) for n in range(len(self.avals))]
+        avals = self.avals_of(numbers)
         builder.constants = [
             np.asarray(numbers[constant.number], constant.dtype) if constant.__class__ is FromSize else constant
             for constant in self.constants

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...places import at_places
+from ..fused import may_loop
 from ..plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, as_call, touched
-from ..rules import RULES, Compute, Reference, Rule, Unsupported
+from ..rules import RULES, Compute, Parameters, Reference, Rule, Unsupported, seconds_of_call
 from ..tracing import Traced
 from .generic import FromSize, Generic, Shaped, filled
 
@@ -24,7 +25,8 @@ class _Step(NamedTuple):
 
     ``function``: what its rule returns, where that is the same for all sizes. ``params``: those that are the same, ``templates``: the
     others. ``ins``, ``outs``: numbers of avals. ``inputs``, ``output``: slots, as in the calls of a plan. ``constant``: whether it is
-    computed when the plan is made. ``touches``: what ``touched`` returns of the numbers of its avals.
+    computed when the plan is made. ``touches``: what ``touched`` returns of the numbers of its avals. ``alike``: whether the call is the
+    same for all sizes of which the results have fewer bytes than are reused, and the seconds that it takes beside those for its bytes.
     """
 
     name: str
@@ -38,6 +40,21 @@ class _Step(NamedTuple):
     output: int | tuple[int, ...]
     constant: bool
     touches: tuple[float, Sequence[int]]
+    alike: tuple[bool, float]
+
+
+class _OfAnySize(NamedTuple):
+    """The aval of an array of which a rule may know the dtype alone."""
+
+    dtype: np.dtype
+
+
+def _for_any_size(rule: Rule, params: Parameters, ins: Sequence[Any], outs: Sequence[Any]) -> Compute | None:
+    """What a rule returns without looking at a shape; None where it does."""
+    try:
+        return rule(params, *[[_OfAnySize(aval.dtype) for aval in avals] for avals in (ins, outs)])  # pyright: ignore[reportArgumentType]
+    except AttributeError:
+        return None
 
 
 def _compute(slots: list[Any], function: Compute, inputs: Any, output: int | tuple[int, ...]) -> None:
@@ -91,20 +108,26 @@ class _Template:
                 known.update(equation.outputs)
             else:
                 read.update(map(slot, equation.inputs))
-            function = None
-            if not templates and all(generic.avals[n].__class__ is Shaped for n in (*ins, *outs)):
-                function = rule(equation.params, [generic.avals[n] for n in ins], [generic.avals[n] for n in outs])
+            function, in_avals, out_avals = None, [generic.avals[n] for n in ins], [generic.avals[n] for n in outs]
+            if not templates and all(aval.__class__ is Shaped for aval in (*in_avals, *out_avals)):
+                function = rule(equation.params, in_avals, out_avals)  # pyright: ignore[reportArgumentType]
+            elif not templates:
+                function = _for_any_size(rule, equation.params, in_avals, out_avals)
+            several = primitive.multiple_results
+            alike = function is not None and (
+                several or not may_loop(primitive.name, [aval.dtype for aval in in_avals], out_avals[0].dtype)
+            )
             inputs_at = [*map(slot, equation.inputs)]
             picked = inputs_at[0] if len(inputs_at) == 1 else at_places(inputs_at)
             outputs = tuple(map(slot, equation.outputs))
-            output = outputs if primitive.multiple_results else outputs[0]
+            output = outputs if several else outputs[0]
             if constant and function is not None and all(self._slots[place] is not None for place in inputs_at):
                 _compute(self._slots, function, picked, output)  # the same for all sizes
                 continue
             self._steps.append(
                 _Step(
                     primitive.name, rule, function, equation.params, templates, ins, outs, picked, output, constant,
-                    touched(primitive.name, ins, outs),
+                    touched(primitive.name, ins, outs), (alike, getattr(function, "extra_cost", 0.0)),
                 )
             )  # fmt: skip
         held = {*range(len(constants)), *[slot(reference) for reference in known]}
@@ -121,15 +144,33 @@ class _Template:
         for place, constant in self._from_sizes:
             slots[place] = np.asarray(numbers[constant.number], constant.dtype)
         calls, cost, large = [], 0.0, False
-        for name, rule, function, params, templates, ins, outs, inputs, output, constant, touches in self._steps:
+        for (
+            name,
+            rule,
+            function,
+            params,
+            templates,
+            ins,
+            outs,
+            inputs,
+            output,
+            constant,
+            touches,
+            is_alike,
+        ) in self._steps:
+            for_each, touched_avals = touches
+            size, (alike, extra_cost) = sum([nbytes[n] for n in outs]), is_alike
+            if alike and size < MIN_REUSED_BYTES and not constant:
+                calls.append((function, inputs, output))
+                cost += seconds_of_call(for_each * sum([nbytes[n] for n in touched_avals])) + extra_cost
+                continue
             if templates:
                 params = {**params, **{key: filled(template, numbers) for key, template in templates}}
             in_avals, out_avals = [avals[n] for n in ins], [avals[n] for n in outs]
             if function is None:
                 function = rule(params, in_avals, out_avals)
             if not constant:
-                (for_each, touched_avals), several = touches, output.__class__ is not int
-                size, moved = sum([nbytes[n] for n in outs]), for_each * sum([nbytes[n] for n in touched_avals])
+                moved, several = for_each * sum([nbytes[n] for n in touched_avals]), output.__class__ is not int
                 function, seconds, is_large = as_call(name, params, function, in_avals, out_avals, several, size, moved)
                 calls.append((function, inputs, output))
                 cost += seconds
@@ -154,9 +195,7 @@ class Instances:
 
     def __call__(self, sizes: Sequence[int]) -> Instance:
         """The trace for these sizes, of those that are variable."""
-        generic = self._generic
-        numbers = generic.numbers(sizes)
-        return Instance(self, sizes, [generic.aval(n, numbers) for n in generic.outs])
+        return Instance(self, sizes)
 
     def whole(self, sizes: Sequence[int]) -> Traced:
         """The same by way of a builder, which decides all anew."""
@@ -175,15 +214,21 @@ class Instances:
             self._reads = self.whole(sizes).reads()
         return self._reads
 
-    def plan(self, sizes: Sequence[int], inputs: Sequence[int] | None) -> Plan:
-        """The plan for these sizes, which takes the inputs with these numbers (None: all).
+    def avals(self, sizes: Sequence[int]) -> tuple[Sequence[int], list[Shaped], list[Shaped]]:
+        """For these sizes the values of the expressions, all avals, and those of the results."""
+        numbers = self._generic.numbers(sizes)
+        avals = self._generic.avals_of(numbers)
+        return numbers, avals, [avals[n] for n in self._generic.outs]
+
+    def plan(
+        self, sizes: Sequence[int], numbers: Sequence[int], avals: list[Shaped], inputs: Sequence[int] | None
+    ) -> Plan:
+        """The plan for these sizes and what ``avals`` gives for them, which takes the inputs with these numbers (None: all).
 
         Raises:
             Unsupported: a primitive has no rule.
         """
         generic = self._generic
-        numbers = generic.numbers(sizes)
-        avals = [generic.aval(n, numbers) for n in range(len(generic.avals))]
         nbytes = [aval.dtype.itemsize * prod(aval.shape) for aval in avals]
         # A builder also opens what primitives like ``jit`` contain, and finds out which arrays are zeros that others are written into.
         if not generic.flat or (generic.pads and max(nbytes, default=0) >= MIN_REUSED_BYTES):
@@ -203,15 +248,14 @@ class Instances:
 class Instance(Traced):
     """The trace for one combination of sizes. Its plan is made when it is asked for."""
 
-    __slots__ = ("_instances", "_sizes", "_taken")
+    __slots__ = ("_instances", "_sizes", "_taken", "_numbers", "_avals")
 
-    def __init__(
-        self, instances: Instances, sizes: Sequence[int], outs: Sequence[Shaped], inputs: Sequence[int] | None = None
-    ) -> None:
-        self._instances, self._sizes, self._taken, self.outs = instances, sizes, inputs, outs
+    def __init__(self, instances: Instances, sizes: Sequence[int], inputs: Sequence[int] | None = None) -> None:
+        self._instances, self._sizes, self._taken = instances, sizes, inputs
+        self._numbers, self._avals, self.outs = instances.avals(sizes)
 
     def taking(self, inputs: Sequence[int]) -> Instance:
-        return Instance(self._instances, self._sizes, self.outs, inputs)
+        return Instance(self._instances, self._sizes, inputs)
 
     @property
     def convolutions(self) -> int:
@@ -221,4 +265,4 @@ class Instance(Traced):
         return self._instances.reads(self._sizes)
 
     def plan(self) -> Plan:
-        return self._instances.plan(self._sizes, self._taken)
+        return self._instances.plan(self._sizes, self._numbers, self._avals, self._taken)
