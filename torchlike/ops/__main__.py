@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 
-from ..dispatch.opdef import CATALOG, COMPOSITES, Composite, Form, Op, Promote, Saves
-from ..dispatch.stubs import ROOT, records, stubs
+from ..dispatch.opdef import CATALOG, COMPOSITES, Composite, Form, Op, Promote, Saves, declarations
 from . import __all__ as public
 
 
@@ -16,8 +15,7 @@ def describe(name: str) -> str:
     Raises:
         KeyError: nothing is declared under that name.
     """
-    records_by_name = dict(records()) | CATALOG | COMPOSITES
-    record = records_by_name[name]
+    record = ({each: record for each, record, _ in declarations()} | CATALOG | COMPOSITES)[name]
     source = record.source
     lines = [f"{record.name}{inspect.signature(source)}", f"    {(inspect.getdoc(source) or '').splitlines()[0]}", ""]
     rows = [
@@ -82,6 +80,8 @@ def main(arguments: list[str]) -> int:
     """The command line; returns the exit status."""
     write = sys.stdout.write
     if arguments == ["--stubs"]:
+        from ..dispatch.stubs import ROOT, stubs  # not in a wheel: it writes into a checkout
+
         for path, text in stubs(list(public)).items():
             path.write_text(text, encoding="utf-8")
             write(f"wrote {path.relative_to(ROOT.parent)}\n")
