@@ -297,7 +297,7 @@ class Generic:
             [equation for equation, *_ in equations], outputs, len(constants)
         )
         self._parts = condition, expressions
-        self._variable = [n for n, aval in enumerate(avals) if aval.__class__ is GenericAval]
+        self._unfixed = [n for n, aval in enumerate(avals) if aval.__class__ is GenericAval]
         self._shapes: Callable[[Sequence[int]], Sequence[tuple[int, ...]]] | None = None
 
     def parts(self, kept: Callable[[dict[str, Any]], dict[str, object]]) -> tuple[object, ...]:
@@ -343,9 +343,9 @@ class Generic:
         """All avals, for these values of the expressions."""
         avals: list[Any] = [*self.avals]
         if self._shapes is None:
-            shapes = ["".join([f"{_source(entry)}," for entry in avals[n].shape.entries]) for n in self._variable]
+            shapes = ["".join([f"{_source(entry)}," for entry in avals[n].shape.entries]) for n in self._unfixed]
             self._shapes = compiled(f"({''.join([f'({shape}),' for shape in shapes])})")
-        for n, shape in zip(self._variable, self._shapes(numbers), strict=True):
+        for n, shape in zip(self._unfixed, self._shapes(numbers), strict=True):
             avals[n] = Shaped(shape, avals[n].dtype)
         return avals
 
