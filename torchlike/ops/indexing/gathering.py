@@ -32,8 +32,9 @@ from ...dispatch.register import (
 from ...dispatch.signature_lists import invalid_arguments
 from ...dispatch.warned import alert
 from ...engine.aval import Aval
+from ...engine.interpreter import for_numpy
 from ...numerics.numbers import number_for
-from ...numerics.picking import picked
+from ...numerics.picking import first_where, picked
 from ...numerics.scatter import add_at, products_of_others, set_at
 from ..elementwise.division import remainder
 from ..shape.reshape import broadcast_to, common_shape, flatten
@@ -61,7 +62,7 @@ def outside(index: Any, size: int, low: int = 0) -> tuple[Any, Any]:
         return np.bool_(False), 0
     flat = index.reshape(-1)
     wrong = (flat < low) | (flat >= size)
-    return wrong.any(), flat[wrong.argmax()]
+    return wrong.any(), first_where(flat, wrong)
 
 
 def _size_along(input: Any, dim: int) -> int:
@@ -160,7 +161,7 @@ def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False)
         return jnp.zeros(index.shape, input.dtype)
     source, places = _at_least_1d(input, index)
     along = [lax.broadcasted_iota(places.dtype, places.shape, d) if d != dim else places for d in range(places.ndim)]
-    return picked(source, along, from_end=True).reshape(index.shape)
+    return picked(source, along, from_end=not for_numpy()).reshape(index.shape)
 
 
 @op(name="_scatter_src", **_ALONG, forms=Form.NONE, backward="ScatterBackward0")
@@ -418,7 +419,9 @@ def index_select(input: Array, dim: int, index: Indices) -> Array:
         if source.ndim > 1:
             raise RuntimeError("index_select(): self indexing axis dim should be positive")
         raise IndexError("index out of range in self")
-    elements = picked(source, [places if d == dim else None for d in range(source.ndim)], from_end=True)
+    # NumPy runs it with checked indices alone; a program of the user's under JAX has no check.
+    along = [places if d == dim else None for d in range(source.ndim)]
+    elements = picked(source, along, from_end=not for_numpy())
     return elements.reshape(()) if input.ndim == 0 and elements.size == 1 else elements
 
 
