@@ -1,5 +1,6 @@
 """Sorting: the lines of `tests/ops/lines.py` give the results, layouts, gradients and errors recorded from PyTorch."""
 
+import numpy as np
 import pytest
 
 import torchlike as torch
@@ -34,6 +35,32 @@ def test_equal_elements_keep_their_order():
         indices = x.sort(descending=descending).indices.tolist()
         halves = indices[:50], indices[50:]
         assert all(half == sorted(half) for half in halves)
+
+
+SPECIAL = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.uint8], ids=str)
+@pytest.mark.parametrize(("different", "specials"), [(3, 0), (10**6, 0), (40, 3), (40, 40)])
+def test_the_largest_are_the_first_of_all_in_order(dtype, different, specials):
+    """Of few and of many different numbers: of equal ones, of which some are among the first, these are the first in the row."""
+    random = np.random.default_rng(different + specials)
+    for shape, dim in (((7, 33), 1), ((33, 7), 0), ((2, 40, 3), 1), ((3, 0), 1), ((0, 40), 1), ((50,), 0)):
+        numbers = random.integers(0, different, shape).astype(np.float64) % 256
+        if dtype.is_floating_point:
+            places = random.integers(0, max(numbers.size, 1), specials)[: numbers.size]
+            numbers.reshape(-1)[places] = random.choice(SPECIAL, places.shape)
+        x = torch.tensor(numbers).to(dtype)
+        for k in {0, 1, 2, 5, 9, 33}:
+            for largest in (True, False):
+                if k > shape[dim]:
+                    continue
+                first, everything = x.topk(k, dim, largest), x.sort(dim, descending=largest, stable=True)
+                for result, whole in zip(first, everything, strict=True):
+                    expected = whole.narrow(dim, 0, k).numpy()
+                    np.testing.assert_array_equal(result.numpy(), expected, strict=True)
+                    if dtype.is_floating_point and result is first.values:
+                        np.testing.assert_array_equal(np.signbit(result.numpy()), np.signbit(expected))
 
 
 def test_out():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -24,6 +25,54 @@ def _sort(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -> Compu
         return [np.take_along_axis(a, order, axis) for a in arrays]
 
     return sort
+
+
+def _in_order(rows: np.ndarray, descending: bool) -> np.ndarray:
+    """The places of each row's elements in order, of equal ones the first one first. NaN counts as greater than every number."""
+    if not descending:
+        return np.argsort(rows, -1, kind="stable")
+    # Reversed before and after, so that equal elements keep their order.
+    return rows.shape[-1] - 1 - np.argsort(rows[..., ::-1], -1, kind="stable")[..., ::-1]
+
+
+def _first_few(rows: np.ndarray, count: int, descending: bool) -> np.ndarray | None:
+    """Which are the first so many of each row, in the order of the rows; None where NaN is the last of them."""
+    place = rows.shape[1] - count if descending else count - 1
+    last = np.partition(rows, place, 1)[:, place, None]
+    if np.isnan(last).any():
+        return None
+    inside = ~(rows < last) if descending else rows <= last
+    if np.count_nonzero(inside) > len(rows) * count:  # of those that are equal to the last, the first ones
+        equal = rows == last
+        before = inside & ~equal
+        left = count - np.count_nonzero(before, axis=1, keepdims=True)
+        inside = before | (equal & (np.cumsum(equal, 1) <= left))
+    return np.flatnonzero(inside).reshape(len(rows), count)
+
+
+# Where fewer than one in so many are asked for, they are picked out before they are put in order.
+FEW = 4
+
+
+@rule("torchlike_first")
+def _first(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+    require_native(*ins)
+    axis, count, descending = params["dim"], params["count"], params["descending"]
+    size = ins[0].shape[axis]
+
+    def first(x: np.ndarray) -> list[np.ndarray]:
+        others = np.moveaxis(x, axis, -1).shape[:-1]
+        rows = np.moveaxis(x, axis, -1).reshape(prod(others), size)
+        number = np.arange(len(rows))[:, None]
+        few = _first_few(rows, count, descending) if 0 < FEW * count < size and len(rows) else None
+        if few is None:
+            which = _in_order(rows, descending)[:, :count] + number * size
+        else:
+            which = few.take(_in_order(rows.take(few), descending) + number * count)
+        results = rows.take(which), which - number * size
+        return [np.moveaxis(each.reshape(*others, count), -1, axis) for each in results]
+
+    return first
 
 
 @rule("top_k")

@@ -8,12 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
 
 from ..._core.tensor import Tensor, wrap_dim
 from ...dispatch import return_types
 from ...dispatch.out_dtypes import exactly, words
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Category, Form, Promote, Sample, Validation, composite, op
+from ...engine.interpreter import runs_undifferentiated
 from ...numerics.denormals import not_equal, order
 
 TIES = Sample(values=([[2.0, 1.0, 2.0, 1.0], [0.0, -0.0, float("nan"), float("inf")]],))
@@ -36,6 +39,17 @@ def _sorted(input: Array, places: Array, dim: int) -> tuple[Array, Array]:
     else:
         _, values, indices = lax.sort((key, input, places), dimension=dim, num_keys=1, is_stable=True)
     return values, indices
+
+
+# The first results of ``_ordered``. Only NumPy computes it, which finds them without putting all other elements in order.
+first_p = Primitive("torchlike_first")
+first_p.multiple_results = True
+
+
+@first_p.def_abstract_eval
+def _first(input: ShapedArray, *, dim: int, count: int, descending: bool) -> list[ShapedArray]:
+    shape = (*input.shape[:dim], count, *input.shape[dim + 1 :])
+    return [ShapedArray(shape, input.dtype), ShapedArray(shape, np.dtype(np.int64))]
 
 
 def _scalar(input: Array) -> tuple[Array, Array]:
@@ -114,6 +128,8 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
         raise RuntimeError("selected index k out of range")
     if input.ndim == 0:
         return return_types.topk(*(a if k else jnp.zeros((0,), a.dtype) for a in _scalar(input)))
+    if runs_undifferentiated() and order(input) is input:
+        return return_types.topk(*first_p.bind(input, dim=dim, count=k, descending=bool(largest)))
     values, indices = _ordered(input, dim, descending=largest)
     return return_types.topk(*(lax.slice_in_dim(a, 0, k, axis=dim) for a in (values, indices)))
 
