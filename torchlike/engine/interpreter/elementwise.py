@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .rules import BFLOAT16, NATIVE, Compute, Parameters, Rule, ShapedDtype, Unsupported, require_native, rule
+from .rules import BFLOAT16, NATIVE, Compute, Parameters, Rule, ShapedDtype, Unsupported, itself, require_native, rule
 
 
 def in_float32(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
@@ -169,8 +169,10 @@ def _div(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDt
     def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Divides integers. The quotient is rounded toward zero, and division by zero gives -1, both as in XLA."""
         quotient = np.floor_divide(a, b)
-        quotient = quotient + ((quotient * b != a) & ((a < 0) != (b < 0))).astype(quotient.dtype)
-        return np.where(b == 0, np.asarray(-1).astype(quotient.dtype), quotient)
+        below = (a < 0) != (b < 0)
+        if below.any():
+            quotient = quotient + ((quotient * b != a) & below).astype(quotient.dtype)
+        return quotient if b.all() else np.where(b == 0, np.asarray(-1).astype(quotient.dtype), quotient)
 
     return divide
 
@@ -180,7 +182,9 @@ def _rem(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDt
     if ins[0].dtype.kind not in "iu":
         return in_float32(ins, np.fmod)
     # In XLA the remainder of a division by zero is the dividend. NumPy would return 0, with a warning.
-    return lambda a, b: np.where(b == 0, a, np.fmod(a, np.where(b == 0, b.dtype.type(1), b)))
+    return lambda a, b: (
+        np.fmod(a, b) if b.all() else np.where(b == 0, a, np.fmod(a, np.where(b == 0, b.dtype.type(1), b)))
+    )
 
 
 @rule("pow")
@@ -256,10 +260,6 @@ def _where(which: np.ndarray, no: np.ndarray, yes: np.ndarray) -> np.ndarray:
     return np.where(which, yes, no)
 
 
-def _itself(x: np.ndarray) -> np.ndarray:
-    return x
-
-
 @rule("select_n")
 def _select(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     if len(ins) == 2:
@@ -277,7 +277,7 @@ def _convert(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
     if not isinstance(source, np.dtype) or not isinstance(target, np.dtype):
         raise Unsupported("conversions of keys")
     if source == target:
-        return _itself
+        return itself
     if source.kind == "c" and target.kind != "c":
         if target.kind != "f":
             raise Unsupported("complex numbers to integers")
@@ -341,7 +341,7 @@ def _population_count(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequ
 
 @rule("copy", "copy_p", "stop_gradient", "name", "pvary", "reshard")
 def _identity(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
-    return _itself
+    return itself
 
 
 @rule("optimization_barrier")

@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
 from ..jax_settings import tracing
 from ..places import at_places, places_of
 from .fused import Loop, Pad, as_loop, fuse, seconds_of_pads, seconds_of_passes
-from .rules import RULES, Parameters, Reference, ShapedDtype, Unsupported, seconds_of_call
+from .rules import RULES, Parameters, Reference, ShapedDtype, Unsupported, itself, seconds_of_call
 from .running import NumPyCall, Overwriting, needed_for, run, with_ends
 
 # Primitives that only call the jaxpr in one of their parameters. The jaxpr is inlined.
@@ -300,6 +300,8 @@ class Builder:
             with np.errstate(all="ignore"):
                 results: Any = function(*[self.constants[i] for _, i in inputs])
             return [self.constant(r) for r in (results if several else [results])]
+        if function is itself:
+            return inputs
         if isinstance(function, Pad) and inputs[1][0] == "c":
             function.of_zeros = not self.constants[inputs[1][1]].any()
         cost = 0.0

@@ -48,6 +48,11 @@ Rule = Callable[[Parameters, Sequence[ShapedDtype], Sequence[ShapedDtype]], Comp
 RULES: dict[str, Rule] = {}
 
 
+def itself(x: np.ndarray) -> np.ndarray:
+    """What primitives compute that do nothing to an array. Plans leave them out."""
+    return x
+
+
 class Unsupported(Exception):
     """Raised if a primitive, or a use of it, has no rule. XLA then compiles the whole function."""
 

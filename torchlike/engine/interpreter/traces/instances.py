@@ -15,7 +15,7 @@ import numpy as np
 from ...places import at_places
 from ..fused import may_loop
 from ..plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, as_call, touched
-from ..rules import RULES, Compute, Parameters, Reference, Rule, Unsupported, seconds_of_call
+from ..rules import RULES, Compute, Parameters, Reference, Rule, Unsupported, itself, seconds_of_call
 from ..tracing import Traced
 from .generic import FromSize, Generic, Shaped, filled
 
@@ -78,8 +78,10 @@ class _Template:
         self._first_input = len(constants)
         first_result = self._first_input + len(places)
 
+        same: dict[Reference, Reference] = {}  # results of primitives that do nothing, and their inputs
+
         def slot(reference: Reference) -> int:
-            kind, number = reference
+            kind, number = same.get(reference, reference)
             if kind == "c":
                 return number
             return self._first_input + places[number] if kind == "i" else first_result + number
@@ -113,6 +115,10 @@ class _Template:
                 function = rule(equation.params, in_avals, out_avals)  # pyright: ignore[reportArgumentType]
             elif not templates:
                 function = _for_any_size(rule, equation.params, in_avals, out_avals)
+            if function is itself and not constant:
+                (input,) = equation.inputs
+                same[equation.outputs[0]] = same.get(input, input)
+                continue
             several = primitive.multiple_results
             alike = function is not None and (
                 several or not may_loop(primitive.name, [aval.dtype for aval in in_avals], out_avals[0].dtype)
