@@ -40,27 +40,41 @@ def test_equal_elements_keep_their_order():
 SPECIAL = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.uint8], ids=str)
-@pytest.mark.parametrize(("different", "specials"), [(3, 0), (10**6, 0), (40, 3), (40, 40)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64], ids=str)
+@pytest.mark.parametrize(("different", "specials"), [(3, 0), (40, 3), (40, 40)])
 def test_the_largest_are_the_first_of_all_in_order(dtype, different, specials):
     """Of few and of many different numbers: of equal ones, of which some are among the first, these are the first in the row."""
     random = np.random.default_rng(different + specials)
-    for shape, dim in (((7, 33), 1), ((33, 7), 0), ((2, 40, 3), 1), ((3, 0), 1), ((0, 40), 1), ((50,), 0)):
+    for shape, dim in (((7, 33), 1), ((2, 40, 3), 1), ((3, 0), 1), ((0, 40), 1), ((50,), 0)):
         numbers = random.integers(0, different, shape).astype(np.float64) % 256
         if dtype.is_floating_point:
             places = random.integers(0, max(numbers.size, 1), specials)[: numbers.size]
             numbers.reshape(-1)[places] = random.choice(SPECIAL, places.shape)
         x = torch.tensor(numbers).to(dtype)
-        for k in {0, 1, 2, 5, 9, 33}:
+        for k in (0, 1, 5, 9):
             for largest in (True, False):
                 if k > shape[dim]:
                     continue
                 first, everything = x.topk(k, dim, largest), x.sort(dim, descending=largest, stable=True)
-                for result, whole in zip(first, everything, strict=True):
-                    expected = whole.narrow(dim, 0, k).numpy()
-                    np.testing.assert_array_equal(result.numpy(), expected, strict=True)
-                    if dtype.is_floating_point and result is first.values:
-                        np.testing.assert_array_equal(np.signbit(result.numpy()), np.signbit(expected))
+                same(first, [whole.narrow(dim, 0, k) for whole in everything])
+                if k and not largest:
+                    same(x.kthvalue(k, dim, True), [whole.narrow(dim, k - 1, 1) for whole in everything])
+        if 0 not in shape:
+            values, indices = x.sort(dim, stable=True)
+            missing = values.isnan().sum(dim, True)
+            middle = (shape[dim] - 1) // 2
+            for median, place in (
+                (x.median(dim, True), torch.where(missing > 0, shape[dim] - missing, middle)),
+                (x.nanmedian(dim, True), ((shape[dim] - missing - 1) // 2).clamp(min=0)),
+            ):
+                same(median, [each.gather(dim, place) for each in (values, indices)])
+
+
+def same(results, expected):
+    """Equal, to the signs of zeros."""
+    for result, other in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(result.numpy(), other.numpy(), strict=True)
+        np.testing.assert_array_equal(np.signbit(result.double().numpy()), np.signbit(other.double().numpy()))
 
 
 def test_out():

@@ -75,6 +75,31 @@ def _first(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shaped
     return first
 
 
+@rule("torchlike_at")
+def _at(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+    require_native(*ins)
+    axis, size = params["dim"], ins[0].shape[params["dim"]]
+
+    def at(x: np.ndarray, place: np.ndarray) -> list[np.ndarray]:
+        rows, shape = np.moveaxis(x, axis, -1).reshape(-1, size), place.shape
+        wanted = place.reshape(-1, 1)  # one for each row, in the order of the rows, since the dimension has size one
+        found = np.empty_like(rows, shape=wanted.shape)
+        for number in np.unique(wanted):
+            these = np.flatnonzero(wanted == number)
+            found[these, 0] = np.partition(rows if len(these) == len(rows) else rows[these], number, 1)[:, number]
+        equal, before = rows == found, np.count_nonzero(rows < found, axis=1, keepdims=True)
+        nan = np.isnan(found[:, 0])
+        if nan.any():  # they come last
+            equal[nan] = np.isnan(rows[nan])
+            before[nan] = size - np.count_nonzero(equal[nan], axis=1, keepdims=True)
+        later = wanted - before  # of the equal ones
+        which = (np.cumsum(equal, 1) > later if later.any() else equal).argmax(1)
+        values = rows.take(which + np.arange(len(rows)) * size)
+        return [values.reshape(shape), which.reshape(shape)]
+
+    return at
+
+
 @rule("top_k")
 def _top_k(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     require_native(*ins)

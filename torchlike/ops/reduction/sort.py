@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -50,6 +51,16 @@ first_p.multiple_results = True
 def _first(input: ShapedArray, *, dim: int, count: int, descending: bool) -> list[ShapedArray]:
     shape = (*input.shape[:dim], count, *input.shape[dim + 1 :])
     return [ShapedArray(shape, input.dtype), ShapedArray(shape, np.dtype(np.int64))]
+
+
+# The element at a place of ``_ordered`` along a dimension, and where it stood; of as many dimensions. Here too NumPy orders no others.
+at_p = Primitive("torchlike_at")
+at_p.multiple_results = True
+
+
+@at_p.def_abstract_eval
+def _at_place(input: ShapedArray, place: ShapedArray, *, dim: int) -> list[ShapedArray]:
+    return _first(input, dim=dim, count=1, descending=False)
 
 
 def _scalar(input: Array) -> tuple[Array, Array]:
@@ -134,11 +145,16 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     return return_types.topk(*(lax.slice_in_dim(a, 0, k, axis=dim) for a in (values, indices)))
 
 
-def _element_at(
-    kind: type, values: Array, indices: Array, place: Array, dim: int, keepdim: bool
-) -> tuple[Array, Array]:
-    """One element along a dimension of values in order, and where it stood."""
-    parts = [jnp.take_along_axis(a, place, dim) for a in (values, indices)]
+def _element_at(kind: type, input: Array, place: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    """The element that comes at a place when they are put in order along a dimension, and where it stood."""
+    if runs_undifferentiated() and order(input) is input:
+        parts = at_p.bind(input, place, dim=dim)
+    else:
+        parts = [jnp.take_along_axis(a, place, dim) for a in _ordered(input, dim)]
+    return _kept(kind, parts, dim, keepdim)
+
+
+def _kept(kind: type, parts: Sequence[Array], dim: int, keepdim: bool) -> tuple[Array, Array]:
     return kind(*(a if keepdim else lax.squeeze(a, (dim,)) for a in parts))
 
 
@@ -173,12 +189,11 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tupl
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
     if input.ndim == 0:
         return return_types.kthvalue(*_scalar(input))
-    values, indices = _ordered(input, dim)
-    return _element_at(return_types.kthvalue, values, indices, _at(k - 1, values, dim), dim, keepdim)
+    return _element_at(return_types.kthvalue, input, _at(k - 1, input, dim), dim, keepdim)
 
 
 def _median_place(values: Array, dim: int, skip_nan: bool) -> Array:
-    """The position of the lower median among sorted values, in which NaNs come last."""
+    """The position of the lower median among the values in order, in which NaNs come last."""
     count = values.shape[dim]
     if not jnp.issubdtype(values.dtype, np.floating):
         return _at((count - 1) // 2, values, dim)
@@ -193,8 +208,7 @@ def _median_along(kind: type, input: Array, dim: int, keepdim: bool, skip_nan: b
     _needs_elements("median", input, dim)
     if input.ndim == 0:
         return kind(*_scalar(input))
-    values, indices = _ordered(input, dim)
-    return _element_at(kind, values, indices, _median_place(values, dim, skip_nan), dim, keepdim)
+    return _element_at(kind, input, _median_place(input, dim, skip_nan), dim, keepdim)
 
 
 # PyTorch shares the gradient of the median of everything evenly among the elements equal to it.
@@ -204,8 +218,7 @@ def _median_of(input: Array, skip_nan: bool) -> Array:
         return jnp.full(
             (), jnp.nan if jnp.issubdtype(input.dtype, np.floating) else jnp.iinfo(input.dtype).min, input.dtype
         )
-    values = _sorted(flat, flat, 0)[0]
-    return values[_median_place(values, 0, skip_nan)[0]]
+    return _element_at(return_types.median, flat, _median_place(flat, 0, skip_nan), 0, False)[0]
 
 
 _median_of = jax.custom_vjp(_median_of, nondiff_argnums=(1,))
@@ -296,4 +309,5 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Arr
     # The longest run of equal elements has the element that is farthest from the start of its run. ``argmax`` gives the first of
     # several, which is the smallest, since the elements are in order.
     longest = jnp.argmax(length, axis=dim, keepdims=True).astype(np.int64)
-    return _element_at(return_types.mode, values, indices, longest, dim, keepdim)
+    parts = [jnp.take_along_axis(a, longest, dim) for a in (values, indices)]
+    return _kept(return_types.mode, parts, dim, keepdim)
