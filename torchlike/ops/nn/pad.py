@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.tensor import Tensor
@@ -101,8 +101,29 @@ def repeated(input: Array, pad: Any, mode: str) -> Array:
     for dim, (before, after) in enumerate(pairs):
         if before or after:
             # One dimension after the other: the corners repeat what the dimensions before have already repeated.
-            out = jnp.take(out, _sources(input.shape[dim], before, after, mode), axis=dim, mode="clip")
+            if before < 0 or after < 0:
+                out = jnp.take(out, _sources(input.shape[dim], before, after, mode), axis=dim, mode="clip")
+            else:
+                out = lax.concatenate(_parts(out, dim, before, after, mode), dim)
     return out
+
+
+def _parts(x: Array, dim: int, before: int, after: int, mode: str) -> list[Array]:
+    """What stands side by side along a dimension that is widened."""
+    n = x.shape[dim]
+    if mode == "circular":
+        spans = (n - before, n), (0, after)
+    elif mode == "reflect":
+        spans = (1, before + 1), (n - 1 - after, n - 1)
+    else:
+        spans = (0, 1), (n - 1, n)
+    head, tail = [lax.slice_in_dim(x, *span, axis=dim) for span in spans]
+    if mode == "reflect":
+        head, tail = lax.rev(head, (dim,)), lax.rev(tail, (dim,))
+    elif mode == "replicate":
+        widths = [(*x.shape[:dim], width, *x.shape[dim + 1 :]) for width in (before, after)]
+        head, tail = [jnp.broadcast_to(part, shape) for part, shape in zip((head, tail), widths, strict=True)]
+    return [head, x, tail]
 
 
 def _sources(n: int, before: int, after: int, mode: str) -> np.ndarray:
