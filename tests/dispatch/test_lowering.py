@@ -68,3 +68,11 @@ def test_numbers_that_are_new_each_time_take_no_more_memory(monkeypatch: pytest.
     for number in range(60):
         assert apply(dispatcher, (tensor, number + 0.5)).item() == number + 0.5
     assert 0 < len(dispatcher.typings) <= 40
+
+
+def test_a_number_among_the_sizes_is_checked_to_fit_each_time():
+    """What is found once for all sizes must not depend on one: this number is of those that no tensor could replace."""
+    x = torch.tensor([0.5]).half()
+    assert torch.logit(x, 1).tolist() == [float("inf")]
+    with pytest.raises(RuntimeError, match="value cannot be converted to type c10::Half without overflow"):
+        torch.logit(x, 10**6)

@@ -80,6 +80,22 @@ def test_what_was_not_called_for_long_is_dropped() -> None:
     assert len(alive) == MAX_KEYS
 
 
+def test_sizes_that_did_not_vary_are_compared() -> None:
+    """The trace for any number of columns is one for two rows alone."""
+    traces = Traces()
+    calls = traces.calls("key")
+
+    def make(sizes: Sequence[Any]) -> tuple[Callable[..., Any], list[Shaped]]:
+        return lambda array: (array + np.float32(sizes[0]),), [Shaped((sizes[1],), np.dtype(np.float32))]
+
+    confirmed = False
+    for rows, columns in [*((2, n) for n in range(3, 9)), (5, 9), (5, 4), (2, 10), (5, 11)]:
+        confirmed |= calls.latest is not None
+        traced, _ = traces.trace(calls, (rows, columns), make)
+        np.testing.assert_array_equal(traced.plan()(np.zeros(columns, np.float32))[0], np.full(columns, rows))
+    assert confirmed
+
+
 def test_a_comparison_divides_the_sizes() -> None:
     count = Counted(doubled_below_five)
     for size in (2, 3, 4, 9, 4, 12, 3, 7, 5, 2, 8, 4, 6):

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn, Self
 
 import jax
-import numpy as np
 
 from .aval import CPU, LARGE_ARRAY_BYTES, META, Aval, Meshed, Placement, TracedAval, check_allocation
 from .background import CompilerWaits, Task, begin
@@ -247,15 +246,9 @@ class Kernel:
         self.static: tuple[Any, ...] | None = None
         if self.make_error is not None:
             outs = outs[:-1]
-        if placement is CPU:
-            self.out_avals = tuple([Aval(o.shape, o.dtype, CPU) for o in outs])
-            self.on_mesh = False
-        else:
-            placements = [placement] * len(outs) if isinstance(placement, Placement) else placement
-            self.out_avals = tuple(
-                Aval(tuple(o.shape), np.dtype(o.dtype), where) for o, where in zip(outs, placements, strict=True)
-            )
-            self.on_mesh = any(isinstance(aval.placement, Meshed) for aval in self.out_avals)
+        placements = [placement] * len(outs) if isinstance(placement, Placement) else placement
+        self.out_avals = tuple([Aval(o.shape, o.dtype, where) for o, where in zip(outs, placements, strict=True)])
+        self.on_mesh = placement is not CPU and any(isinstance(aval.placement, Meshed) for aval in self.out_avals)
         if not self.shows:
             for aval in self.out_avals:
                 if aval.nbytes >= LARGE_ARRAY_BYTES:

@@ -1,4 +1,4 @@
-"""``python -m torchlike.ops relu`` shows all that a declaration gives; ``python -m torchlike.ops --stubs`` writes the stubs."""
+"""``python -m torchlike.ops relu`` shows all that a declaration gives; in a checkout ``--stubs`` writes the stubs."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -54,25 +55,37 @@ def _first_few(rows: np.ndarray, count: int, descending: bool) -> np.ndarray | N
 FEW = 4
 
 
+def _first(x: np.ndarray, axis: int, count: int, descending: bool) -> list[np.ndarray]:
+    """The first so many elements along a dimension, in order, and their places."""
+    rows = np.moveaxis(x, axis, -1)
+    *others, size = rows.shape
+    rows = rows.reshape(prod(others), size)
+    number = np.arange(len(rows))[:, None]
+    few = _first_few(rows, count, descending) if 0 < FEW * count < size and len(rows) else None
+    if few is None:
+        which = _in_order(rows, descending)[:, :count] + number * size
+    else:
+        which = few.take(_in_order(rows.take(few), descending) + number * count)
+    results = rows.take(which), which - number * size
+    return [np.moveaxis(each.reshape(*others, count), -1, axis) for each in results]
+
+
 @rule("torchlike_first")
-def _first(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+def _first_in_order(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     require_native(*ins)
-    axis, count, descending = params["dim"], params["count"], params["descending"]
-    size = ins[0].shape[axis]
+    return partial(_first, axis=params["dim"], count=params["count"], descending=params["descending"])
 
-    def first(x: np.ndarray) -> list[np.ndarray]:
-        others = np.moveaxis(x, axis, -1).shape[:-1]
-        rows = np.moveaxis(x, axis, -1).reshape(prod(others), size)
-        number = np.arange(len(rows))[:, None]
-        few = _first_few(rows, count, descending) if 0 < FEW * count < size and len(rows) else None
-        if few is None:
-            which = _in_order(rows, descending)[:, :count] + number * size
-        else:
-            which = few.take(_in_order(rows.take(few), descending) + number * count)
-        results = rows.take(which), which - number * size
-        return [np.moveaxis(each.reshape(*others, count), -1, axis) for each in results]
 
-    return first
+@rule("top_k")
+def _top_k(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
+    require_native(*ins)
+    axis, count, index_dtype = params.get("axis", -1), params["k"], outs[1].dtype
+
+    def top(x: np.ndarray) -> list[np.ndarray]:
+        values, places = _first(x, axis, count, descending=True)
+        return [values, places.astype(index_dtype)]
+
+    return top
 
 
 @rule("torchlike_at")
@@ -98,19 +111,3 @@ def _at(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDty
         return [values.reshape(shape), which.reshape(shape)]
 
     return at
-
-
-@rule("top_k")
-def _top_k(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
-    require_native(*ins)
-    k, axis = params["k"], params.get("axis", -1) % len(ins[0].shape)
-    size, index_dtype = ins[0].shape[axis], outs[1].dtype
-    backward = (slice(None),) * axis + (slice(None, None, -1),)
-    first = (slice(None),) * axis + (slice(0, k),)
-
-    def top(x: np.ndarray) -> list[np.ndarray]:
-        # Reversing before and after a stable sort keeps equal elements in order when the sort is descending.
-        order = size - 1 - np.argsort(x[backward], axis, kind="stable")[backward][first]
-        return [np.take_along_axis(x, order, axis), order.astype(index_dtype)]
-
-    return top

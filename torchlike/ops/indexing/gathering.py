@@ -137,6 +137,11 @@ def _corner(src: Array, shape: tuple[int, ...]) -> Array:
     return src if src.shape == shape else src[tuple(slice(n) for n in shape)]
 
 
+def _picked(source: Array, indices: Sequence[Array | None]) -> Array:
+    """``picked`` by indices that count from the end only where nothing checks them: in a function that JAX transforms for the user."""
+    return picked(source, indices, from_end=not for_numpy())
+
+
 # ---- gather and scatter
 
 # Fields of the ops whose index has a place for each element, all along one dimension.
@@ -161,7 +166,7 @@ def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False)
         return jnp.zeros(index.shape, input.dtype)
     source, places = _at_least_1d(input, index)
     along = [lax.broadcasted_iota(places.dtype, places.shape, d) if d != dim else places for d in range(places.ndim)]
-    return picked(source, along, from_end=not for_numpy()).reshape(index.shape)
+    return _picked(source, along).reshape(index.shape)
 
 
 @op(name="_scatter_src", **_ALONG, forms=Form.NONE, backward="ScatterBackward0")
@@ -419,9 +424,7 @@ def index_select(input: Array, dim: int, index: Indices) -> Array:
         if source.ndim > 1:
             raise RuntimeError("index_select(): self indexing axis dim should be positive")
         raise IndexError("index out of range in self")
-    # NumPy runs it with checked indices alone; a program of the user's under JAX has no check.
-    along = [places if d == dim else None for d in range(source.ndim)]
-    elements = picked(source, along, from_end=not for_numpy())
+    elements = _picked(source, [places if d == dim else None for d in range(source.ndim)])
     return elements.reshape(()) if input.ndim == 0 and elements.size == 1 else elements
 
 

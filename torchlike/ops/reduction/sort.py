@@ -155,6 +155,7 @@ def _element_at(kind: type, input: Array, place: Array, dim: int, keepdim: bool)
 
 
 def _kept(kind: type, parts: Sequence[Array], dim: int, keepdim: bool) -> tuple[Array, Array]:
+    """The result, whose parts have one element along a dimension, with that dimension or without it."""
     return kind(*(a if keepdim else lax.squeeze(a, (dim,)) for a in parts))
 
 

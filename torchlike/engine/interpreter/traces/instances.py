@@ -6,7 +6,9 @@ the rules see, and constants. So all else is found out once, in a ``_Template``.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
+from copy import copy
 from math import prod
 from typing import Any, NamedTuple
 
@@ -26,7 +28,7 @@ class _Step(NamedTuple):
     ``function``: what its rule returns, where that is the same for all sizes. ``params``: those that are the same, ``templates``: the
     others. ``ins``, ``outs``: numbers of avals. ``inputs``, ``output``: slots, as in the calls of a plan. ``constant``: whether it is
     computed when the plan is made. ``touches``: what ``touched`` returns of the numbers of its avals. ``alike``: whether the call is the
-    same for all sizes of which the results have fewer bytes than are reused, and the seconds that it takes beside those for its bytes.
+    same for all sizes of which the results have fewer bytes than are reused; it takes ``extra_cost`` beside the seconds for its bytes.
     """
 
     name: str
@@ -40,21 +42,29 @@ class _Step(NamedTuple):
     output: int | tuple[int, ...]
     constant: bool
     touches: tuple[float, Sequence[int]]
-    alike: tuple[bool, float]
+    alike: bool
+    extra_cost: float
 
 
-class _OfAnySize(NamedTuple):
+class _OfAnySize:
     """The aval of an array of which a rule may know the dtype alone."""
 
-    dtype: np.dtype
+    __slots__ = ("dtype", "__weakref__")
+
+    def __init__(self, dtype: np.dtype) -> None:
+        self.dtype = dtype
 
 
 def _for_any_size(rule: Rule, params: Parameters, ins: Sequence[Any], outs: Sequence[Any]) -> Compute | None:
-    """What a rule returns without looking at a shape; None where it does."""
+    """What a rule returns without looking at a shape; None where it does, or where the function itself may do so later."""
+    avals: Any = [[_OfAnySize(aval.dtype) for aval in each] for each in (ins, outs)]
+    seen = [weakref.ref(aval) for each in avals for aval in each]
     try:
-        return rule(params, *[[_OfAnySize(aval.dtype) for aval in avals] for avals in (ins, outs)])  # pyright: ignore[reportArgumentType]
+        function = rule(params, *avals)
     except AttributeError:
         return None
+    del avals
+    return function if all(aval() is None for aval in seen) else None
 
 
 def _compute(slots: list[Any], function: Compute, inputs: Any, output: int | tuple[int, ...]) -> None:
@@ -120,9 +130,8 @@ class _Template:
                 same[equation.outputs[0]] = same.get(input, input)
                 continue
             several = primitive.multiple_results
-            alike = function is not None and (
-                several or not may_loop(primitive.name, [aval.dtype for aval in in_avals], out_avals[0].dtype)
-            )
+            kinds = [aval.dtype for aval in in_avals]
+            loops = not several and may_loop(primitive.name, kinds, out_avals[0].dtype)
             inputs_at = [*map(slot, equation.inputs)]
             picked = inputs_at[0] if len(inputs_at) == 1 else at_places(inputs_at)
             outputs = tuple(map(slot, equation.outputs))
@@ -133,7 +142,8 @@ class _Template:
             self._steps.append(
                 _Step(
                     primitive.name, rule, function, equation.params, templates, ins, outs, picked, output, constant,
-                    touched(primitive.name, ins, outs), (alike, getattr(function, "extra_cost", 0.0)),
+                    touched(primitive.name, ins, outs), function is not None and not constant and not loops,
+                    getattr(function, "extra_cost", 0.0),
                 )
             )  # fmt: skip
         held = {*range(len(constants)), *[slot(reference) for reference in known]}
@@ -150,39 +160,28 @@ class _Template:
         for place, constant in self._from_sizes:
             slots[place] = np.asarray(numbers[constant.number], constant.dtype)
         calls, cost, large = [], 0.0, False
-        for (
-            name,
-            rule,
-            function,
-            params,
-            templates,
-            ins,
-            outs,
-            inputs,
-            output,
-            constant,
-            touches,
-            is_alike,
-        ) in self._steps:
-            for_each, touched_avals = touches
-            size, (alike, extra_cost) = sum([nbytes[n] for n in outs]), is_alike
-            if alike and size < MIN_REUSED_BYTES and not constant:
-                calls.append((function, inputs, output))
-                cost += seconds_of_call(for_each * sum([nbytes[n] for n in touched_avals])) + extra_cost
+        for step in self._steps:
+            function, params, (for_each, touched_avals) = step.function, step.params, step.touches
+            size, moved = sum([nbytes[n] for n in step.outs]), for_each * sum([nbytes[n] for n in touched_avals])
+            if step.alike and size < MIN_REUSED_BYTES:
+                calls.append((function, step.inputs, step.output))
+                cost += seconds_of_call(moved) + step.extra_cost
                 continue
-            if templates:
-                params = {**params, **{key: filled(template, numbers) for key, template in templates}}
-            in_avals, out_avals = [avals[n] for n in ins], [avals[n] for n in outs]
+            if step.templates:
+                params = {**params, **{key: filled(template, numbers) for key, template in step.templates}}
+            in_avals, out_avals = [avals[n] for n in step.ins], [avals[n] for n in step.outs]
             if function is None:
-                function = rule(params, in_avals, out_avals)
-            if not constant:
-                moved, several = for_each * sum([nbytes[n] for n in touched_avals]), output.__class__ is not int
-                function, seconds, is_large = as_call(name, params, function, in_avals, out_avals, several, size, moved)
-                calls.append((function, inputs, output))
-                cost += seconds
-                large = large or is_large
+                function = step.rule(params, in_avals, out_avals)
+            if step.constant:
+                _compute(slots, function, step.inputs, step.output)
                 continue
-            _compute(slots, function, inputs, output)
+            several = step.output.__class__ is not int
+            function, seconds, is_large = as_call(
+                step.name, params, function, in_avals, out_avals, several, size, moved
+            )
+            calls.append((function, step.inputs, step.output))
+            cost += seconds
+            large = large or is_large
         for place in self._unread:
             slots[place] = None
         return Plan(tuple(slots), self._first_input, tuple(calls), self._outputs, cost, large)
@@ -256,12 +255,15 @@ class Instance(Traced):
 
     __slots__ = ("_instances", "_sizes", "_taken", "_numbers", "_avals")
 
-    def __init__(self, instances: Instances, sizes: Sequence[int], inputs: Sequence[int] | None = None) -> None:
-        self._instances, self._sizes, self._taken = instances, sizes, inputs
+    def __init__(self, instances: Instances, sizes: Sequence[int]) -> None:
+        self._instances, self._sizes = instances, sizes
+        self._taken: Sequence[int] | None = None
         self._numbers, self._avals, self.outs = instances.avals(sizes)
 
     def taking(self, inputs: Sequence[int]) -> Instance:
-        return Instance(self._instances, self._sizes, inputs)
+        same = copy(self)
+        same._taken = inputs
+        return same
 
     @property
     def convolutions(self) -> int:
