@@ -26,6 +26,10 @@ from torchlike.ops.settings.defaults import forget_compiled
 pytestmark = pytest.mark.composed
 
 
+# Sizes that no other test uses. Tables of JAX's compare what is looked up with an entry of another size by chance, rarely for both hashes,
+# and the trace does not hold for the size of that entry then. Where traces are counted, no such entry may have a size that follows.
+OWN_SIZES = range(4001, 4011)
+
 GRU = [torch.linspace(-1, 1, 24).reshape(6, 4), torch.linspace(0, 2, 12).reshape(6, 2), torch.ones(6), torch.zeros(6)]
 
 
@@ -58,7 +62,7 @@ def doubled_below_five(size: Any, array: Any) -> Any:
 
 def test_a_function_is_traced_for_few_of_its_sizes() -> None:
     count = Counted(lambda size, array: jnp.concatenate([array, lax.squeeze(array.reshape(1, size), [0]) + 1]))
-    for size in range(2, 12):
+    for size in OWN_SIZES:
         result, shape = count(size)
         expected = np.arange(size, dtype=np.float32)
         np.testing.assert_array_equal(result, np.concatenate([expected, expected + 1]))
@@ -158,7 +162,7 @@ def test_a_size_may_be_a_constant_of_the_function() -> None:
         return lax.dynamic_slice(array, [start], [2], allow_negative_indices=False)
 
     count = Counted(last_two)
-    for size in range(2, 10):
+    for size in OWN_SIZES:
         np.testing.assert_array_equal(count(size)[0], [size - 2, size - 1])
     assert count.calls == 5
 
@@ -213,7 +217,7 @@ def test_a_trace_keeps_no_input_alive(compute: Callable[[Any], Any]) -> None:
 
 def test_a_loop_has_one_body_for_every_length() -> None:
     count = Counted(lambda size, array: scan(lambda sum, row: (sum + row, sum), jnp.zeros((), np.float32), array)[1])
-    for size in range(2, 12):
+    for size in OWN_SIZES:
         np.testing.assert_array_equal(count(size)[0], np.cumsum(np.arange(size)) - np.arange(size))
     assert count.calls == 5
 
