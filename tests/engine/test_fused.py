@@ -4,6 +4,7 @@ import functools
 import multiprocessing
 import operator
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -381,7 +382,9 @@ def test_bits_do_not_depend_on_the_number_of_threads(threads):
     plan, results = plan_of(heavy, x), []
     for number in (1, 2, 5):
         threads(number)
-        results += [[result.tobytes() for result in plan(x)] for _ in range(20)]
+        for asleep in (False, True) * 10:
+            time.sleep(0.003 * asleep)  # the pass begins without threads that sleep
+            results.append([result.tobytes() for result in plan(x)])
     assert all(result == results[0] for result in results)
 
 

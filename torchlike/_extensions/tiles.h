@@ -151,7 +151,7 @@ static void multiply_one(const Product *p, Py_ssize_t number, Py_ssize_t parts) 
         for (t.start = 0; t.start < p->inner; t.start += depth) {
             t.depth = p->inner - t.start < depth ? p->inner - t.start : depth;
             t.tag = __atomic_fetch_add(&tags, (unsigned long)beside, __ATOMIC_RELAXED);
-            if (parts > 1) share(tiles_part, &t, t.above * beside);
+            if (parts > 1) share(tiles_part, &t, t.above * beside, is_long(p));
             else tiles_part(&t, 0);
         }
     }
@@ -168,7 +168,7 @@ static int multiply_by_tiles(Product *p, Py_ssize_t parts) {
     if (parts > 1) parts = PARTS * wanted;
     if (p->stack > 1) {
         p->step = (p->stack + parts - 1) / parts;
-        share(stacked_part, p, (p->stack + p->step - 1) / p->step);
+        share(stacked_part, p, (p->stack + p->step - 1) / p->step, is_long(p));
     } else multiply_one(p, 0, parts);
     return 1;
 }

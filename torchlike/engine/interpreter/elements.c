@@ -17,6 +17,7 @@
 
 #ifndef _WIN32
 #include <pthread.h>
+#include <time.h>
 #define THREADS 1
 #else
 #define THREADS 0
@@ -403,7 +404,7 @@ typedef struct {
     float *others;       /* the sums of other parts than the first, where parts divide what is added up */
 } Product;
 
-enum { ELEMENTS_OF_PART = 65536, MOST_PARTS = 16, ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
+enum { LONG = 1 << 22, ELEMENTS_OF_PART = 65536, MOST_PARTS = 16, ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
 
 #define GEMM(size, number) ((void (*)(int, int, int, size, size, size, number, const void *, size, const void *, size, number, void *, size))p->function)
 #define CALL(size, number) GEMM(size, number)(ROW_MAJOR, p->x.transposed ? TRANSPOSED : PLAIN, p->y.transposed ? TRANSPOSED : PLAIN, \
@@ -437,7 +438,7 @@ static void products(void *job, Py_ssize_t number) {
 static int wanted = 1;
 
 #if THREADS
-enum { MOST_THREADS = 16, POLLS = 3000 };
+enum { MOST_THREADS = 16, POLLS = 3000, WORTH_WAKING = 150 /* microseconds */ };
 
 static struct {
     pthread_mutex_t mutex, busy;
@@ -502,10 +503,30 @@ static void after_fork(void) {
     pool.started = pool.sleeping = pool.inside = pool.round = 0;
 }
 
-static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts) {
+static double microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
+}
+
+/* Computes parts without those who sleep, until what is left would take longer than it takes to wake them. Returns how many it has
+   computed. Here the time may decide, since no result depends on who computes a part. */
+static Py_ssize_t begin_alone(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts) {
+    double start = microseconds();
+    for (Py_ssize_t done = 0; done < parts;) {
+        part(job, done++);
+        if ((microseconds() - start) / (double)done * (double)(parts - done) > WORTH_WAKING) return done;
+    }
+    return parts;
+}
+
+/* `wakes`: whether those who sleep are woken at once. */
+static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts, int wakes) {
     int threads = wanted < parts ? wanted : (int)parts;
-    if (threads < 2 || pthread_mutex_trylock(&pool.busy)) {
-        for (Py_ssize_t i = 0; i < parts; i++) part(job, i);
+    Py_ssize_t done = 0;
+    if (threads > 1 && !wakes && (__atomic_load_n(&pool.sleeping, __ATOMIC_RELAXED) || pool.started < threads - 1)) done = begin_alone(part, job, parts);
+    if (threads < 2 || done >= parts - 1 || pthread_mutex_trylock(&pool.busy)) {
+        for (; done < parts; done++) part(job, done);
         return;
     }
     pthread_mutex_lock(&pool.mutex);
@@ -518,7 +539,7 @@ static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts)
     pool.part = part;
     pool.job = job;
     for (int t = 0; t < threads; t++) {
-        pool.share[t].next = parts * t / threads;
+        pool.share[t].next = parts * t / threads < done ? done : parts * t / threads;
         pool.share[t].end = parts * (t + 1) / threads;
     }
     __atomic_fetch_add(&pool.round, 1, __ATOMIC_SEQ_CST);
@@ -530,10 +551,17 @@ static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts)
     pthread_mutex_unlock(&pool.busy);
 }
 #else
-static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts) {
+static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts, int wakes) {
+    (void)wakes;
     for (Py_ssize_t i = 0; i < parts; i++) part(job, i);
 }
 #endif
+
+/* Whether a product takes so long that threads are worth waking for it. Its parts may be two, so the first of them does not show that in
+   time. */
+static int is_long(const Product *p) {
+    return (double)p->rows * (double)p->columns * (double)p->inner * (double)p->stack > LONG;
+}
 
 #include "../../_extensions/tiles.h"
 
@@ -559,7 +587,7 @@ static int multiply_few(Product *p) {
     parts = (whole + p->step - 1) / p->step;
     p->others = 0;
     if (!p->y.transposed && parts > 1 && !(p->others = malloc((parts - 1) * size * sizeof *p->others))) return 0;
-    share(few_rows, p, parts);
+    share(few_rows, p, parts, 0);
     if (p->others)
         for (Py_ssize_t part = 0; part < parts - 1; part++) add_row((float *)p->to, p->others + part * size, (int)size, ADD);
     free(p->others);
@@ -578,7 +606,7 @@ static void share_without_lock(void (*part)(void *, Py_ssize_t), void *job, Py_s
         return;
     }
     Py_BEGIN_ALLOW_THREADS
-    share(part, job, parts);
+    share(part, job, parts, 0);
     Py_END_ALLOW_THREADS
 }
 
@@ -859,7 +887,7 @@ static PyObject *multiply(PyObject *self, PyObject *const *arguments, Py_ssize_t
     if (!multiply_few(&work) && !multiply_by_tiles(&work, parts)) {
         int threads = library.threads ? library.threads() : 1;
         if (threads != 1) library.set_threads(1);
-        share(products, &work, (whole + work.step - 1) / work.step);
+        share(products, &work, (whole + work.step - 1) / work.step, is_long(&work));
         if (threads != 1) library.set_threads(threads);
     }
     Py_END_ALLOW_THREADS
