@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from . import mt19937
+
 BLOCK = 16  # eight radii, then eight angles
 _ROWS = 2048  # blocks worked on at a time, so that the buffers stay in the processor's cache
 
@@ -32,6 +34,10 @@ def box_muller(words: np.ndarray, mean: float, std: float) -> np.ndarray:
 
     Source: Box and Muller (1958); Moshier's Cephes library, ``logf`` and ``sincosf``.
     """
+    if mt19937.twister is not None:
+        numbers = np.empty(len(words), _F32)
+        mt19937.twister.normals(words, numbers, mean, std)
+        return numbers
     uniform = (words & np.uint32(0xFFFFFF)).view(np.int32).astype(_F32).reshape(-1, 2, BLOCK // 2)
     uniform *= _F32(2.0**-24)
     out = np.empty_like(uniform)

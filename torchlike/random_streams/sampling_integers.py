@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .._core.dtypes import C_NAMES, from_numpy_dtype
+from . import mt19937
 from .rng import Generator
 from .sampling import FLOATS, Shape, as_dtype, drawing, require_kernel, size_of
 
@@ -101,6 +102,9 @@ def _exchanged(n: int, others: np.ndarray, places: np.ndarray) -> np.ndarray:
     quicker there than an array.
     """
     order, first, start = np.arange(n), np.empty(n, np.int32), 0
+    if mt19937.twister is not None:
+        mt19937.twister.exchange(order, others)
+        return order
     while n - start > 2000:
         block = slice(start, start + 2 * math.isqrt(n - start))
         own, other = places[block], others[block]
