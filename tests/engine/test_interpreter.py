@@ -17,6 +17,8 @@ from torchlike.engine import compiling
 from torchlike.engine.aval import Aval
 from torchlike.engine.interpreter import Unsupported, linalg, scan, trace, tracing, vjp
 from torchlike.engine.interpreter.rules import RULES
+from torchlike.numerics.picking import picked_along
+from torchlike.numerics.scatter import along
 
 RNG = np.random.default_rng(0)
 
@@ -88,7 +90,15 @@ def _horner(x: jax.Array, coefficients: tuple[float, ...]) -> Any:
     return jnp.polyval(jnp.asarray(coefficients[::-1], x.dtype), x)
 
 
+def along_dimensions(x: jax.Array, i: jax.Array, u: jax.Array) -> Any:
+    """Of all dimensions in turn: elements picked, set and added. ``i``: no more than the size of each."""
+    ways = (lax.scatter, lax.scatter_add, lax.scatter_max)
+    at = [(lax.rem(i, jnp.int64(n)), dim) for dim, n in enumerate(x.shape)]
+    return [f for i, d in at for f in (picked_along(x, i, d), *[along(way, x, i, d, u) for way in ways])]
+
+
 X, PLACES = f32(5, 6), i64([0, 0], [3, 3], [4, 5], [-1, 2])
+MANY = np.random.default_rng(0).integers(-3, 9, (5000, 2))
 CASES: dict[str, tuple[Any, ...]] = {
     "elementwise": (
         lambda x: [f(x) for f in (jnp.exp, jnp.tanh, jnp.sin, lax.rsqrt, lax.logistic, jnp.sign, jnp.floor, lax.erf, jnp.cbrt)],
@@ -164,6 +174,11 @@ CASES: dict[str, tuple[Any, ...]] = {
     "sums of windows": (pooled(lax.add, 0.0, padding=((0, 0), (1, 0), (2, 2)), window_dilation=(1, 2, 1)), f32(2, 6, 7)),
     "rows": (lambda x, i: (x[i], x[:, i], x[i, i]), X, i64(0, 4, 2, 2)),
     "windows clipped": (window_gather("clip"), X, PLACES),
+    "many windows": (
+        lambda x, i: [window_gather("clip")(x, places)[0] for places in (i, abs(i), abs(i) % 4, -abs(i))], X, MANY
+    ),
+    "along dimensions": (along_dimensions, f32(3, 4, 5), np.arange(24).reshape(2, 4, 3) % 7, f32(2, 4, 3)),
+    "along a dimension": (along_dimensions, f32(70), np.random.default_rng(0).integers(0, 70, 9000), f32(9000)),
     "windows filled": (window_gather("fill", fill_value=7.0), X, PLACES),
     "windows of a batch": (batched_gather, f32(3, 4), i64([0, 1], [3, 3], [2, 0])),
     "one element": (lambda x: (x[2, 3], x.at[2, 3].set(9.0), x.at[2].set(1.0)), X),
@@ -171,6 +186,9 @@ CASES: dict[str, tuple[Any, ...]] = {
     "add": (lambda x, i, u: (x.at[i].add(u), x.at[:, i].add(u[:1, :4].T[:5].sum()), x.at[i].max(u), x.at[i].multiply(u)), X,
             i64(0, 4, 4, 2), f32(4, 6)),
     "windows added, some outside": (window_scatter(lax.scatter_add, "drop"), X, PLACES, f32(4, 2, 3)),
+    "many windows added": (
+        lambda x, i: (jnp.zeros((5, 6)).at[i[:, 0], i[:, 1]].add(1.0), x.at[abs(i[:, 0]) % 5, abs(i[:, 1]) % 6].min(0.0)), X, MANY
+    ),
     "windows set, clipped": (window_scatter(lax.scatter, "clip"), X, PLACES[:2], f32(2, 2, 3)),
     "moving slices": (
         lambda x, i: (lax.dynamic_slice(x, (i[0], i[1]), (2, 3)), lax.dynamic_update_slice(x, x[:2, :3] * 0, (i[1], i[0]))), X, i64(4, -3)

@@ -16,11 +16,12 @@ from jax import Array, lax
 from ..engine.interpreter import as_constant
 
 
-def picked(x: Array, indices: Sequence[Array | None], *, from_end: bool = False) -> Array:
+def picked(x: Array, indices: Sequence[Array | None], *, from_end: bool = False, unique: bool = False) -> Array:
     """``x[indices]``, where None stands for a whole dimension. All indices must be in bounds.
 
     Args:
         from_end: negative indices count from the end.
+        unique: no element is picked twice.
     """
     dims = [dim for dim, index in enumerate(indices) if index is not None]
     given: list[Array] = [index for index in indices if index is not None]
@@ -28,9 +29,8 @@ def picked(x: Array, indices: Sequence[Array | None], *, from_end: bool = False)
     rank = len(shape)
     columns = []
     for dim, index in zip(dims, given, strict=True):
-        if from_end and index.dtype.kind == "i":
-            size = lax.full_like(index, 0) + as_constant(x.shape[dim], index.dtype)
-            index = lax.select(index < 0, index + size, index)
+        if from_end:
+            index = counted_from_end(index, x.shape[dim])
         columns.append(lax.broadcast_in_dim(index, (*shape, 1), range(rank - index.ndim, rank)))
     starts = columns[0] if len(columns) == 1 else lax.concatenate(columns, rank)
     # Where the indices stand side by side, their dimensions come in the place of theirs, otherwise first: as in NumPy.
@@ -41,7 +41,35 @@ def picked(x: Array, indices: Sequence[Array | None], *, from_end: bool = False)
         start_index_map=tuple(dims),
     )
     sizes = [1 if d in dims else n for d, n in enumerate(x.shape)]
-    return lax.gather(x, starts, numbers, sizes, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+    mode = lax.GatherScatterMode.PROMISE_IN_BOUNDS
+    return lax.gather(x, starts, numbers, sizes, unique_indices=unique, mode=mode)
+
+
+def picked_along(x: Array, index: Array, dim: int) -> Array:
+    """Elements of ``x`` by indices in the place of dimension ``dim``. All must be in bounds, and the others no shorter in ``x``."""
+    x = in_corner(x, index.shape, dim)
+    others = tuple(d for d in range(x.ndim) if d != dim)
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=(), collapsed_slice_dims=(dim,), start_index_map=(dim,), operand_batching_dims=others,
+        start_indices_batching_dims=others,
+    )  # fmt: skip
+    starts = lax.broadcast_in_dim(index, (*index.shape, 1), range(index.ndim))
+    return lax.gather(x, starts, numbers, (1,) * x.ndim, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+def in_corner(x: Array, shape: Sequence[int], dim: int) -> Array:
+    """The part of ``x`` that begins where it begins, and has this shape but for dimension ``dim``; the array itself if that is all."""
+    corner = [x.shape[d] if d == dim else n for d, n in enumerate(shape)]
+    if all(n == m for n, m in zip(corner, x.shape, strict=True)):
+        return x
+    return lax.slice(x, [0] * x.ndim, corner)
+
+
+def counted_from_end(index: Array, size: int) -> Array:
+    """Indices of which negative ones count from the end, as others that do not."""
+    if index.dtype.kind != "i":
+        return index
+    return lax.select(index < 0, index + (lax.full_like(index, 0) + as_constant(size, index.dtype)), index)
 
 
 def summed_at(values: Array, places: Array, count: int, *, in_order: bool = False) -> Array:
@@ -64,3 +92,14 @@ def first_where(flat: Any, wrong: Any) -> Any:
     if isinstance(flat, np.ndarray):
         return flat[wrong.argmax()]
     return lax.dynamic_slice(flat, (jnp.argmax(wrong),), (1,), allow_negative_indices=False)[0]
+
+
+def outside(index: Any, size: Any, low: Any = 0) -> tuple[Any, Any]:
+    """Whether an index lies outside of ``low`` to ``size``, and the first such, if there is one. For NumPy's and JAX's arrays."""
+    if index.size == 0:
+        return np.bool_(False), 0
+    flat = index.reshape(-1)
+    if isinstance(flat, np.ndarray) and flat.min() >= low and flat.max() < size:
+        return np.bool_(False), flat[0]
+    wrong = (flat < low) | (flat >= size)
+    return wrong.any(), first_where(flat, wrong)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
+
+from .picking import in_corner, picked_along
 
 
 def _subscript(where: Any) -> tuple[object, ...]:
@@ -41,6 +44,45 @@ def _backward(where: object, grad: Array) -> tuple[Array, None, Array]:
 
 
 set_at.defvjp(_forward, _backward)
+
+
+def along(scatter: Callable[..., Array], target: Array, index: Array, dim: int, values: Array) -> Array:
+    """``target`` with ``values`` written, or added, at the indices in the place of dimension ``dim``; all indices must be in bounds.
+
+    Args:
+        scatter: ``lax.scatter``, ``lax.scatter_add`` and so on.
+        values: as many as indices.
+    """
+    part = in_corner(target, index.shape, dim)
+    others = tuple(d for d in range(target.ndim) if d != dim)
+    numbers = lax.ScatterDimensionNumbers(
+        update_window_dims=(), inserted_window_dims=(dim,), scatter_dims_to_operand_dims=(dim,), operand_batching_dims=others,
+        scatter_indices_batching_dims=others,
+    )  # fmt: skip
+    places = lax.broadcast_in_dim(index, (*index.shape, 1), range(index.ndim))
+    result = scatter(part, places, values, numbers, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+    return result if part is target else lax.dynamic_update_slice(target, result, [0] * target.ndim)
+
+
+def add_along(target: Array, index: Array, dim: int, values: Array) -> Array:
+    """``target`` with ``values`` added as ``along`` says; of bool the sum is "or"."""
+    return along(lax.scatter_max if target.dtype == bool else lax.scatter_add, target, index, dim, values)
+
+
+def _written_along(target: Array, index: Array, dim: int, values: Array) -> Array:
+    """``target`` with ``values`` written as ``along`` says. Where a place is named several times, it gets the last of them."""
+    return along(lax.scatter, target, index, dim, values)
+
+
+set_along: Any = jax.custom_vjp(_written_along, nondiff_argnums=(2,))
+
+
+def _along_backward(dim: int, index: Array, grad: Array) -> tuple[Array, None, Array]:
+    nothing = lax.full(index.shape, 0, grad.dtype)
+    return along(lax.scatter, grad, index, dim, nothing), None, picked_along(grad, index, dim)
+
+
+set_along.defvjp(lambda target, index, dim, values: (set_along(target, index, dim, values), index), _along_backward)
 
 
 def products_of_others(target: Array, where: tuple[Array, ...], values: Array) -> tuple[Array, Array]:

@@ -152,3 +152,29 @@ def test_one_number_of_another_dtype_goes_where_a_mask_says():
         RuntimeError, match="^Index put requires the source and destination dtypes match, got Float for the dest"
     ):
         x.index_put((x > 1,), torch.tensor(7), accumulate=True)
+
+
+@pytest.mark.parametrize("shape", [(6,), (5, 4), (3, 4, 5), (0, 4), (3, 0), (1, 1)])
+def test_a_mask_of_the_first_dimensions_reads_each_element_once(shape):
+    """Values and gradients, also where nothing is chosen, and where there is nothing to choose from."""
+    source = np.arange(float(np.prod(shape)), dtype=np.float32).reshape(shape)
+    for dims in range(1, len(shape) + 1):
+        for chosen in (np.zeros, np.ones, lambda size, kind: np.arange(np.prod(size)).reshape(size) % 3 == 1):
+            mask = chosen(shape[:dims], bool)
+            x = torch.tensor(source, requires_grad=True)
+            picked = x[torch.tensor(mask)]
+            assert picked.tolist() == source[mask].tolist() and picked.shape == source[mask].shape
+            assert type(picked.grad_fn).__name__ == "IndexBackward0"
+            (picked**2).sum().backward()
+            expected = np.zeros_like(source)
+            expected[mask] = 2 * source[mask]
+            assert x.grad.tolist() == expected.tolist()
+
+
+def test_what_scatter_leaves_beside_a_smaller_index():
+    x, index = torch.arange(20.0).reshape(4, 5), torch.tensor([[3, 0], [1, 0]])
+    assert x.gather(0, index).tolist() == [[15, 1], [5, 1]]
+    for dim, row in ((0, [0, 101, 2, 3, 4]), (1, [11, 1, 2, 10, 4])):
+        written = x.scatter(dim, index, torch.tensor([[10.0, 11], [100, 101]]))
+        assert written[0].tolist() == row
+        assert written[2].tolist() == x[2].tolist()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -34,8 +35,8 @@ from ...dispatch.warned import alert
 from ...engine.aval import Aval
 from ...engine.interpreter import for_numpy
 from ...numerics.numbers import number_for
-from ...numerics.picking import first_where, picked
-from ...numerics.scatter import add_at, products_of_others, set_at
+from ...numerics.picking import counted_from_end, outside, picked, picked_along
+from ...numerics.scatter import add_along, add_at, along, products_of_others, set_along, set_at
 from ..elementwise.division import remainder
 from ..shape.reshape import broadcast_to, common_shape, flatten
 from .index import (
@@ -54,15 +55,6 @@ TAKES_INTEGERS = ("int64", "int32")
 
 
 # ---- checks
-
-
-def outside(index: Any, size: int, low: int = 0) -> tuple[Any, Any]:
-    """Whether an index lies outside of ``low`` to ``size``, and the first such. Works on NumPy and JAX arrays alike."""
-    if index.size == 0:
-        return np.bool_(False), 0
-    flat = index.reshape(-1)
-    wrong = (flat < low) | (flat >= size)
-    return wrong.any(), first_where(flat, wrong)
 
 
 def _size_along(input: Any, dim: int) -> int:
@@ -137,9 +129,9 @@ def _corner(src: Array, shape: tuple[int, ...]) -> Array:
     return src if src.shape == shape else src[tuple(slice(n) for n in shape)]
 
 
-def _picked(source: Array, indices: Sequence[Array | None]) -> Array:
-    """``picked`` by indices that count from the end only where nothing checks them: in a function that JAX transforms for the user."""
-    return picked(source, indices, from_end=not for_numpy())
+def _counted(places: Array, target: Array, dim: int) -> Array:
+    """Indices of which negative ones count from the end where nothing checks them: in a function that JAX transforms for the user."""
+    return places if for_numpy() else counted_from_end(places, target.shape[dim])
 
 
 # ---- gather and scatter
@@ -165,45 +157,40 @@ def gather(input: Array, dim: int, index: Indices, *, sparse_grad: bool = False)
     if index.size == 0:
         return jnp.zeros(index.shape, input.dtype)
     source, places = _at_least_1d(input, index)
-    along = [lax.broadcasted_iota(places.dtype, places.shape, d) if d != dim else places for d in range(places.ndim)]
-    return _picked(source, along).reshape(index.shape)
+    return picked_along(source, _counted(places, source, dim), dim).reshape(index.shape)
+
+
+def _scattered(way: Callable[..., Array], input: Array, dim: int, index: Array, src: Array) -> Array:
+    """``input`` with the elements of ``src`` where ``index`` says. ``way(target, index, dim, values)`` puts them there."""
+    if src.dtype != input.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    dim = _check_sizes("scatter", input, dim, index, src)
+    if index.size == 0:
+        return input
+    target, places, values = _at_least_1d(input, index, src)
+    return way(target, _counted(places, target, dim), dim, _corner(values, places.shape)).reshape(input.shape)
 
 
 @op(name="_scatter_src", **_ALONG, forms=Form.NONE, backward="ScatterBackward0")
 def scatter_source(input: Array, dim: int, index: Indices, src: Array) -> Array:
     """``input`` with the elements of ``src`` where ``index`` says."""
-    if src.dtype != input.dtype:
-        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    dim = _check_sizes("scatter", input, dim, index, src)
-    if index.size == 0:
-        return input
-    target, places, values = _at_least_1d(input, index, src)
-    return set_at(target, _places(places, dim), _corner(values, places.shape)).reshape(input.shape)
+    return _scattered(set_along, input, dim, index, src)
 
 
 @op(name="_scatter_value", **_ALONG, forms=Form.NONE, backward="ScatterBackward1")
 def scatter_number(input: Array, dim: int, index: Indices, value: Number) -> Array:
     """``input`` with a number where ``index`` says."""
-    dim = _check_sizes("scatter", input, dim, index)
-    if index.size == 0:
-        return input
-    target, places = _at_least_1d(input, index)
-    values = jnp.broadcast_to(jnp.asarray(value).astype(input.dtype), places.shape)
-    return set_at(target, _places(places, dim), values).reshape(input.shape)
+    _check_sizes("scatter", input, dim, index)
+    return _scattered(
+        set_along, input, dim, index, jnp.broadcast_to(jnp.asarray(value).astype(input.dtype), index.shape)
+    )
 
 
 @op(name="_scatter_times", **_ALONG, forms=Form.NONE, differentiable="aten::scatter")
 def scatter_times(input: Array, dim: int, index: Indices, src: Array) -> Array:
     """``input`` multiplied by the elements of ``src`` where ``index`` says."""
-    if src.dtype != input.dtype:
-        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    dim = _check_sizes("scatter", input, dim, index, src)
-    if index.size == 0:
-        return input
-    target, places, values = _at_least_1d(input, index, src)
-    at = target.at[_places(places, dim)]
-    product = at.min if input.dtype == np.bool_ else at.multiply  # of bools: "and"
-    return product(_corner(values, places.shape)).reshape(input.shape)
+    multiply = lax.scatter_min if input.dtype == np.bool_ else lax.scatter_mul  # of bools: "and"
+    return _scattered(partial(along, multiply), input, dim, index, src)
 
 
 @composite(forms=Form.ELEMENTWISE, overlap=Reading.OTHERS_ELSEWHERE)
@@ -249,17 +236,7 @@ def scatter_add(input: Array, dim: int, index: Indices, src: Array) -> Array:
     >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([1.0, 2.0]))
     tensor([0., 3.])
     """
-    if src.dtype != input.dtype:
-        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    dim = _check_sizes("scatter", input, dim, index, src)
-    if index.size == 0:
-        return input
-    target, places, values = _at_least_1d(input, index, src)
-    at = target.at[_places(places, dim)]
-    values = _corner(values, places.shape)
-    if input.dtype == np.bool_:
-        return at.max(values).reshape(input.shape)
-    return at.add(values).reshape(input.shape)
+    return _scattered(add_along, input, dim, index, src)
 
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
@@ -277,26 +254,28 @@ def scatter_reduce(
     reduce = {"min": "amin", "max": "amax"}.get(reduce, reduce)
     if reduce not in REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if src.dtype != input.dtype:
-        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    dim = _check_sizes("scatter", input, dim, index, src)
-    if index.size == 0:
-        return input
-    target, places, values = _at_least_1d(input, index, src)
-    where = _places(places, dim)
-    values = _corner(values, places.shape)
-    if reduce == "mean" and input.dtype == np.bool_:
+
+    def way(target: Array, places: Array, dim: int, values: Array) -> Array:
+        return _reduced_along(target, places, dim, values, reduce, include_self)
+
+    return _scattered(way, input, dim, index, src)
+
+
+def _reduced_along(target: Array, places: Array, dim: int, values: Array, reduce: str, include_self: bool) -> Array:
+    if reduce == "mean" and target.dtype == np.bool_:
         raise NotImplementedError("\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'")
     if reduce in ("amax", "amin", "prod"):
-        return _reduced(target, where, values, reduce, include_self).reshape(input.shape)
-    start = target if include_self else set_at(target, where, jnp.zeros(places.shape, input.dtype))
-    total = add_at(start, where, values)
+        return _reduced(target, _places(places, dim), values, reduce, include_self)
+    nothing = lax.full(places.shape, 0, target.dtype)
+    start = target if include_self else set_along(target, places, dim, nothing)
+    total = add_along(start, places, dim, values)
     if reduce == "mean":
-        ones = jnp.ones(input.shape, input.dtype).reshape(target.shape)
-        counts = ones if include_self else ones.at[where].set(jnp.zeros((), input.dtype))
-        counts = counts.at[where].add(jnp.ones(places.shape, input.dtype))
-        total = total / counts if jnp.issubdtype(input.dtype, np.inexact) else jnp.floor_divide(total, counts)
-    return total.reshape(input.shape)
+        counts = lax.full(target.shape, 1, target.dtype)
+        if not include_self:
+            counts = along(lax.scatter, counts, places, dim, nothing)
+        counts = add_along(counts, places, dim, lax.full(places.shape, 1, target.dtype))
+        total = total / counts if jnp.issubdtype(target.dtype, np.inexact) else jnp.floor_divide(total, counts)
+    return total
 
 
 def _identity(reduce: str, dtype: np.dtype[np.generic]) -> Any:
@@ -424,7 +403,8 @@ def index_select(input: Array, dim: int, index: Indices) -> Array:
         if source.ndim > 1:
             raise RuntimeError("index_select(): self indexing axis dim should be positive")
         raise IndexError("index out of range in self")
-    elements = _picked(source, [places if d == dim else None for d in range(source.ndim)])
+    places = _counted(places, source, dim)
+    elements = picked(source, [places if d == dim else None for d in range(source.ndim)])
     return elements.reshape(()) if input.ndim == 0 and elements.size == 1 else elements
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ from ...dispatch.warned import warn
 from ...engine.aval import Aval
 from ...engine.value import Unreadable
 from ...numerics.numbers import number_for
-from ...numerics.picking import first_where, picked
+from ...numerics.picking import outside, picked
 from ...numerics.scatter import add_at, set_at
 from ...numerics.windows import FULL, TAKE, Entry
 from ..shape.reshape import TENSOR_TYPES, common_shape
@@ -261,17 +262,7 @@ def expand_masks(shape: Sequence[int], items: list[Any]) -> list[Tensor | None]:
             tensors.append(item)
             dim += 1
             continue
-        if item.dtype is dtypes.uint8 and item.dim():
-            warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
-        refuse_meta(item, "nonzero")
-        try:
-            array = item._array().astype(np.bool_)
-        except Unreadable:
-            raise RuntimeError(
-                "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a "
-                "boolean mask."
-            ) from None
-        check_mask(array.shape, shape, dim)
+        array = _mask_array(item, shape, dim)
         if array.ndim == 0:
             tensors.append(from_host(np.zeros(int(array), np.int64)))
             dim += 1
@@ -281,6 +272,22 @@ def expand_masks(shape: Sequence[int], items: list[Any]) -> list[Tensor | None]:
     while tensors and tensors[-1] is None:
         tensors.pop()
     return tensors
+
+
+def _mask_array(mask: Tensor, shape: Sequence[int], dim: int) -> np.ndarray:
+    """The elements of a mask for the dimensions of this shape from ``dim`` on."""
+    if mask.dtype is dtypes.uint8 and mask.dim():
+        warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
+    refuse_meta(mask, "nonzero")
+    try:
+        array = mask._array().astype(np.bool_, copy=False)
+    except Unreadable:
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a "
+            "boolean mask."
+        ) from None
+    check_mask(array.shape, shape, dim)
+    return array
 
 
 def check_mask(mask: Sequence[int], shape: Sequence[int], dim: int) -> None:
@@ -314,7 +321,13 @@ def getitem(self: Tensor, index: object) -> Tensor:
     if on_host is not None:
         return on_host
     view, items = parse(self, index)
-    return view if items is None else index_tensor(view, expand_masks(view.shape, items))
+    if items is None:
+        return view
+    mask = only_mask(items)
+    if mask is not None:
+        array = _mask_array(mask, view.shape, 0)
+        return index_places(view, from_host(np.flatnonzero(array)), array.ndim)
+    return index_tensor(view, expand_masks(view.shape, items))
 
 
 @composite(forms=Form.METHOD, name="_rows")
@@ -339,10 +352,8 @@ def _out_of_range(input: Array | Tensor, indices: Any, *others: object) -> tuple
         index, size = indices[dim], input.shape[dim]
         if index.size == 0:
             continue
-        flat = index.reshape(-1)
-        wrong = (flat < -size) | (flat >= size)
-        any_wrong = wrong.any()
-        first = first_where(flat, wrong).astype(np.int64) + (number << 48)
+        any_wrong, first = outside(index, size, -size)
+        first = first.astype(np.int64) + (number << 48)
         # ``where`` by arithmetic: the function runs on NumPy and JAX arrays alike.
         counts = any_wrong.astype(np.int64)
         value = counts * first + (1 - counts) * value
@@ -387,6 +398,21 @@ def index_tensor(input: Array, indices: list[Indices]) -> Array:
     """``input[indices]`` for tensors of indices, None standing for a whole dimension."""
     _subscript(input, indices)
     return picked(input, indices, from_end=True)
+
+
+@op(
+    name="_index_places",
+    promote=Promote.NONE,
+    accepts=Category.ALL,
+    forms=Form.NONE,
+    backward="IndexBackward0",
+    saves=Saves.INPUTS,
+    samples=[],
+)
+def index_places(input: Array, places: Indices, dims: int) -> Array:
+    """Elements, each but once, by their places in the first dimensions, which are taken as one. The places are right."""
+    rows = math.prod(input.shape[:dims])
+    return picked(input.reshape((rows, *input.shape[dims:])), [places], unique=True)
 
 
 # ---- writing
