@@ -20,7 +20,7 @@ _OURS = f"{__package__}.functorch"
 FUNCTORCH = {
     "functorch": _OURS,
     "functorch.experimental": f"{_OURS}_experimental",
-    "functorch.experimental.control_flow": f"{_OURS}_control_flow",
+    "functorch.experimental.control_flow": "torchlike._higher_order_ops",
 }
 
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .. import _higher_order_ops as control_flow
 from ..func import (
     functionalize as functionalize,
     hessian as hessian,
@@ -14,7 +15,6 @@ from ..func import (
     replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_,
     vmap,
 )
-from . import functorch_control_flow as control_flow
 
 __all__ = ["chunk_vmap", "control_flow", "functionalize", "hessian", "jacfwd", "jvp", "replace_all_batch_norm_modules_"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from .modes import hooks, modes
-from .tensor_meta import tensor_meta
+from .size import tensor_meta
 
 if TYPE_CHECKING:
     from ..engine.aval import Aval

@@ -1,11 +1,16 @@
-"""Size: the shape of a tensor, a tuple that prints as PyTorch's; and numbers of dimensions."""
+"""Size: the shape of a tensor, a tuple that prints as PyTorch's; numbers of dimensions; and what else tensors of one aval share."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Size", "pick", "wrap_dim", "SymInt"]
+from . import devices, dtypes
+
+if TYPE_CHECKING:
+    from ..engine.aval import Aval
+
+__all__ = ["Size", "TensorMeta", "pick", "tensor_meta", "wrap_dim", "SymInt"]
 
 
 class Size(tuple):
@@ -85,3 +90,21 @@ class SymInt:
 
     def __init__(self, node: object) -> None:
         raise NotImplementedError("torchlike does not support symbolic sizes: sizes are numbers")
+
+
+class TensorMeta:
+    """Size, dtype and device of every tensor with one aval, as PyTorch's objects. It is made once, and kept on the aval."""
+
+    __slots__ = ("size", "dtype", "device")
+
+    def __init__(self, aval: Aval) -> None:
+        self.size = Size(aval.shape)
+        self.dtype = dtypes.from_numpy_dtype(aval.dtype)
+        self.device = devices.of_placement(aval.placement)
+
+
+def tensor_meta(aval: Aval) -> TensorMeta:
+    meta = aval.meta
+    if meta is None:
+        meta = aval.meta = TensorMeta(aval)
+    return meta

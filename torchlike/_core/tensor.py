@@ -18,11 +18,10 @@ from .modes import NO_LEAF, SWITCHING, carries, modes, no_bool, refuse_in_transf
 from .node import AccumulateGrad, Node, RemovableHandle
 from .overridable import meet
 from .printing import format_tensor, format_without_data
-from .size import Size, pick, wrap_dim as wrap_dim
+from .size import Size, pick, tensor_meta, wrap_dim as wrap_dim
 from .sparse import FORMS, is_sparse
 from .storage import DetachedStorage, Storage
 from .strided import Strided, whole
-from .tensor_meta import tensor_meta
 from .views import View
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from .._core import attributes
 from .._core.attributes import Contents, Fields
 from .._core.fields import awaits_first_gradient, grad_of, stored_value
 from .._core.node import AccumulateGrad, Node
+from .._core.size import tensor_meta
 from .._core.storage import Storage
 from .._core.tensor import Tensor, from_value
-from .._core.tensor_meta import tensor_meta
 from ..dispatch.apply import internal_dispatcher
 from ..dispatch.pullback import Rule
 from ..engine.aval import Aval, Meshed

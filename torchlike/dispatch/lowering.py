@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._core import devices, dtypes
-from .._core.tensor_meta import tensor_meta
+from .._core.size import tensor_meta
 from ..engine.aval import CPU, META, Aval, Placement, TracedAval
 from ..engine.interpreter import Calls, Traced, Traces
 from ..engine.kernel import Kernel

@@ -23,8 +23,7 @@ from jax.core import ShapedArray
 from jax.errors import InconclusiveDimensionOperation
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
 
-from ._lines import line_of
-from ._plain import bind_under
+from ._plain import bind_under, line_of
 
 __all__ = ["Atom", "Bound", "Made", "NotGeneral", "evaluate_general", "made_p"]
 

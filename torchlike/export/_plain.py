@@ -1,7 +1,8 @@
-"""Programs of JAX without torchlike's own primitives, so that other programs can read and run them."""
+"""Programs of JAX without torchlike's own primitives, so that other programs can read and run them; and where their equations are from."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -17,7 +18,9 @@ from ..numerics import attention, convolution, lstm, matmul_precision, pooling, 
 from ..numerics.convolution_ways import by_xla as convolve_by_xla
 from ..numerics.half_precision import in_float32, widened
 
-__all__ = ["PLAIN", "evaluate", "plain", "without_dead_code"]
+__all__ = ["PLAIN", "evaluate", "line_of", "plain", "without_dead_code"]
+
+_OWN = tuple(os.path.dirname(os.path.abspath(path)) + os.sep for path in (os.path.dirname(__file__), jax.__file__))
 
 
 def _convolve(first: Array, second: Array, *, geometry: Geometry, wide: bool) -> Array:
@@ -142,3 +145,13 @@ def without_dead_code(closed: ClosedJaxpr) -> ClosedJaxpr:
     read = {atom for atom in atoms if not isinstance(atom, Literal)}
     kept = [each for each in zip(jaxpr.constvars, closed.consts, strict=True) if each[0] in read]
     return ClosedJaxpr(jaxpr.replace(constvars=[variable for variable, _ in kept]), [const for _, const in kept])
+
+
+def line_of(equation: Any) -> str:
+    """Which operation of a module an equation comes from, and the line of the program that called it, in words for an error."""
+    source = equation.source_info
+    operation = str(source.name_stack).rpartition("/")[2] or str(equation.primitive)
+    for frame in source.traceback.frames if source.traceback else ():
+        if not frame.file_name.startswith(_OWN) and not frame.file_name.startswith("<"):
+            return f"{operation} ({frame.file_name}:{frame.line_num})"
+    return operation

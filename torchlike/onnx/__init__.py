@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ._errors import OnnxExporterError as OnnxExporterError
 from ._export import (
     OperatorExportTypes as OperatorExportTypes,
     TrainingMode as TrainingMode,
     export as export,
     is_in_onnx_export as is_in_onnx_export,
 )
+from ._jax2onnx import OnnxExporterError as OnnxExporterError
 from ._program import ONNXProgram as ONNXProgram
 
 __all__ = [

@@ -18,7 +18,7 @@ from ..export._varying_program import Symbol, symbols_of, symbols_of_sizes, trac
 from ..nn.modules.module import Module
 from ..testing import assert_close
 from . import _jax2onnx as door
-from ._errors import OnnxExporterError
+from ._jax2onnx import OnnxExporterError
 from ._names import Graph, Model, rename_sizes, rename_values, tensor_names
 from ._program import ONNXProgram
 

@@ -14,15 +14,20 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 from ..engine.jax_settings import tracing
-from ..export._lines import line_of
-from ..export._plain import evaluate, without_dead_code
-from ._errors import OnnxExporterError
+from ..export._plain import evaluate, line_of, without_dead_code
 from ._names import Model
 
-__all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "check", "convert", "library", "session_of"]
+__all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "OnnxExporterError", "check", "convert", "library", "session_of"]
 
 # The versions of ONNX's operators that jax2onnx writes and that were tried.
 OLDEST_OPSET, NEWEST_OPSET = 18, 23
+
+
+class OnnxExporterError(RuntimeError):
+    """A model cannot be exported, or what exports it is not installed."""
+
+
+OnnxExporterError.__module__ = "torchlike.onnx"
 
 
 def library(name: str) -> ModuleType:

@@ -11,8 +11,8 @@ from jax import Array, lax
 
 from ..._core import dtypes
 from ..._core.annotations import Dtype
+from ..._core.size import tensor_meta
 from ..._core.tensor import Tensor
-from ..._core.tensor_meta import tensor_meta
 from ...dispatch.lowering import check_broadcast
 from ...dispatch.out_dtypes import FOUND, words
 from ...dispatch.register import (

@@ -12,8 +12,8 @@ import numpy as np
 from jax import Array, lax
 
 from ..._core import dtypes
+from ..._core.size import tensor_meta
 from ..._core.tensor import Tensor
-from ..._core.tensor_meta import tensor_meta
 from ...dispatch.out_dtypes import cast as cast_out, words
 from ...dispatch.overlap import Reading
 from ...dispatch.register import Autocast, Category, Form, Number, Promote, Sample, Validation, alias, composite, op
