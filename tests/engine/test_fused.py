@@ -6,6 +6,7 @@ import operator
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -31,13 +32,14 @@ ONE = {
     "neg": lax.neg, "abs": lax.abs, "square": lax.square, "sqrt": lax.sqrt, "rsqrt": lax.rsqrt, "exp": lax.exp, "log": lax.log,
     "tanh": lax.tanh, "erf": lax.erf, "logistic": lax.logistic, "cube": lambda x: lax.integer_pow(x, 3),
     "fifth power": lambda x: lax.integer_pow(x, 5), "inverse square": lambda x: lax.integer_pow(x, -2),
-    "clamp": lambda x: lax.clamp(np.float32(-0.5), x, np.float32(0.75)),
+    "clamp": lambda x: lax.clamp(np.float32(-0.5), x, np.float32(0.75)), "floor": lax.floor, "ceil": lax.ceil, "sign": lax.sign,
+    "round": lambda x: lax.round(x * 2, lax.RoundingMethod.TO_NEAREST_EVEN), "is finite": lax.is_finite,
 }  # fmt: skip
 TWO = {
     "add": lax.add, "sub": lax.sub, "mul": lax.mul, "div": lax.div, "max": lax.max, "min": lax.min, "lt": lax.lt, "le": lax.le,
     "gt": lax.gt, "ge": lax.ge, "eq": lax.eq, "ne": lax.ne, "select": lambda x, y: lax.select(x > y, x, y),
     "and": lambda x, y: (x > y) & (x < 1), "or": lambda x, y: (x > y) | (x < 1), "xor": lambda x, y: (x > y) ^ (x < 1),
-    "not": lambda x, y: ~(x > y), "to float": lambda x, y: lax.convert_element_type(x > y, np.float32),
+    "not": lambda x, y: ~(x > y), "rem": lax.rem, "to float": lambda x, y: lax.convert_element_type(x > y, np.float32),
 }  # fmt: skip
 # Functions of which NumPy and we have approximations of our own; in units of the last place.
 APART = {"exp": 3, "log": 4, "tanh": 4, "erf": 2, "logistic": 4, "rsqrt": 2}
@@ -92,6 +94,25 @@ def test_functions_of_two_numbers(name, monkeypatch):
     (ours,), (expected,) = plan(x, y), by_numpy(monkeypatch, lambda x, y: [TWO[name](x, y)], x, y)
     assert ours.dtype == expected.dtype
     np.testing.assert_array_equal(ours, expected)
+
+
+def test_remainders_are_exact(monkeypatch):
+    """Of numbers of every size, and of multiples and their neighbours, whose quotient is nearly a whole number."""
+    bits = RNG.integers(0, 2**32, (2, 100_000), np.uint32).view(np.float32)
+    whole = RNG.integers(-(2**24), 2**24, (4, 100_000)).astype(np.float32)
+    divisors = RNG.standard_normal(100_000).astype(np.float32)
+    for x, y in (bits, (whole[0], whole[1] % 99 + 1), (whole[2] * divisors, divisors), (whole[3] * 16, divisors)):
+        (ours,), (expected,) = (
+            way(lambda x, y: [lax.rem(x, y)], x, y) for way in (ran, partial(by_numpy, monkeypatch))
+        )
+        right = (ours.view(np.int32) == expected.view(np.int32)) | (np.isnan(ours) & np.isnan(expected))
+        assert right.all(), (x[~right][:3], y[~right][:3])
+
+
+def ran(function: Callable[..., Any], *arrays: np.ndarray) -> list[np.ndarray]:
+    plan = plan_of(function, *arrays)
+    assert passes(plan)
+    return plan(*arrays)
 
 
 def operands() -> dict[str, np.ndarray]:
@@ -221,7 +242,7 @@ def test_what_is_taken_of_rows_joins_the_pass(name, shape, monkeypatch):
             assert one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
-EXACT = {name: ONE[name] for name in ("neg", "abs", "square", "sqrt", "rsqrt", "cube", "inverse square")} | {
+EXACT = {name: ONE[name] for name in ONE if name not in ("clamp", *APART) or name == "rsqrt"} | {
     name: TWO[name] for name in TWO if name not in ("max", "min")
 }
 
@@ -442,6 +463,7 @@ def test_a_process_that_was_forked_has_threads_of_its_own(threads):
         ((4096, 64), (1,)), ((4160, 65), (1,)), ((30000, 3), (1,)), ((8, 20000), (1,)), ((1, 100001), (1,)), ((70, 10, 33), (1, 2)),
         ((4096, 64), (0,)), ((65, 4160), (0,)), ((20000, 1), (0,)), ((10, 70, 33), (0, 1)), ((50000,), (0,)), ((2, 100, 100), (0, 1, 2)),
         ((1030, 16), (1,)), ((1030, 17), (1,)), ((530, 511), (1,)), ((33, 512), (1,)),
+        ((90, 2, 3, 100), (1, 2)), ((8, 16, 32, 2, 32, 2), (3, 5)), ((700, 9, 5), (1,)), ((90, 16, 30), (1,)), ((90, 17, 30), (1,)),
         ((8, 64, 7, 9), (0, 2, 3)), ((5, 1, 70, 1, 80), (0, 4)), ((1, 30, 700), (0, 2)), ((9, 40, 70), (1,)), ((9, 5, 40, 12), (0, 2)),
     ],
 )  # fmt: skip
@@ -456,6 +478,8 @@ def test_reductions(shape, axes, ordered):
     np.testing.assert_array_equal(largest, x.max(axes))
     np.testing.assert_array_equal(least, x.min(axes))
     np.testing.assert_array_equal(largest.shape, x.max(axes).shape)
+    nothing = np.broadcast_to(np.float32(-0.0), shape)
+    assert not np.signbit(plan(nothing)[0]).any() and np.signbit(plan(nothing)[1]).all()
 
 
 @pytest.mark.parametrize("columns", [16, 17, 40, 511])

@@ -11,6 +11,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -102,12 +103,26 @@ INLINE float error_function(float x) {
     return (float)(t * p / q);
 }
 
+/* What is left of a when b is taken from it as often as possible. Where the quotient is below 2^29, all steps are exact in double: one that
+   is no whole number is 2^-24 away from it, or more, so that it is not rounded to it. */
+INLINE float remainder_of_near(float a, float b) {
+    double x = fabsf(a), y = fabsf(b);
+    return copysignf((float)(x - trunc(x / y) * y), a);
+}
+
+/* Whether all quotients are below 2^29, and no number is infinite or NaN. */
+INLINE int are_near(const float *a, const float *b, int count) {
+    int far = 0;
+    for (int i = 0; i < count; i++) far |= !(fabsf(a[i]) < 536870912.0f * fabsf(b[i])) | !(fabsf(b[i]) <= FLT_MAX);
+    return !far;
+}
+
 /* In the order of `fused.py`. A mask has all bits of a float set, or none. */
 enum Code {
     ADD, SUBTRACT, MULTIPLY, DIVIDE, MAXIMUM, MINIMUM,
     NEGATE, ABSOLUTE, SQUARE, SQUARE_ROOT, RECIPROCAL, EXP, LOG, TANH, ERF, LOGISTIC,
     LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, AND, OR, XOR, NOT, SELECT, TO_FLOAT,
-    PLUS_ZERO, ROW_SUM, ROW_MAXIMUM, ROW_MINIMUM, SPREAD,
+    FLOOR, CEIL, ROUND, SIGN, IS_FINITE, REMAINDER, PLUS_ZERO, ROW_SUM, ROW_MAXIMUM, ROW_MINIMUM, SPREAD,
     ONCE_A_ROW = 64, OF_ROWS = 128, /* added to a code; and to the register of an array that has one element for each row */
 };
 
@@ -172,8 +187,10 @@ INLINE void all_rows(const float *x, Py_ssize_t rows, Py_ssize_t columns, int co
 }
 
 CLONES static void along(const float *x, Py_ssize_t rows, Py_ssize_t columns, int code, float *to) {
-    if (code == ADD) all_rows(x, rows, columns, ADD, to);
-    else if (code == MAXIMUM) all_rows(x, rows, columns, MAXIMUM, to);
+    if (code == ADD) {
+        all_rows(x, rows, columns, ADD, to);
+        for (Py_ssize_t r = 0; r < rows; r++) to[r] += 0.0f; /* a sum is no negative zero */
+    } else if (code == MAXIMUM) all_rows(x, rows, columns, MAXIMUM, to);
     else all_rows(x, rows, columns, MINIMUM, to);
 }
 
@@ -225,6 +242,14 @@ CLONES static void compute(const Instruction *instruction, int instructions, flo
         case NOT: BITS(~ma[i])
         case SELECT: BITS(mb[i] ^ ((mb[i] ^ mc[i]) & ma[i]))
         case TO_FLOAT: BITS(ma[i] & 0x3f800000) /* the bits of 1.0 */
+        case FLOOR: EACH(floorf(a[i]))
+        case CEIL: EACH(ceilf(a[i]))
+        case ROUND: EACH(rintf(a[i]))
+        case SIGN: EACH(a[i] > 0.0f ? 1.0f : a[i] < 0.0f ? -1.0f : a[i])
+        case IS_FINITE: MASK(fabsf(a[i]) <= FLT_MAX)
+        case REMAINDER:
+            if (are_near(a, b, count)) EACH(remainder_of_near(a[i], b[i]))
+            EACH(fmodf(a[i], b[i]))
         case PLUS_ZERO: EACH(a[i] + 0.0f) /* which takes the sign of a zero away, as adding up does */
         case ROW_SUM: along(a, rows, columns, ADD, d); break;
         case ROW_MAXIMUM: along(a, rows, columns, MAXIMUM, d); break;

@@ -122,7 +122,7 @@ _register({
     "logistic": _logistic, "one_minus_square": _one_minus_square, "polynomial": _polynomial,
     "floor": np.floor, "ceil": np.ceil, "is_finite": _is_finite, "nextafter": np.nextafter,
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "real": np.real, "imag": np.imag, "conj": np.conj,
+    "torchlike_floor_divide": np.floor_divide, "torchlike_remainder": np.remainder, "real": np.real, "imag": np.imag, "conj": np.conj,
 })  # fmt: skip
 
 

@@ -33,7 +33,7 @@ except ImportError:  # built without a compiler
 _NAMES = (
     "add", "sub", "mul", "div", "max", "min", "neg", "abs", "square", "sqrt", "reciprocal", "exp", "log", "tanh", "erf", "logistic",
     "lt", "le", "eq", "ne", "and", "or", "xor", "not", "select", "to_float",
-    "plus_zero", "row_sum", "row_max", "row_min", "spread",
+    "floor", "ceil", "round", "sign", "is_finite", "rem", "plus_zero", "row_sum", "row_max", "row_min", "spread",
 )  # fmt: skip
 _CODES = {name: code for code, name in enumerate(_NAMES)}
 # Limits of ``elements.c``, and of the calls between which a pass stays open: it holds its inputs all the while.
@@ -87,11 +87,12 @@ def _polynomial(params: Parameters, count: int) -> list[_Instruction] | None:
 _LOOPS: dict[str, _Steps] = {
     **{name: _same(name) for name in (
         "add", "sub", "mul", "div", "max", "min", "neg", "abs", "square", "sqrt", "exp", "log", "tanh", "erf",
-        "logistic", "lt", "le", "eq", "ne", "and", "or", "xor", "not",
+        "logistic", "lt", "le", "eq", "ne", "and", "or", "xor", "not", "floor", "ceil", "sign", "is_finite", "rem",
     )},
     "add_any": _same("add"), "gt": _same("lt", 1, 0), "ge": _same("le", 1, 0), "select_n": _same("select"),
     "rsqrt": lambda params, count: [("sqrt", (0,)), ("reciprocal", (1,))],
     "clamp": lambda params, count: [("max", (1, 0)), ("min", (3, 2))],
+    "round": lambda params, count: [("round", (0,))] if params["rounding_method"] == 1 else None,
     "integer_pow": _power, "polynomial": _polynomial, "convert_element_type": _same("to_float"),
 }  # fmt: skip
 _ALONG_ROWS = {"reduce_sum": "row_sum", "reduce_max": "row_max", "reduce_min": "row_min"}
@@ -99,7 +100,8 @@ _VIEWS = frozenset({"reshape", "broadcast_in_dim", "squeeze", "expand_dims"})
 # What has one right result, to the sign of a zero. NumPy computes operations on few elements, so of those a pass computes only these.
 _EXACT = frozenset({
     "add", "add_any", "sub", "mul", "div", "neg", "abs", "square", "integer_pow", "sqrt", "rsqrt",
-    "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "not", "select_n", "convert_element_type",
+    "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "not", "select_n", "convert_element_type", "floor", "ceil", "round", "sign",
+    "is_finite", "rem",
 })  # fmt: skip
 # Fewer elements are left to NumPy, which then takes less than preparing a pass.
 MIN_ELEMENTS = 16384
@@ -107,7 +109,7 @@ _FEWEST_ROWS = MIN_ELEMENTS // _WIDEST
 # What an element takes beside reading and writing it, for each instruction, and of functions that take longer, in seconds (measured on two
 # cores).
 _SECONDS_PER_INSTRUCTION = 2e-11
-_SECONDS_PER_ELEMENT = {"exp": 2e-10, "log": 3e-10, "tanh": 4e-10, "erf": 4e-10, "logistic": 3e-10}
+_SECONDS_PER_ELEMENT = {"exp": 2e-10, "log": 3e-10, "tanh": 4e-10, "erf": 4e-10, "logistic": 3e-10, "rem": 6e-10}
 
 
 class Loop:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from math import prod
 
@@ -47,6 +48,23 @@ def _in_loops(function: np.ufunc, x: ShapedDtype, axes: tuple[int, ...], shape: 
     return reduce
 
 
+def _by_slices(function: np.ufunc, x: ShapedDtype, axes: tuple[int, ...]) -> Compute | None:
+    """The reduction of a large array of short rows, which NumPy takes one by one: in the same order, all rows at once. None for others."""
+    if x.dtype.kind != "f" or not 1 < prod([x.shape[d] for d in axes]) <= _MOST_SLICES or prod(x.shape) < MIN_ELEMENTS:
+        return None
+    every = itertools.product(*[range(n) if d in axes else [slice(None)] for d, n in enumerate(x.shape)])
+    first, second, *rest = every
+
+    def reduce(x: np.ndarray) -> np.ndarray:
+        result = function(x[first], x[second])
+        for each in rest:
+            function(result, x[each], out=result)
+        return np.add(result, 0, out=result) if function is np.add else result  # a sum is no negative zero
+
+    return reduce
+
+
+_MOST_SLICES = 16
 # By their numbers in ``elements.c``.
 _IN_LOOPS = {np.add: 0, np.maximum: 4, np.minimum: 5}
 
@@ -62,6 +80,8 @@ def _reduction(function: np.ufunc) -> Rule:
             return lambda x: np.asarray(function.reduce(x.astype(np.float32), axes)).astype(dtype)
         require_native(*ins)
         in_loops = _in_loops(function, ins[0], axes, shape)
+        if in_loops is None:
+            in_loops = _by_slices(function, ins[0], axes)
         if in_loops is not None:
             return in_loops
         if 0 in ins[0].shape and function.identity is None:

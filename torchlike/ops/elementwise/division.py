@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
 
 from ..._core import dtypes
 from ..._core.annotations import Dtype
@@ -27,6 +29,7 @@ from ...dispatch.register import (
     op,
 )
 from ...engine.aval import Aval
+from ...engine.interpreter import runs_undifferentiated
 from ...numerics import complex_c99 as _c99
 from ...numerics.exact_math import exact_quotient
 from ...numerics.half_precision import in_float32
@@ -61,11 +64,21 @@ def _wide_by_one(quotient: Callable[..., Array]) -> Callable[[Array, Array], Arr
     return lambda a, b: (in_float32(quotient) if b.size == 1 else quotient)(a, b)
 
 
+def _in_one(name: str, compute: Callable[..., Array]) -> Callable[[Array, Array], Array]:
+    """``compute``; where NumPy computes it, one primitive of integers, for which NumPy has a function."""
+    primitive = Primitive(name)
+    primitive.def_abstract_eval(lambda a, b: ShapedArray(lax.broadcast_shapes(a.shape, b.shape), a.dtype))
+    return lambda a, b: (primitive.bind if a.dtype.kind in "iu" and runs_undifferentiated() else compute)(a, b)
+
+
+_floor_divide = _in_one("torchlike_floor_divide", jnp.floor_divide)
+
+
 @_wide_by_one
 def _floor_quotient(a: Array, b: Array) -> Array:
     """The quotient rounded down, exactly: from the remainder, since ``floor(a / b)`` may be one too high."""
     if a.dtype.kind in "iu":
-        return jnp.floor_divide(a, b)
+        return _floor_divide(a, b)
     # ``fmod`` is exact, so ``a - remainder`` is a multiple of ``b`` and its quotient is a whole number up to rounding.
     remainder = jnp.fmod(a, b)
     exact = exact_quotient(a - remainder, b)
@@ -100,7 +113,7 @@ def _remainder_of(
     return rest
 
 
-_remainder = _remainder_of(jnp.remainder, _floor_quotient)
+_remainder = _remainder_of(_in_one("torchlike_remainder", jnp.remainder), _floor_quotient)
 _fmod = _remainder_of(jnp.fmod, _truncated_quotient)
 
 
