@@ -147,18 +147,19 @@ def _gather(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shape
         places[place] = len(batch_dims) + where
     middle = tuple(shape[d] for d in np.argsort(places)) if places else ()
     straight = places == list(range(len(places)))
-    ordered = windows.order == tuple(range(len(windows.order)))
-    outer = len(windows.batch) + len(windows.moved)
+    outer, single = len(windows.batch) + len(windows.moved), len(windows.partial) == 1
+    along = windows.partial[0] if single else 0
+    readable = single or windows.order == tuple(range(len(windows.order)))
+    first = (*range(along, along + outer), *range(along), *range(along + outer, outer + len(windows.whole)))
 
     def gather(x: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        source = x if ordered else x.transpose(windows.order)
-        in_order = source.flags.c_contiguous
+        in_order = readable and x.flags.c_contiguous
         arrays, inside = windows.places(indices, moves=not in_order)
         if in_order:  # wrong indices may lie anywhere: "clip" keeps them within the array
-            rows = source.reshape(-1, *source.shape[len(arrays) :]) if len(arrays) > 1 else source
-            picked = rows.take(_joined(arrays, source.shape), 0, mode="clip")
+            rows = x if single else x.reshape(-1, *x.shape[len(arrays) :])
+            picked = rows.take(_joined(arrays, x.shape), along, mode="clip").transpose(first)
         else:
-            picked = source[tuple(arrays)]
+            picked = x.transpose(windows.order)[tuple(arrays)]
         if picked.shape != middle:  # the size of the window comes from broadcasting
             picked = np.broadcast_to(picked, middle)
         if inside is not None and not inside.all():
@@ -167,7 +168,6 @@ def _gather(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shape
             )
         return picked if straight else picked.transpose(places)
 
-    assert outer >= 0
     return gather
 
 
@@ -243,7 +243,6 @@ def _scatter(name: str) -> Rule:
         places = dict(zip(window, numbers.update_window_dims, strict=True))
         batch_dims = [d for d in range(len(updates.shape)) if d not in numbers.update_window_dims]
         order = (*batch_dims, *[places[d] for d in windows.moved], *[places[d] for d in windows.whole])
-        batch_rank = len(batch_dims)
         unique = params["unique_indices"]
 
         def scatter(x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
@@ -265,7 +264,6 @@ def _scatter(name: str) -> Rule:
             target[index] = updates if function is None else function(target[index], updates)
             return result
 
-        assert batch_rank == len(windows.batch)
         return scatter
 
     return build

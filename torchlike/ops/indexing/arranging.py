@@ -270,13 +270,10 @@ def _triangle(name: str, input: Array, diagonal: int, upper: bool) -> Array:
     if input.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     rows, columns = input.shape[-2:]
-    if (
-        not for_numpy() and rows * columns <= _MAX_CONSTANT_ELEMENTS
-    ):  # then it is a constant of the program, and nothing is computed
-        below: Any = np.arange(columns)[None, :] - np.arange(rows)[:, None]
-    else:
-        below = lax.broadcasted_iota(np.int64, (rows, columns), 1) - lax.broadcasted_iota(np.int64, (rows, columns), 0)
-    inside = below >= diagonal if upper else below <= diagonal
+    down, across = (lax.broadcasted_iota(np.int64, shape, d) for d, shape in enumerate([(rows, 1), (1, columns)]))
+    if not for_numpy() and rows * columns <= _MAX_CONSTANT_ELEMENTS:  # then nothing is computed
+        down, across = np.arange(rows)[:, None], np.arange(columns)
+    inside: Any = across >= down + diagonal if upper else across <= down + diagonal
     return jnp.where(inside, input, jnp.zeros((), input.dtype))
 
 
