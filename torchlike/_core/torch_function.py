@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import NotImplementedType
 from typing import Any
 
-from ..engine.program_line import level_of_program
+from ..engine.report import level_of_program
 from ..engine.threads import held_by_forks
 from .signatures import Args, Function, Kwargs
 

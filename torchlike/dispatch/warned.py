@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..engine.program_line import level_of_program
+from ..engine.report import level_of_program
 
 __all__ = ["Determinism", "alert", "once", "warn", "warn_once"]
 

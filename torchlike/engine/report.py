@@ -7,6 +7,7 @@ import sys
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 # The kinds of work that time is spent on.
@@ -138,7 +139,19 @@ def user_position() -> tuple[str, int]:
 
 
 _PACKAGE = __name__.partition(".")[0]
+_FOLDER = str(Path(__file__).parents[1])
 _own_modules: set[str] = set()  # modules of this package that stood on the stack before
+
+
+def level_of_program() -> int:
+    """How many calls up from the caller the program's own line is, as ``stacklevel`` of a warning.
+
+    It varies: what may be overridden is called by one function more, and compiled functions (``_extensions``) have no frames.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_FOLDER):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def user_line() -> str:
