@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from ..engine.interpreter import for_numpy
 from .picking import in_corner, picked_along
 
 
@@ -53,13 +54,16 @@ def along(scatter: Callable[..., Array], target: Array, index: Array, dim: int, 
         scatter: ``lax.scatter``, ``lax.scatter_add`` and so on.
         values: as many as indices.
     """
-    part = in_corner(target, index.shape, dim)
-    others = tuple(d for d in range(target.ndim) if d != dim)
+    part, own, others, columns = target, tuple(range(target.ndim)), (), [index]
+    if for_numpy():
+        part, own, others = in_corner(target, index.shape, dim), (dim,), own[:dim] + own[dim + 1 :]
+    else:  # what exports a program may not know batches of a scatter
+        columns = [index if d == dim else lax.broadcasted_iota(index.dtype, index.shape, d) for d in own]
     numbers = lax.ScatterDimensionNumbers(
-        update_window_dims=(), inserted_window_dims=(dim,), scatter_dims_to_operand_dims=(dim,), operand_batching_dims=others,
+        update_window_dims=(), inserted_window_dims=own, scatter_dims_to_operand_dims=own, operand_batching_dims=others,
         scatter_indices_batching_dims=others,
     )  # fmt: skip
-    places = lax.broadcast_in_dim(index, (*index.shape, 1), range(index.ndim))
+    places = lax.concatenate([lax.expand_dims(each, [index.ndim]) for each in columns], index.ndim)
     result = scatter(part, places, values, numbers, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
     return result if part is target else lax.dynamic_update_slice(target, result, [0] * target.ndim)
 
