@@ -95,4 +95,4 @@ def test_arrays_of_another_size_are_refused():
     with pytest.raises(ValueError, match="no words for so many numbers"):
         mt19937.twister.normals(np.zeros(32, np.uint32), np.zeros(16, np.float32), 0.0, 1.0)
     with pytest.raises(ValueError, match="no places in the array"):
-        mt19937.twister.exchange(np.arange(4), np.array([4], np.int32))
+        mt19937.twister.exchange(np.array([4], np.int32), np.arange(4))

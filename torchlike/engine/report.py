@@ -7,7 +7,6 @@ import sys
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 # The kinds of work that time is spent on.
@@ -139,7 +138,6 @@ def user_position() -> tuple[str, int]:
 
 
 _PACKAGE = __name__.partition(".")[0]
-_FOLDER = str(Path(__file__).parents[1])
 _own_modules: set[str] = set()  # modules of this package that stood on the stack before
 
 
@@ -149,7 +147,7 @@ def level_of_program() -> int:
     It varies: what may be overridden is called by one function more, and compiled functions (``_extensions``) have no frames.
     """
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_FOLDER):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         level, frame = level + 1, frame.f_back
     return level
 

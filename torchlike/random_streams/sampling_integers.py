@@ -103,7 +103,7 @@ def _exchanged(n: int, others: np.ndarray, places: np.ndarray) -> np.ndarray:
     """
     order, first, start = np.arange(n), np.empty(n, np.int32), 0
     if mt19937.twister is not None:
-        mt19937.twister.exchange(order, others)
+        mt19937.twister.exchange(others, order)
         return order
     while n - start > 2000:
         block = slice(start, start + 2 * math.isqrt(n - start))

@@ -109,17 +109,27 @@ CLONES static void separate(const uint32_t *words, int blocks, float *radius, fl
 
 /* ---- for Python */
 
+/* The first two arguments, of which the second is written, and the first too unless it is only read. */
+static int take_both(PyObject *const *arguments, Py_buffer *first, int only_read, Py_buffer *second) {
+    if (PyObject_GetBuffer(arguments[0], first, only_read ? PyBUF_C_CONTIGUOUS : PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)) return 0;
+    if (!PyObject_GetBuffer(arguments[1], second, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)) return 1;
+    PyBuffer_Release(first);
+    return 0;
+}
+
+static PyObject *end(Py_buffer *first, Py_buffer *second) {
+    PyBuffer_Release(first);
+    PyBuffer_Release(second);
+    if (PyErr_Occurred()) return 0;
+    Py_RETURN_NONE;
+}
+
 /* A state, and an array for `count` elements of these sizes. */
 static int take(PyObject *const *arguments, Py_buffer *state, Py_buffer *to) {
-    if (PyObject_GetBuffer(arguments[0], state, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)) return 0;
-    if (PyObject_GetBuffer(arguments[1], to, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)) {
-        PyBuffer_Release(state);
-        return 0;
-    }
+    if (!take_both(arguments, state, 0, to)) return 0;
     if (state->len == 4 * (WORDS + 1) && state->itemsize == 4 && to->itemsize == 4) return 1;
     PyErr_SetString(PyExc_ValueError, "the arrays are no state and no words");
-    PyBuffer_Release(state);
-    PyBuffer_Release(to);
+    end(state, to);
     return 0;
 }
 
@@ -133,9 +143,7 @@ static PyObject *words(PyObject *self, PyObject *const *arguments, Py_ssize_t co
     }
     if (!take(arguments, &state, &to)) return 0;
     draw(state.buf, to.len / 4, to.buf);
-    PyBuffer_Release(&state);
-    PyBuffer_Release(&to);
-    Py_RETURN_NONE;
+    return end(&state, &to);
 }
 
 /* below(state, to, limit, chosen): in an array of float32, `chosen` where the next number of 53 bits is below the limit, else 0. */
@@ -151,15 +159,13 @@ static PyObject *below(PyObject *self, PyObject *const *arguments, Py_ssize_t co
     if (PyErr_Occurred() || !take(arguments, &state, &to)) return 0;
     uint32_t drawn[2 * AT_ONCE];
     uint64_t numbers[AT_ONCE];
-    for (Py_ssize_t start = 0, end = to.len / 4; start < end; start += AT_ONCE) {
-        int part = end - start < AT_ONCE ? (int)(end - start) : AT_ONCE;
+    for (Py_ssize_t start = 0, until = to.len / 4; start < until; start += AT_ONCE) {
+        int part = until - start < AT_ONCE ? (int)(until - start) : AT_ONCE;
         draw(state.buf, 2 * part, drawn);
         join(drawn, part, numbers);
         compare(numbers, part, limit, chosen, (float *)to.buf + start);
     }
-    PyBuffer_Release(&state);
-    PyBuffer_Release(&to);
-    Py_RETURN_NONE;
+    return end(&state, &to);
 }
 
 /* normals(words, to, mean, std): as many numbers of that mean and standard deviation in float32, in blocks of 16. */
@@ -171,16 +177,12 @@ static PyObject *normals(PyObject *self, PyObject *const *arguments, Py_ssize_t 
         return 0;
     }
     float mean = (float)PyFloat_AsDouble(arguments[2]), std = (float)PyFloat_AsDouble(arguments[3]);
-    if (PyErr_Occurred() || PyObject_GetBuffer(arguments[0], &words, PyBUF_C_CONTIGUOUS)) return 0;
-    if (PyObject_GetBuffer(arguments[1], &to, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)) {
-        PyBuffer_Release(&words);
-        return 0;
-    }
+    if (PyErr_Occurred() || !take_both(arguments, &words, 1, &to)) return 0;
     if (words.len != to.len || words.itemsize != 4 || to.itemsize != 4 || words.len % (8 * HALF)) PyErr_SetString(PyExc_ValueError, "these are no words for so many numbers");
     else
-        for (Py_ssize_t block = 0, end = words.len / (8 * HALF); block < end; block += NORMALS / HALF) {
+        for (Py_ssize_t block = 0, until = words.len / (8 * HALF); block < until; block += NORMALS / HALF) {
             float radius[NORMALS] = { 0 }, angle[NORMALS] = { 0 }, *part = (float *)to.buf + 2 * HALF * block;
-            int blocks = end - block < NORMALS / HALF ? (int)(end - block) : NORMALS / HALF;
+            int blocks = until - block < NORMALS / HALF ? (int)(until - block) : NORMALS / HALF;
             separate((const uint32_t *)words.buf + 2 * HALF * block, blocks, radius, angle);
             turn(radius, angle, mean, std);
             for (int b = 0; b < blocks; b++) {
@@ -188,25 +190,18 @@ static PyObject *normals(PyObject *self, PyObject *const *arguments, Py_ssize_t 
                 memcpy(part + 2 * HALF * b + HALF, angle + HALF * b, HALF * sizeof *part);
             }
         }
-    PyBuffer_Release(&words);
-    PyBuffer_Release(&to);
-    if (PyErr_Occurred()) return 0;
-    Py_RETURN_NONE;
+    return end(&words, &to);
 }
 
-/* exchange(order, others): exchanges each element of an array of int64 with another one, in turn; the places of the others are int32. */
+/* exchange(others, order): exchanges each element of an array of int64 with another one, in turn; the places of the others are int32. */
 static PyObject *exchange(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
     (void)self;
     Py_buffer order, others;
     if (count != 2) {
-        PyErr_SetString(PyExc_TypeError, "exchange(order, others)");
+        PyErr_SetString(PyExc_TypeError, "exchange(others, order)");
         return 0;
     }
-    if (PyObject_GetBuffer(arguments[0], &order, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)) return 0;
-    if (PyObject_GetBuffer(arguments[1], &others, PyBUF_C_CONTIGUOUS)) {
-        PyBuffer_Release(&order);
-        return 0;
-    }
+    if (!take_both(arguments, &others, 1, &order)) return 0;
     Py_ssize_t elements = order.len / 8, exchanges = others.len / 4;
     int64_t *at = order.buf;
     const int32_t *with = others.buf;
@@ -218,10 +213,7 @@ static PyObject *exchange(PyObject *self, PyObject *const *arguments, Py_ssize_t
         at[i] = at[with[i]];
         at[with[i]] = own;
     }
-    PyBuffer_Release(&order);
-    PyBuffer_Release(&others);
-    if (PyErr_Occurred()) return 0;
-    Py_RETURN_NONE;
+    return end(&others, &order);
 }
 
 static PyMethodDef methods[] = {

@@ -79,11 +79,9 @@ def _reduction(function: np.ufunc) -> Rule:
         if dtype.itemsize == 2 and dtype.kind in "fV":  # one rounding at the end, as in PyTorch
             return lambda x: np.asarray(function.reduce(x.astype(np.float32), axes)).astype(dtype)
         require_native(*ins)
-        in_loops = _in_loops(function, ins[0], axes, shape)
-        if in_loops is None:
-            in_loops = _by_slices(function, ins[0], axes)
-        if in_loops is not None:
-            return in_loops
+        large = _in_loops(function, ins[0], axes, shape) or _by_slices(function, ins[0], axes)
+        if large is not None:
+            return large
         if 0 in ins[0].shape and function.identity is None:
             start = _least(dtype) if function is np.maximum else _greatest(dtype)
             return lambda x: np.full(shape, start, dtype)
