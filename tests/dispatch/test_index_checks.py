@@ -97,6 +97,15 @@ def test_large_indices_of_a_program_are_left_to_the_program(monkeypatch):
             F.embedding(bad, TABLE).tolist()
 
 
+def test_large_indices_of_the_host_are_checked_once(monkeypatch):
+    monkeypatch.setattr(index_checks, "MAX_BYTES", 8)
+    rows = F.embedding(known(1, 9), TABLE)
+    assert not torch.engine.recorder().segment.cursor.checked
+    assert rows.tolist() == [[2, 3], [18, 19]]
+    with pytest.raises(IndexError, match="index out of range in self"):
+        F.embedding(known(1, 10), TABLE)
+
+
 def test_more_calls_than_are_remembered():
     rows = known(1, 2)
     for _ in range(2):

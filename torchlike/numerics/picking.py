@@ -6,6 +6,7 @@ combination of sizes, which takes ten times as long as it takes NumPy to run it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,8 +46,14 @@ def picked(x: Array, indices: Sequence[Array | None], *, from_end: bool = False,
     return lax.gather(x, starts, numbers, sizes, unique_indices=unique, mode=mode)
 
 
+def picked_once(x: Array, places: Array, dims: int) -> Array:
+    """Elements, each but once, by their places in the first dimensions, which are taken as one. The places must be right."""
+    rows = math.prod(x.shape[:dims])
+    return picked(x.reshape((rows, *x.shape[dims:])), [places], unique=True)
+
+
 def picked_along(x: Array, index: Array, dim: int) -> Array:
-    """Elements of ``x`` by indices in the place of dimension ``dim``. All must be in bounds, and the others no shorter in ``x``."""
+    """Elements of ``x`` by indices in bounds in the place of dimension ``dim``. Along the others ``x`` may be longer."""
     x = in_corner(x, index.shape, dim)
     others = tuple(d for d in range(x.ndim) if d != dim)
     numbers = lax.GatherDimensionNumbers(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -38,7 +37,7 @@ from ...dispatch.warned import warn
 from ...engine.aval import Aval
 from ...engine.value import Unreadable
 from ...numerics.numbers import number_for
-from ...numerics.picking import outside, picked
+from ...numerics.picking import outside, picked, picked_once
 from ...numerics.scatter import add_at, set_at
 from ...numerics.windows import FULL, TAKE, Entry
 from ..shape.reshape import TENSOR_TYPES, common_shape
@@ -410,9 +409,8 @@ def index_tensor(input: Array, indices: list[Indices]) -> Array:
     samples=[],
 )
 def index_places(input: Array, places: Indices, dims: int) -> Array:
-    """Elements, each but once, by their places in the first dimensions, which are taken as one. The places are right."""
-    rows = math.prod(input.shape[:dims])
-    return picked(input.reshape((rows, *input.shape[dims:])), [places], unique=True)
+    """The elements that a mask of the first dimensions has read, by their places."""
+    return picked_once(input, places, dims)
 
 
 # ---- writing

@@ -24,6 +24,7 @@ from ...engine.value import Unreadable, Value
 from ...numerics.denormals import order
 from ...numerics.exact_math import exact_quotient
 from ...numerics.numbers import check_width
+from ...numerics.picking import picked_once
 from ...numerics.std_sort import std_sort
 from ..elementwise.pointwise import select_by
 from ..shape.reshape import broadcast_to, common_shape
@@ -47,8 +48,8 @@ def _host(array: object, like: Tensor) -> Tensor:
     samples=[],
 )
 def pick(input: Array, places: Indices) -> Array:
-    """Elements by their places in the flattened array."""
-    return input.reshape(-1).at[places].get(mode="promise_in_bounds")
+    """The elements that a mask has read, by their places in the flattened array."""
+    return picked_once(input, places, input.ndim)
 
 
 @composite(
