@@ -127,6 +127,10 @@ from .func import vmap as vmap
 from .interop import from_jax as from_jax, jax_function as jax_function, to_jax as to_jax
 from .ops import *
 from .serialization import load as load, save as save
+from .sparse._compressed import (
+    _convert_indices_from_coo_to_csr as _convert_indices_from_coo_to_csr,
+    _convert_indices_from_csr_to_coo as _convert_indices_from_csr_to_coo,
+)
 from .sparse._construction import (
     sparse_bsc_tensor as sparse_bsc_tensor,
     sparse_bsr_tensor as sparse_bsr_tensor,
@@ -134,10 +138,6 @@ from .sparse._construction import (
     sparse_coo_tensor as sparse_coo_tensor,
     sparse_csc_tensor as sparse_csc_tensor,
     sparse_csr_tensor as sparse_csr_tensor,
-)
-from .sparse._index_forms import (
-    _convert_indices_from_coo_to_csr as _convert_indices_from_coo_to_csr,
-    _convert_indices_from_csr_to_coo as _convert_indices_from_csr_to_coo,
 )
 from .sparse._products import dsmm as dsmm, hsmm as hsmm, hspmm as hspmm, smm as smm, spmm as spmm, sspaddmm as sspaddmm
 from .torch_version import TorchVersion as _TorchVersion

@@ -1,7 +1,5 @@
 """torch.functional: the functions of PyTorch's file of that name. They are all in ``torch`` too."""
 
-from __future__ import annotations
-
 from .ops import (
     atleast_1d as atleast_1d,
     atleast_2d as atleast_2d,

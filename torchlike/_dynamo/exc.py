@@ -1,7 +1,5 @@
 """The exceptions of PyTorch's tracer, for programs that catch them. torchlike raises InvalidBackend and UserError."""
 
-from __future__ import annotations
-
 from ..compiler._compile import InvalidBackend as InvalidBackend, TorchDynamoException as TorchDynamoException
 
 __all__ = [

@@ -5,15 +5,21 @@ from __future__ import annotations
 import atexit
 import ctypes
 import dataclasses
+import gc
 import os
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
 import jaxlib
+import numpy as np
 from jax._src import distributed as jax_distributed, xla_bridge
+from jax.core import Tracer
 
-from ..engine.rehoming import leave_devices
+from ..engine import checks, kernel
+from ..engine.aval import Aval, Placement, started
+from ..engine.recorder import forget
+from ..engine.value import Value
 from ._control import Control, start_hub
 from ._stores import Store
 
@@ -66,7 +72,7 @@ def _own_host(store: Store) -> str:
 
 def _see_devices(address: str, rank: int, size: int, own_host: str) -> list[Any]:
     # JAX makes its devices once, so they are dropped and made again with those of all processes. Values are moved to the host first.
-    leave_devices()
+    _leave_devices()
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     state = jax_distributed.global_state
     service: ModuleType = jaxlib._jax  # pyright: ignore[reportAttributeAccessIssue]
@@ -109,3 +115,32 @@ def _exchange_by(host: str) -> None:
 
     registered = xla_bridge._backend_factories["cpu"]
     xla_bridge._backend_factories["cpu"] = dataclasses.replace(registered, factory=client)
+
+
+def _leave_devices() -> None:
+    """Moves every value to the host, and drops all devices and what was compiled for them. Does nothing where JAX has not started.
+
+    JAX arrays that the program itself holds stay on the old devices.
+    """
+    forget()
+    if not started():
+        return
+    checks.raise_failed()
+    arrays: dict[int, Any] = {}
+    for value in [candidate for candidate in gc.get_objects() if isinstance(candidate, Value)]:
+        array = getattr(value, "array", None)
+        if isinstance(array, jax.Array) and not isinstance(array, Tracer):
+            if id(array) not in arrays:
+                arrays[id(array)] = array, np.array(array)
+            value.array, value.pinned = arrays[id(array)][1], False
+    for reference in kernel.with_executable():
+        candidate = reference()
+        if candidate is not None:
+            candidate.drop_executable()
+    for placement in Placement.all():
+        placement.forget_device()
+    for aval in Aval.all():
+        aval.sds = None
+    from jax.extend.backend import clear_backends
+
+    clear_backends()

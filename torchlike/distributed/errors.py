@@ -1,7 +1,5 @@
 """The exceptions of torch.distributed."""
 
-from __future__ import annotations
-
 __all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError"]
 
 

@@ -108,6 +108,11 @@ class Failed(NamedTuple):
             _pending.verdicts.clear()
 
 
+def are_unread() -> bool:
+    """Whether there are verdicts that nobody has read."""
+    return bool(_pending.verdicts)
+
+
 def find_failed(about_to_run: object = None, wait: bool = True) -> Failed | None:
     """The first check that failed since verdicts were last dropped. Verdicts of programs whose checks all passed are dropped here.
 

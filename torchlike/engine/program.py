@@ -53,6 +53,10 @@ MAX_JOINED = 64
 MAX_TASKS = 2
 # Of the runs of a few small ops so many are timed, and then one in so many.
 EACH_TIMED = 16
+# Where a path of so few ops at most has run so often, its first op runs as soon as it is called, if none of them takes as long as this.
+AT_ONCE_OPS = 3
+AT_ONCE_AFTER = 16
+AT_ONCE_SECONDS = 20e-6
 
 _set_array: Any = Value.array.__set__  # pyright: ignore[reportAttributeAccessIssue]  (the descriptor of a slot)
 _next_use = itertools.count().__next__
@@ -360,6 +364,42 @@ class OpByOp:
         if self._plan is None or self.runs <= EACH_TIMED:
             return 1
         return 0 if self.runs % EACH_TIMED else EACH_TIMED
+
+
+def begin_at_once(node: TraceNode) -> None:
+    """From now on the first op of a short path of light ops runs as soon as it is called, if all that ever came after it was short.
+
+    To begin and to run a segment takes longer than such ops do. A path that is cut so leads to the same results: an op computes the same
+    alone as among others, and nothing else happens when it runs, since only ops that NumPy computes, and that check nothing, are cut off.
+    """
+    path = node.path()
+    if (
+        node.checked
+        or node.group is not None
+        or node.ends_step
+        or not all(_is_tiny(step.kernel) for step in path.steps)
+    ):
+        return
+    while node.depth > 1:
+        assert node.parent is not None
+        node = node.parent
+    root, kernel = node.parent, node.kernel
+    assert root is not None and kernel is not None
+    if node.full or node.ends_step or not _is_short(node):
+        return
+    alone = path.only(0)
+    op, static = next(key[:2] for key, child in root.children.items() if child is node)
+    known = root.at_once = root.at_once or {}
+    known[op, static, *kernel.in_avals] = kernel, OpByOp(alone, alone.outputs)
+
+
+def _is_tiny(kernel: Kernel) -> bool:
+    plan = light_plan(kernel)
+    return plan is not None and plan.cost < AT_ONCE_SECONDS
+
+
+def _is_short(node: TraceNode) -> bool:
+    return node.depth <= AT_ONCE_OPS and all(map(_is_short, list(node.children.values())))
 
 
 class _Quiet(threading.local):

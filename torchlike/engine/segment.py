@@ -38,7 +38,7 @@ import jax
 import numpy as np
 
 from . import checks, threads
-from .aval import Aval, Meshed, out_of_memory
+from .aval import Meshed, out_of_memory
 from .background import making, waiting_for
 from .collective import Disagreement
 from .handlers import catch_up, collector, without_handlers
@@ -48,10 +48,21 @@ from .memory.ending import LARGE_BYTES, Ending, ending_of
 from .memory.heap import give_back_memory, in_small_pages
 from .memory.transfer import put
 from .meshes import arrange, settle
-from .program import Decision, OpByOp, OpFailed, Program, choose, install, run_cold
+from .program import (
+    AT_ONCE_AFTER,
+    AT_ONCE_OPS,
+    Decision,
+    OpByOp,
+    OpFailed,
+    Program,
+    begin_at_once,
+    choose,
+    install,
+    run_cold,
+)
 from .report import FAILED, OP_BY_OP, report
 from .tiers import always_op_by_op
-from .trace import Path, PathHistory, Step, TraceNode
+from .trace import Path, PathHistory, TraceNode
 from .value import Value
 
 Ref = weakref.ref[Value]
@@ -331,6 +342,8 @@ class Segment:
             self._recover(node, node.path(), decision.live, values, error)
         if times:
             report.spend(OP_BY_OP, (time.perf_counter() - start) * times)
+        if decision.runs == AT_ONCE_AFTER and node.depth <= AT_ONCE_OPS:
+            begin_at_once(node)
         return True
 
     def _run_anew(self, node: TraceNode, alive: list[Value | None], state: Any, reason: str, hot: bool) -> None:
@@ -556,7 +569,7 @@ class Segment:
                 continue
             try:
                 outs = run_cold(
-                    _only(path, number), tuple(range(len(step.inputs), len(step.inputs) + len(step.outputs))),
+                    path.only(number), tuple(range(len(step.inputs), len(step.inputs) + len(step.outputs))),
                     [table[i] for i in step.inputs],
                 )  # fmt: skip
                 jax.block_until_ready(outs)
@@ -612,15 +625,6 @@ def _still_there(value: Value) -> Any:
         return value.finish()
     except Exception:
         return None
-
-
-def _only(path: Path, number: int) -> Path:
-    """A path of one step of another path: its inputs come first in the table."""
-    step = path.steps[number]
-    count = len(step.inputs)
-    avals: list[Aval] = [path.avals[i] for i in (*step.inputs, *step.outputs)]
-    alone = Step(step.kernel, tuple(range(count)), range(count, count + len(step.outputs)))
-    return Path((alone,), tuple(range(count)), tuple(avals))
 
 
 def _in_our_words(error: Exception, node: TraceNode) -> Exception:

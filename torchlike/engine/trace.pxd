@@ -8,5 +8,5 @@ cdef class TraceNode:
     cdef public dict children
     cdef public object sites
     cdef public Py_ssize_t depth, count, leaves, leaf_bytes
-    cdef public object checked, group, full, ends_step, dynamic, in_run, history, replays, path_
+    cdef public object checked, group, full, ends_step, dynamic, in_run, history, replays, at_once, path_
     cdef object __weakref__

@@ -160,6 +160,13 @@ class Path:
         """Whether what ``schedule`` returned last is kept."""
         return self._schedule is not None
 
+    def only(self, number: int) -> Path:
+        """A path of one step of this one: its inputs come first in the table."""
+        step = self.steps[number]
+        count = len(step.inputs)
+        alone = Step(step.kernel, tuple(range(count)), range(count, count + len(step.outputs)))
+        return Path((alone,), tuple(range(count)), tuple([self.avals[i] for i in (*step.inputs, *step.outputs)]))
+
     def needed(self, live: set[int]) -> list[int]:
         """The numbers of the steps that the live outputs depend on, and of those that run in any case: checks, and collectives, to
         which other processes come.
@@ -243,6 +250,7 @@ class TraceNode:
         "in_run",
         "history",
         "replays",
+        "at_once",
         "path_",
         "__weakref__",
     )
@@ -272,6 +280,8 @@ class TraceNode:
         self.history: PathHistory | None = None  # None: no segment that ends here was run yet
         # Captured sequences of records that begin here (``Replay``), by a key of whoever captured them. None: there are none.
         self.replays: dict[Any, Any] | None = None
+        # Of a root: calls that run as soon as they are made, see ``program.begin_at_once``. None: there are none.
+        self.at_once: dict[tuple[Any, ...], tuple[Kernel, Any]] | None = None
         self.path_: Path | None = None
         # ``count``: how long the table of a segment is that ends here; ``leaves``: how many of its entries are inputs; ``leaf_bytes``:
         # the size of those. ``checked``: whether a step of the path has an index check, which must run even if nobody reads its result.

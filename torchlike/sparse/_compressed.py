@@ -8,14 +8,21 @@ import numpy as np
 
 from .. import ops
 from .._core.devices import device
-from .._core.dtypes import dtype, int64
+from .._core.dtypes import dtype, int32, int64
 from .._core.layouts import layout as Layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.sparse import LAYOUT_NAMES, Pattern, is_sparse
 from .._core.tensor import Tensor, from_host
-from ..ops.linalg.sparse_kernels import gathered
+from ..ops.linalg.sparse_kernels import gathered, rows_of
 from ._parts import assembled, coalesced, coo_index, elements_of, parts, places as places_of, shaped, values_of
 
-__all__ = ["INDEX_NAMES", "as_coo", "compressed", "transposed"]
+__all__ = [
+    "INDEX_NAMES",
+    "_convert_indices_from_coo_to_csr",
+    "_convert_indices_from_csr_to_coo",
+    "as_coo",
+    "compressed",
+    "transposed",
+]
 
 # The indices of each layout: where the rows or columns begin, and the place of each element or block in its row or column.
 INDEX_NAMES = {
@@ -151,3 +158,18 @@ def transposed(sparse: Tensor, name: str) -> Tensor:
     if own.blocked:
         values = values.transpose(lead + 1, lead + 2)  # pyright: ignore[reportAttributeAccessIssue]
     return assembled(turned, values, content.coalesced, name)
+
+
+def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """Row pointers (CSR): where each of ``size`` rows begins among elements sorted by row, then the number of elements."""
+    rows = ops.arange(size + 1, dtype=input.dtype, device=input.device)
+    return ops.searchsorted(input, rows, out_int32=out_int32)
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """Rows and columns of the elements, shape (2, elements); with ``transpose`` columns and rows."""
+    kind = int32 if out_int32 else int64
+    indices = [rows_of(crow_indices, col_indices.shape[0]).to(kind), col_indices.to(kind)]
+    return ops.stack(indices[::-1] if transpose else indices)

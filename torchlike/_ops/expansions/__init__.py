@@ -1,7 +1,5 @@
 """What PyTorch makes of its functions before a handler sees them: ``linear`` is ``t`` and ``addmm``. See ``table.py``."""
 
-from __future__ import annotations
-
 from . import conversion, indexing, layers, losses, products, reductions, shapes
 from .properties import HIDDEN, PROPERTIES, WHOLE
 from .table import call_expansion, expansion_of, operator_name

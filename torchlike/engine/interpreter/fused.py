@@ -499,72 +499,84 @@ def fuse(calls: Sequence[NumPyCall], kept: Iterable[int]) -> Sequence[NumPyCall]
     if any(function.__class__ is Pad for function, *_ in calls):
         calls = _added_in_place(calls, readers, held)
         readers, inputs_of = _readers(calls)
+    fusing = _Fusing(held, readers)
+    for number, call in enumerate(calls):
+        fusing.add(number, call, inputs_of[number])
+    fusing.close([*fusing.open_by_shape.values()])
+    return fusing.result
 
-    def is_read(slot: int, by_others_than: set[int]) -> bool:
-        return slot in held or any(number not in by_others_than for number in readers.get(slot, ()))
 
-    result: list[NumPyCall] = []
-    open_by_shape: dict[tuple[int, ...], _Open] = {}
-    made_in: dict[int, _Open] = {}
-    # Calls that wait until the passes whose results they read end: those with rows, which else would end before the rest of their loops.
-    waiting: list[NumPyCall] = []
-    waits: set[int] = set()  # for them: the slots of their results
-    awaited: list[_Open] = []
+class _Fusing:
+    """The calls so far, and the passes that are still open. A class, since closures that call each other are garbage in a circle."""
 
-    def close(these: Collection[_Open]) -> None:
-        released = any(one_pass in awaited for one_pass in these)
-        for one_pass in dict.fromkeys([*these, *(awaited if released else ())]):
-            if open_by_shape.get(one_pass.shape) is not one_pass:
+    def __init__(self, held: set[int], readers: dict[int, list[int]]) -> None:
+        self.held, self.readers = held, readers
+        self.result: list[NumPyCall] = []
+        self.open_by_shape: dict[tuple[int, ...], _Open] = {}
+        self.made_in: dict[int, _Open] = {}
+        # Calls that wait until the passes whose results they read end: those with rows, which else would end before the rest of their
+        # loops.
+        self.waiting: list[NumPyCall] = []
+        self.waits: set[int] = set()  # for them: the slots of their results
+        self.awaited: list[_Open] = []
+
+    def is_read(self, slot: int, by_others_than: set[int]) -> bool:
+        return slot in self.held or any(number not in by_others_than for number in self.readers.get(slot, ()))
+
+    def close(self, these: Collection[_Open]) -> None:
+        released = any(one_pass in self.awaited for one_pass in these)
+        for one_pass in dict.fromkeys([*these, *(self.awaited if released else ())]):
+            if self.open_by_shape.get(one_pass.shape) is not one_pass:
                 continue
-            result.extend(one_pass.closed(is_read))
-            del open_by_shape[one_pass.shape]
+            self.result.extend(one_pass.closed(self.is_read))
+            del self.open_by_shape[one_pass.shape]
             for output in one_pass.made:
-                del made_in[output]
+                del self.made_in[output]
         if released:
-            result.extend(waiting)
-            for each in waiting, waits, awaited:
+            self.result.extend(self.waiting)
+            for each in self.waiting, self.waits, self.awaited:
                 each.clear()
 
-    def joined(number: int, loop: Loop, places: Sequence[int]) -> tuple[_Open | None, bool]:
+    def joined(self, number: int, loop: Loop, places: Sequence[int]) -> tuple[_Open | None, bool]:
         """The open pass that a loop joins, and whether it computes one element for each row there."""
-        reads = next((made_in[slot] for slot in places if slot in made_in), None)
+        reads = next((self.made_in[slot] for slot in places if slot in self.made_in), None)
         of_rows = reads is not None and bool(reads.columns) and reads.takes_rows(loop, places)
-        own = reads if of_rows else open_by_shape.get(loop.whole)
+        own = reads if of_rows else self.open_by_shape.get(loop.whole)
         if own is None or own.takes(number, loop):
             return own, of_rows
-        close([own])
+        self.close([own])
         return None, False
 
-    for number, (function, inputs, output) in enumerate(calls):
-        places, loop = inputs_of[number], function if isinstance(function, Loop) else None
+    def add(self, number: int, call: NumPyCall, places: Sequence[int]) -> None:
+        """Takes the next call. ``places``: the slots that it reads."""
+        function, inputs, output = call
+        made_in, waits, loop = self.made_in, self.waits, function if isinstance(function, Loop) else None
         if loop is None and made_in.keys().isdisjoint(places) and waits.isdisjoint(places):
-            result.append(calls[number])
-            continue
+            self.result.append(call)
+            return
         if loop is not None and loop.whole and not waits.isdisjoint(places):
-            close([*awaited])
-        own, of_rows = joined(number, loop, places) if loop and waits.isdisjoint(places) else (None, False)
+            self.close([*self.awaited])
+        own, of_rows = self.joined(number, loop, places) if loop and waits.isdisjoint(places) else (None, False)
         others = list(dict.fromkeys([made_in[slot] for slot in places if slot in made_in and made_in[slot] is not own]))
         if loop is not None and (loop.whole or of_rows):
             if others:
-                close(others)  # and those that are awaited with them, perhaps its own
-                own, of_rows = joined(number, loop, places)
+                self.close(others)  # and those that are awaited with them, perhaps its own
+                own, of_rows = self.joined(number, loop, places)
             if own is None and loop.whole:
-                if loop.whole in open_by_shape:
-                    close([open_by_shape[loop.whole]])
-                own = open_by_shape[loop.whole] = _Open(number, loop.whole)
+                if loop.whole in self.open_by_shape:
+                    self.close([self.open_by_shape[loop.whole]])
+                own = self.open_by_shape[loop.whole] = _Open(number, loop.whole)
             if own is not None:
-                own.add(number, loop, places, calls[number], of_rows)
+                own.add(number, loop, places, call, of_rows)
                 made_in[output] = own
-                continue
+                return
         held_up = [one_pass for one_pass in others if one_pass.columns and one_pass.is_near(number)]
-        close([one_pass for one_pass in others if one_pass not in held_up])
+        self.close([one_pass for one_pass in others if one_pass not in held_up])
         call = (loop.function if loop is not None else function), inputs, output
-        held_up = [one_pass for one_pass in held_up if open_by_shape.get(one_pass.shape) is one_pass]
+        held_up = [one_pass for one_pass in held_up if self.open_by_shape.get(one_pass.shape) is one_pass]
         if held_up or not waits.isdisjoint(places):
-            waiting.append(call)
+            self.waiting.append(call)
             waits.update([output] if output.__class__ is int else output)
-            awaited += [one_pass for one_pass in held_up if one_pass not in awaited]
+            self.awaited += [one_pass for one_pass in held_up if one_pass not in self.awaited]
         else:
-            result.append(call)
-    close([*open_by_shape.values()])
-    return result
+            self.result.append(call)

@@ -123,18 +123,18 @@ def _reduce(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shape
     return lambda x, start: [function.reduce(x, axes, dtype, initial=start[()])]
 
 
-def _position(function: Callable[[np.ndarray, int], np.ndarray]) -> Rule:
+def _position(function: Callable[..., np.ndarray]) -> Rule:
     def build(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
         require_native(*ins)
         (axis,) = params["axes"]
         dtype = outs[0].dtype
-        return lambda x: function(x, axis).astype(dtype)
+        return lambda x: function(x, axis).astype(dtype, copy=False)
 
     return build
 
 
-rule("argmax")(_position(np.argmax))
-rule("argmin")(_position(np.argmin))
+rule("argmax")(_position(np.ndarray.argmax))
+rule("argmin")(_position(np.ndarray.argmin))
 
 
 def _accumulation(function: np.ufunc) -> Rule:

@@ -1,7 +1,5 @@
 """Functions that torch.special has under another name, or under its own beside the top level's."""
 
-from __future__ import annotations
-
 from ...dispatch.register import alias
 from ..elementwise import bessel, elementary, exponents, gamma, pointwise
 from ..nn.norm import log_softmax, softmax

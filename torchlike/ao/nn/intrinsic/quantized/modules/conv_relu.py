@@ -1,7 +1,5 @@
 """Convolutions and ReLU of quantized tensors."""
 
-from __future__ import annotations
-
 from ....quantized.modules.conv import Conv1d, Conv2d, Conv3d
 
 __all__ = ["ConvReLU1d", "ConvReLU2d", "ConvReLU3d"]
