@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -221,6 +222,9 @@ def _a_dtype(name: str, value: object) -> dtype:
     return value
 
 
+_finfo = functools.cache(ml_dtypes.finfo)
+
+
 class finfo:
     """Limits of a floating-point dtype: bits, eps, max, min, tiny, smallest_normal, resolution.
 
@@ -236,7 +240,7 @@ class finfo:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
             )
-        info = ml_dtypes.finfo(type.to_real().numpy)
+        info = _finfo(type.to_real().numpy)
         self.bits = int(info.bits)
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)

@@ -23,10 +23,11 @@ MAX_AFTER = 64
 class ViewStep:
     """One view operation with its arguments: what to record to read through it.
 
-    ``starts``: the value that says where a slice begins, if that is an input of the program instead of a part of it.
+    ``starts``: the value that says where a slice begins, if that is an input of the program instead of a part of it. ``last``: the layout
+    that was asked for last, and that of the parent.
     """
 
-    __slots__ = ("op", "static", "args", "number", "starts")
+    __slots__ = ("op", "static", "args", "number", "starts", "last")
 
     def __init__(
         self, op: Any, static: tuple[object, ...], args: tuple[object, ...], number: int, starts: tuple[Value, ...] = ()
@@ -34,6 +35,7 @@ class ViewStep:
         self.op, self.static, self.args = op, static, args
         self.number = number  # which of the op's outputs
         self.starts = starts
+        self.last: tuple[Strided, Strided] | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -55,6 +57,9 @@ class ViewStep:
 
     def layout(self, parent: Strided) -> Strided:
         """The layout of what the step shows of its parent. It is kept with the parent's: a loop makes the same views in each round."""
+        last = self.last
+        if last is not None and last[1] is parent:  # nothing changes a layout
+            return last[0]
         place = self.place if self.starts else (self.op, self.static, self.number)
         after = parent.after
         found = None if after is None else after.get(place)
@@ -65,6 +70,7 @@ class ViewStep:
             if after is None or len(after) >= MAX_AFTER:
                 after = parent.after = {}
             after[place] = found
+        self.last = found, parent
         return found
 
 

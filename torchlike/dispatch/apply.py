@@ -468,9 +468,13 @@ def _views(
     source, starts = tensors[0], tuple(values[1:])
     node = None if not rule or source._inference else link(rule, kernel, values, tensors, None)
     is_tuple = kernel.wrap_outputs is not None
-    results = []
+    results, steps = [], kernel.steps
+    if starts or not steps:
+        steps = [ViewStep(dispatcher, static, kernel.args, number, starts) for number in range(len(outs))]
+        if not starts:  # the same for all calls
+            kernel.steps = steps
     for number, value in enumerate(outs):
-        result = view_of(source, ViewStep(dispatcher, static, kernel.args, number, starts), value, is_tuple)
+        result = view_of(source, steps[number], value, is_tuple)
         if node is not None:
             result._set_history(node, number)
         elif source._inference:
@@ -526,17 +530,20 @@ def _take_sequence(arg: Any, values: list[Value], tensors: list[Tensor]) -> tupl
         return (len(arg), *arg)
     key: list[object] = [len(arg)]
     for element in arg:
-        if isinstance(element, Tensor):
+        kind = element.__class__
+        if kind is int or element is TENSOR:
+            key.append(element)
+        elif element is None or kind is str:
+            key.append((kind, element))
+        elif kind is tuple or isinstance(element, (list, tuple)):
+            # As ``_without_tensors`` leaves it.
+            key.append((list if kind is list else tuple, _take_sequence(element, values, tensors)))
+        elif isinstance(element, Tensor):
             values.append(element._value())
             tensors.append(element)
             key.append(TENSOR)
-        elif element.__class__ is int or element is TENSOR:
-            key.append(element)
-        elif isinstance(element, (list, tuple)):
-            # As ``_without_tensors`` leaves it.
-            key.append((list if element.__class__ is list else tuple, _take_sequence(element, values, tensors)))
         else:
-            key.append((element.__class__, element))
+            key.append((kind, element))
     return tuple(key)
 
 

@@ -35,6 +35,7 @@ class Parameters:
         "variadic",
         "open",
         "_tails",
+        "_places",
     )
 
     def __init__(self, function: Callable[..., object]) -> None:
@@ -51,6 +52,8 @@ class Parameters:
         self.variadic = dims_parameters[0] if dims_parameters else 0
         self.open = any(p.kind is p.VAR_KEYWORD for p in parameters)
         self._tails = [self.defaults[n:] for n in range(self.total + 1)]
+        # By the number of arguments given by position, and the names of the others: where these belong, in calls that have all they need.
+        self._places: dict[tuple[object, ...], list[int]] = {}
 
     @property
     def tails(self) -> dict[int, tuple[object, ...]]:
@@ -76,6 +79,13 @@ class Parameters:
         at = self.variadic
         if at and len(args) > at and _is_int(args[at]):
             args = (*args[:at], tuple(args[at:]))
+        given = len(args), *kwargs
+        places = self._places.get(given)
+        if places is not None:
+            arguments = [*args, *self._tails[len(args)]]
+            for i, value in zip(places, kwargs.values(), strict=True):
+                arguments[i] = value
+            return tuple(arguments)
         if len(args) > self.positional:
             spread = self.gathered(args)
             if spread is not None:
@@ -85,7 +95,7 @@ class Parameters:
             raise TypeError(
                 f"{name}() takes {bounds} positional argument{'s' * (bounds != '1')} but {len(args)} were given"
             )
-        arguments = [*args, *self._tails[len(args)]]
+        arguments, places = [*args, *self._tails[len(args)]], []
         for key, value in kwargs.items():
             i = self.index.get(key)
             if i is None:
@@ -95,6 +105,7 @@ class Parameters:
             if i < len(args):
                 raise TypeError(f"{name}() got multiple values for argument '{key}'")
             arguments[i] = value
+            places.append(i)
         for value in arguments:
             if value is inspect.Parameter.empty:
                 if name in SEVERAL and args and self.annotations[0] in ("Array", "Operand"):
@@ -108,6 +119,8 @@ class Parameters:
                 raise missing(
                     name, [n for n, v in zip(self.names, arguments, strict=True) if v is inspect.Parameter.empty]
                 )
+        if len(self._places) < 64:
+            self._places[given] = places
         return tuple(arguments)
 
     def gathered(self, args: tuple[object, ...]) -> tuple[object, ...] | None:
@@ -195,6 +208,7 @@ def check_call(
 
 # ---- numbers of other types than a parameter takes
 
+_are_integers = frozenset({int}).issuperset
 _SIZES = {"Dims", "Sequence[int]", "IntOrInts", "Pair", "tuple[int, ...]"}  # annotations of one or several ints
 _FLOATS = {"float", "complex"}
 _NUMBERS = {"int", *_FLOATS, *_SIZES}
@@ -320,6 +334,9 @@ class NumbersOf:
         if plan:
             checked_args = list(args)
             for at in plan:
+                value: Any = kwargs[at] if isinstance(at, str) else checked_args[at]
+                if (value.__class__ is tuple or value.__class__ is list) and _are_integers(map(type, value)):
+                    continue  # sizes, as most are
                 if isinstance(at, str):
                     kwargs[at] = self._checked(at, kwargs[at], None)
                 else:

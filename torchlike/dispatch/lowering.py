@@ -33,7 +33,7 @@ from .unsigned import REFUSING, WIDE_UNSIGNED
 class Lowered(Kernel):
     """A kernel of an op, with what the dispatcher needs to wrap its outputs."""
 
-    __slots__ = ("op", "args", "wrap_outputs", "rules", "rules_of_gradients", "sized", "one")
+    __slots__ = ("op", "args", "wrap_outputs", "rules", "rules_of_gradients", "sized", "one", "steps")
 
     def __init__(
         self,
@@ -60,6 +60,7 @@ class Lowered(Kernel):
         # Of a pullback, those for its results, filled in by ``rules_of_gradients``.
         self.rules_of_gradients: dict[int, list[Any]] = {}
         self.sized = sized
+        self.steps: Sequence[Any] = ()  # of a view: the ``ViewStep`` of each of its outputs
         self.one: Lowered | None = None  # of a call with mapped values: the kernel of one example
 
     def function(self) -> Callable[..., tuple[Any, ...]]:

@@ -40,6 +40,8 @@ def _readable(tensor: Tensor, several: bool) -> tuple[np.ndarray, Value, Storage
     """
     storage, parent = storage_of(tensor), view_record(tensor)
     host = storage.host
+    if host is None and not several and (storage if parent is None else parent).value.array is None:
+        return None  # pending, as in most programs
     shared = host is not None and host.shared
     if parent is None:
         value, base, origin = storage.value, tensor, DEFAULT

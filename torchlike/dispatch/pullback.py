@@ -18,8 +18,7 @@ from ..engine.kernel import Kernel, tracing_for
 from ..engine.meshes import lay_out
 from ..engine.places import at_places
 from ..engine.recorder import Operation
-from ..numerics.half_precision import HALF
-from ..numerics.wide_sums import with_wide_sums
+from ..numerics.half_precision import HALF, with_wide_sums
 from .lowering import TENSOR, Lowered, described, refuse_as_number
 from .opdef import OPERAND, Op, Saves
 

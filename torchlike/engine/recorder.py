@@ -527,6 +527,13 @@ class Recorder:
         well: a loop in which several numbers vary settles at once, instead of one number after the other.
         """
         cursor, root = self._cursor(), self.root
+        if cursor.sites is not None and not cursor.dynamic:
+            # As before, here and elsewhere: there is nothing to add.
+            numbers = root.sites.get(form) if root.sites is not None else None
+            if numbers is not None and value in numbers.everywhere and len(numbers.everywhere) <= DISTINCT_EVERYWHERE:
+                here = cursor.sites.get((numbers, inputs), ())
+                if value in here and len(here) <= DISTINCT_NUMBERS:
+                    return False
         if cursor.sites is None:
             cursor.sites = {}
         if root.sites is None:

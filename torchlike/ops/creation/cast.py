@@ -104,17 +104,22 @@ def _same_device(self: Tensor, where: DeviceLike | str) -> bool:
 # ---- to, and its short forms
 
 
+_TO_LIKE, _TO_DTYPE = ("other", "non_blocking", "copy"), ("dtype", "non_blocking", "copy")
+_TO_DEVICE = ("device", *_TO_DTYPE)
+_OF_TO = frozenset({*_TO_LIKE, *_TO_DEVICE, "memory_format"})
+
+
 def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of ``Tensor.to`` by name, from any of its three signatures."""
     first = args[0] if args else None
-    if isinstance(first, Tensor) or "other" in kwargs:
-        names = ("other", "non_blocking", "copy")
+    if "other" in kwargs or isinstance(first, Tensor):
+        names = _TO_LIKE
     elif isinstance(first, dtypes.dtype) or any(first is kind for kind in (bool, int, float, complex)):
-        names = ("dtype", "non_blocking", "copy")
+        names = _TO_DTYPE
     else:
-        names = ("device", "dtype", "non_blocking", "copy")
-    parameter_names = {"device", "dtype", "non_blocking", "copy", "memory_format", "other"}
-    if len(args) > len(names) or not kwargs.keys() <= parameter_names or any(n in kwargs for n in names[: len(args)]):
+        names = _TO_DEVICE
+    arguments = dict(zip(names, args, strict=False)) | kwargs
+    if len(arguments) < len(args) + len(kwargs) or not kwargs.keys() <= _OF_TO:
         types = [type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in kwargs.items()]
         raise TypeError(
             f"to() received an invalid combination of arguments - got ({', '.join(types)}), but expected one of:\n"
@@ -123,9 +128,8 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
             " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
             " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
         )
-    arguments = dict(zip(names, args, strict=False)) | kwargs
     for flag in ("non_blocking", "copy"):
-        if arguments.get(flag, False).__class__ is not bool:
+        if flag in arguments and arguments[flag].__class__ is not bool:
             check_value("to", flag, None if flag in kwargs else names.index(flag) + 1, "bool", arguments[flag])
     like = arguments.pop("other", None)
     if like is not None:
@@ -148,6 +152,8 @@ def to(self: Tensor, *args: object, **kwargs: object) -> Tensor:
     >>> torch.tensor([1.7, -1.7]).to(torch.int64)
     tensor([ 1, -1])
     """
+    if len(args) == 1 and not kwargs and args[0].__class__ is dtypes.dtype:  # as most calls are
+        return convert(self, args[0])  # pyright: ignore[reportArgumentType]
     arguments = parse_to(args, kwargs)
     return convert(
         self,

@@ -55,22 +55,40 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
-_known_size = functools.lru_cache(4096)(infer_size)
-
-
 def asked_size(name: str, argument: str, sizes: tuple[object, ...], tensor: Tensor) -> tuple[int, ...]:
     """The shape that ``view`` and ``reshape`` are called with, its one -1 replaced.
 
     Raises:
         TypeError, RuntimeError: those of ``unpack_sizes`` and ``infer_size``.
     """
-    if len(sizes) == 1 and sizes[0].__class__ is not int and isinstance(sizes[0], (tuple, list)):
-        sizes = tuple(sizes[0])
-    numel = math.prod(tensor._aval.shape)
-    if are_integers(map(type, sizes)):
-        return _known_size(sizes, numel)  # pyright: ignore[reportArgumentType]
-    # A tensor or a symbol among them may be another number each time.
-    return infer_size(unpack_sizes(name, argument, sizes), numel)
+    return infer_size(unpack_sizes(name, argument, sizes), math.prod(tensor._aval.shape))
+
+
+def _known_view(tensor: Tensor, sizes: tuple[Any, ...]) -> tuple[Any, tuple[int, ...]] | None:
+    """The operation by which ``reshape`` shows a tensor in a shape, and this, with its one -1 replaced. None: find it out.
+
+    What it depends on is in the key: the sizes, which are plain integers, and the layout, which nothing changes.
+    """
+    if len(sizes) == 1 and isinstance(sizes[0], tuple):
+        (sizes,) = sizes
+    if not are_integers(map(type, sizes)):
+        return None
+    view = view_record(tensor)
+    layout = tensor._aval.shape if view is None else tensor._geometry
+    found = _views.get((sizes, layout))
+    if found is None:
+        size = infer_size(sizes, math.prod(tensor._aval.shape))
+        if view is None or layout.contiguous:  # pyright: ignore[reportAttributeAccessIssue]
+            found = view_as_shape, size
+        else:
+            found = (alias_as_shape if can_view(tensor, size) else copy_as_shape), size
+        if len(_views) >= 4096:
+            _views.clear()
+        _views[sizes, layout] = found
+    return found
+
+
+_views: dict[tuple[object, object], tuple[Any, tuple[int, ...]]] = {}
 
 
 def unpack_sizes(name: str, argument: str, sizes: tuple[object, ...]) -> tuple[Any, ...]:
@@ -95,19 +113,11 @@ def can_view(tensor: Tensor, size: tuple[int, ...]) -> bool:
     geometry = tensor._geometry
     if geometry.contiguous:
         return True
-    return (_known_to_fit if are_integers(map(type, size)) else _fits)(geometry.shape, geometry.strides, size)
-
-
-def _fits(shape: tuple[int, ...], strides: tuple[int, ...], size: tuple[int, ...]) -> bool:
-    """Whether what lies so in memory can be seen under another shape without a copy."""
     try:
-        Strided(shape, strides).reshape(size)
+        geometry.reshape(size)
     except ValueError:
         return False
     return True
-
-
-_known_to_fit = functools.lru_cache(4096)(_fits)
 
 
 # ---- the same elements in the same order
@@ -226,6 +236,9 @@ def view(self: Tensor, *size: object, dtype: Dtype | None = None, **keywords: ob
     Raises:
         RuntimeError: the number of elements differs, or the memory cannot be seen so without a copy.
     """
+    known = _known_view(self, size) if size and dtype is None and not keywords else None
+    if known is not None and known[0] is not copy_as_shape:
+        return view_as_shape(self, known[1])
     if keywords and "size" in keywords:
         size = (keywords.pop("size"),)
     if len(size) == 1 and isinstance(size[0], dtypes.dtype):
@@ -308,6 +321,9 @@ def reshape(input: Tensor, *shape: object, **keywords: object) -> Tensor:
     >>> torch.reshape(torch.tensor([[1, 2], [3, 4]]), (-1,))
     tensor([1, 2, 3, 4])
     """
+    known = None if keywords else _known_view(input, shape)
+    if known is not None:
+        return known[0](input, known[1])
     if keywords and "shape" in keywords:
         shape = (keywords.pop("shape"),)
     if keywords:
@@ -783,23 +799,23 @@ def _in_order_of(result: Tensor, operands: Sequence[Tensor]) -> None:
     shape = result._aval.shape
     if len(shape) not in (4, 5):
         return
-    geometries = [operand._geometry for operand in operands]
-    order = _order_for(shape, tuple([(geometry.shape, geometry.strides) for geometry in geometries]))
+    order = _order_for(shape, *[operand._geometry for operand in operands])
     if order is not None:
         found = laid_out(result._value(), order, *_steps_for(order))
         if found is not None:
             move_to_storage(result, *found)
 
 
-@functools.lru_cache(1024)
-def _order_for(shape: Dims, operands: tuple[tuple[Dims, Dims], ...]) -> tuple[int, ...] | None:
-    """The memory order of what is computed from operands of these shapes and strides; None if it has no channels last."""
-    if not any(own == shape and _has_channels_last(Strided(own, strides)) for own, strides in operands):
+@functools.lru_cache(1024)  # layouts are compared by identity: those of one kind are one object
+def _order_for(shape: Dims, *operands: Strided) -> tuple[int, ...] | None:
+    """The memory order of what is computed from operands of these layouts; None if it has no channels last."""
+    if not any(own.shape == shape and _has_channels_last(own) for own in operands):
         return None
-    spread = [
-        [0] * (len(shape) - len(own)) + [s if n == m else 0 for s, n, m in zip(strides, own, shape[len(shape) - len(own) :], strict=True)]
-        for own, strides in operands
-    ]  # fmt: skip
+    spread = []
+    for own in operands:
+        lead = len(shape) - own.ndim
+        steps = zip(own.strides, own.shape, shape[lead:], strict=True)
+        spread.append([0] * lead + [stride if n == m else 0 for stride, n, m in steps])
     order = memory_order(shape, spread)
     return order if order[-1] == 1 else None
 

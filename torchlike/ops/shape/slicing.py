@@ -75,10 +75,12 @@ def _window_on_host(input: Tensor, index: tuple[Entry, ...], starts: tuple[int, 
 
     None where there is a history to record, the elements lie on a device, or the input is a view itself.
     """
-    if requires_grad_flag(input) or view_record(input) is not None or modes.duals is not None:
+    if view_record(input) is not None:
         return None
     storage = storage_of(input)
     host, value = storage.host, storage.value
+    if (host is None and value.array is None) or requires_grad_flag(input) or modes.duals is not None:
+        return None
     shared = host is not None and host.shared
     memory = host.array if host is not None and shared else value.array
     if memory.__class__ is not np.ndarray or not memory.flags.c_contiguous:
