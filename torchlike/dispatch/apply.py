@@ -27,7 +27,7 @@ from ..engine.recorder import DynamicNumber, per_thread
 from ..engine.trace import Operation
 from ..engine.value import Value
 from ..numerics.numbers import number_for
-from .arguments import NUMPY_NUMBERS, misfit, misfit_error
+from .arguments import NUMPY_NUMBERS, are_integers, misfit, misfit_error
 from .index_checks import pass_here
 from .lowering import TENSOR, Lowered, Typing, check_arguments, lower, public
 from .opdef import INDICES, NUMBER, OPERAND, Category, DtypeRule, Form, Op, Promote, Saves
@@ -519,10 +519,6 @@ def static_of(args: tuple[object, ...]) -> tuple[object, ...]:
         else:
             static.append(arg)
     return tuple(static)
-
-
-# ``are_integers(map(type, sequence))``: whether all elements are plain ints, and no bools or NumPy numbers.
-are_integers = frozenset({int}).issuperset
 
 
 def _take_sequence(arg: Any, values: list[Value], tensors: list[Tensor]) -> tuple[object, ...]:

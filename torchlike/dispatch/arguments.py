@@ -21,6 +21,10 @@ ALIASES |= {"indices": "indices_or_sections", "sections": "indices_or_sections"}
 ALIASES |= {"element": "elements", "test_element": "test_elements"}
 
 
+# ``are_integers(map(type, sequence))``: whether all elements are plain ints, and no bools or NumPy numbers.
+are_integers = frozenset({int}).issuperset
+
+
 class Parameters:
     """The parameters of a function, read from its signature once, and prepared so that binding arguments to them is fast."""
 
@@ -208,7 +212,6 @@ def check_call(
 
 # ---- numbers of other types than a parameter takes
 
-_are_integers = frozenset({int}).issuperset
 _SIZES = {"Dims", "Sequence[int]", "IntOrInts", "Pair", "tuple[int, ...]"}  # annotations of one or several ints
 _FLOATS = {"float", "complex"}
 _NUMBERS = {"int", *_FLOATS, *_SIZES}
@@ -334,8 +337,8 @@ class NumbersOf:
         if plan:
             checked_args = list(args)
             for at in plan:
-                value: Any = kwargs[at] if isinstance(at, str) else checked_args[at]
-                if (value.__class__ is tuple or value.__class__ is list) and _are_integers(map(type, value)):
+                value = kwargs[at] if isinstance(at, str) else checked_args[at]
+                if isinstance(value, (tuple, list)) and are_integers(map(type, value)):
                     continue  # sizes, as most are
                 if isinstance(at, str):
                     kwargs[at] = self._checked(at, kwargs[at], None)

@@ -14,6 +14,7 @@ from .._core.layouts import strided
 from .._core.storage import Storage
 from .._core.tensor import Tensor, alias
 from ..engine.aval import Placement
+from .arguments import are_integers
 from .opdef import Inner
 from .type_names import type_name
 from .warned import Determinism
@@ -38,6 +39,9 @@ def size_of(name: str, size: tuple[object, ...], argument: str = "size", is_vari
     if not size:
         raise TypeError(f'{name}() missing 1 required positional arguments: "{argument}"')
     first = size[0]
+    given: Any = first if len(size) == 1 and isinstance(first, (tuple, list)) else size
+    if (is_variadic or given is first) and are_integers(map(type, given)) and min(given, default=0) >= 0:
+        return tuple(given)  # as most are
     if isinstance(first, (tuple, list)) or (isinstance(first, Tensor) and first.dim() == 1):
         if len(size) > 1:
             raise TypeError(f"{name}() takes 1 positional argument but {len(size)} were given")

@@ -252,11 +252,13 @@ class Recorder:
             self._at_full_node(node, segment)
         return node.kernel, outs
 
-    def _run_at_once(self, known: dict[Any, Any], op: Any, static: tuple[Any, ...], values: Sequence[Value]) -> Any:
+    def _run_at_once(
+        self, known: dict[tuple[Any, ...], tuple[Kernel, Any]], op: object, static: object, values: Sequence[Value]
+    ) -> tuple[Kernel, list[Value]] | None:
         """What ``record`` returns for a call that runs as soon as it is made; None for any other. ``known``: these calls."""
         value: Value
-        key: list[Any] = [op, static]
-        arrays: list[Any] = []
+        key: list[object] = [op, static]
+        arrays: list[object] = []
         for value in values:
             if value.array.__class__ is not np.ndarray:
                 return None

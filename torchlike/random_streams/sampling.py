@@ -14,7 +14,7 @@ Sources: https://docs.pytorch.org/docs/stable/torch.html#random-sampling for wha
 
 import math
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from typing import Any, ParamSpec
 
 import ml_dtypes
@@ -239,16 +239,16 @@ def size_of(shape: Shape) -> int:
 def unit32(generator: Generator, count: int) -> np.ndarray:
     """Uniform on [0, 1), float32: the lower 24 bits of a word."""
     words = generator.stream.words32(count)
-    words &= np.uint32(0xFFFFFF)
+    words &= 0xFFFFFF
     out = words.view(np.int32).astype(np.float32)
-    out *= np.float32(2.0**-24)
+    out *= 2.0**-24
     return out
 
 
 def unit64(generator: Generator, count: int) -> np.ndarray:
     """Uniform on [0, 1), float64: the lower 53 bits of a 64-bit word."""
     words = generator.stream.words64(count)
-    words &= np.uint64(2**53 - 1)
+    words &= 2**53 - 1
     out = words.view(np.int64).astype(np.float64)
     out *= 2.0**-53
     return out
@@ -276,8 +276,11 @@ def _with_parts(shape: Shape) -> tuple[int, ...]:
     return (shape, 2) if isinstance(shape, int) else (*shape, 2)
 
 
+_finfo = cache(ml_dtypes.finfo)
+
+
 def _check_uniform_bounds(dtype: np.dtype, low: float, high: float) -> None:
-    most = float(ml_dtypes.finfo(dtype).max)
+    most = float(_finfo(dtype).max)
     for name, bound in (("from", low), ("to", high)):
         if not -most <= bound <= most:
             raise RuntimeError(f"{name} is out of bounds for {C_NAMES[dtype.name]}")

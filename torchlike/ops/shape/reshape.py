@@ -19,8 +19,8 @@ from ..._core.layouts import contiguous_format, memory_format as memory_format_,
 from ..._core.strided import Strided, memory_order
 from ..._core.tensor import Tensor, alias, from_host, from_storage, wrap_dim
 from ..._core.views import ViewStep, laid_out
-from ...dispatch.apply import are_integers, in_order_of
-from ...dispatch.arguments import check_tensors
+from ...dispatch.apply import in_order_of
+from ...dispatch.arguments import are_integers, check_tensors
 from ...dispatch.register import Category, Form, Promote, Sample, Saves, composite, op
 from ...dispatch.warned import warn_once
 from ...numerics.windows import FULL, TAKE, read_slices
