@@ -372,23 +372,17 @@ def begin_at_once(node: TraceNode) -> None:
     To begin and to run a segment takes longer than such ops do. A path that is cut so leads to the same results: an op computes the same
     alone as among others, and nothing else happens when it runs, since only ops that NumPy computes, and that check nothing, are cut off.
     """
-    path = node.path()
-    if (
-        node.checked
-        or node.group is not None
-        or node.ends_step
-        or not all(_is_tiny(step.kernel) for step in path.steps)
-    ):
+    path, first = node.path(), node
+    if node.checked or node.full or node.group is not None or node.ends_step:
         return
-    while node.depth > 1:
-        assert node.parent is not None
-        node = node.parent
-    root, kernel = node.parent, node.kernel
+    while first.depth > 1:
+        assert first.parent is not None
+        first = first.parent
+    if not all(_is_tiny(step.kernel) for step in path.steps) or not _is_short(first):
+        return
+    root, kernel, alone = first.parent, first.kernel, path.only(0)
     assert root is not None and kernel is not None
-    if node.full or node.ends_step or not _is_short(node):
-        return
-    alone = path.only(0)
-    op, static = next(key[:2] for key, child in root.children.items() if child is node)
+    op, static = next(key[:2] for key, child in root.children.items() if child is first)
     known = root.at_once = root.at_once or {}
     known[op, static, *kernel.in_avals] = kernel, OpByOp(alone, alone.outputs)
 

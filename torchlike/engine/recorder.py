@@ -279,12 +279,7 @@ class Recorder:
         report.ops += 1
         if times:
             report.spend(OP_BY_OP, (time.perf_counter() - start) * times)
-        outs = []
-        for aval, array in zip(kernel.out_avals, results, strict=True):
-            value = Value.__new__(Value)
-            value.aval, value.array, value.segment, value.position, value.pinned = aval, array, None, -1, False
-            outs.append(value)
-        return kernel, outs
+        return kernel, [Value.over(aval, array) for aval, array in zip(kernel.out_avals, results, strict=True)]
 
     def replay(self, replay: Replay, inputs: Sequence[Value], begin: TraceNode) -> list[Value] | None:
         """Makes the records that were captured from ``begin`` before, with inputs of the same avals, or the same places in the table.
@@ -529,13 +524,6 @@ class Recorder:
         well: a loop in which several numbers vary settles at once, instead of one number after the other.
         """
         cursor, root = self._cursor(), self.root
-        if cursor.sites is not None and not cursor.dynamic:
-            # As before, here and elsewhere: there is nothing to add.
-            numbers = root.sites.get(form) if root.sites is not None else None
-            if numbers is not None and value in numbers.everywhere and len(numbers.everywhere) <= DISTINCT_EVERYWHERE:
-                here = cursor.sites.get((numbers, inputs), ())
-                if value in here and len(here) <= DISTINCT_NUMBERS:
-                    return False
         if cursor.sites is None:
             cursor.sites = {}
         if root.sites is None:

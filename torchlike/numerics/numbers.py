@@ -42,11 +42,8 @@ def number_for(number: object, dtype: dtypes.dtype, alone: bool = False) -> Any:
     return result
 
 
-_limits = functools.cache(np.iinfo)
-
-
 def _integer_for(value: Any, dtype: dtypes.dtype) -> int | None:
-    limits = _limits(dtype.numpy)
+    limits = dtypes.limits(dtype.numpy)
     if isinstance(value, int):
         low = -limits.max if limits.min == 0 and dtype.itemsize < 8 else limits.min
         if not low <= value <= limits.max and not (dtype is dtypes.uint64 and -(2**63) <= value < 0):

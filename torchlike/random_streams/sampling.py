@@ -14,14 +14,14 @@ Sources: https://docs.pytorch.org/docs/stable/torch.html#random-sampling for wha
 
 import math
 from collections.abc import Callable
-from functools import cache, partial, wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._core.dtypes import C_NAMES, from_numpy_dtype
+from .._core.dtypes import C_NAMES, from_numpy_dtype, limits
 from ..engine.handlers import without_handlers
 from .box_muller import BLOCK, box_muller
 from .fma import fma
@@ -276,11 +276,8 @@ def _with_parts(shape: Shape) -> tuple[int, ...]:
     return (shape, 2) if isinstance(shape, int) else (*shape, 2)
 
 
-_finfo = cache(ml_dtypes.finfo)
-
-
 def _check_uniform_bounds(dtype: np.dtype, low: float, high: float) -> None:
-    most = float(_finfo(dtype).max)
+    most = float(limits(dtype).max)
     for name, bound in (("from", low), ("to", high)):
         if not -most <= bound <= most:
             raise RuntimeError(f"{name} is out of bounds for {C_NAMES[dtype.name]}")

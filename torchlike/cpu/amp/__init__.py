@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..._core import dtypes
 from ..._core.annotations import Dtype
 from ...amp import autocast as _autocast
-from ...amp.grad_scaler import DeviceGradScaler, warn_deprecated
+from ...amp._of_device import DeviceGradScaler, warn_deprecated
 
 __all__ = ["GradScaler", "autocast"]
 

@@ -12,7 +12,7 @@ from ...amp import (
     custom_bwd as _custom_bwd,
     custom_fwd as _custom_fwd,
 )
-from ...amp.grad_scaler import DeviceGradScaler, warn_deprecated
+from ...amp._of_device import DeviceGradScaler, warn_deprecated
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 

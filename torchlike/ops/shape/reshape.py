@@ -55,40 +55,36 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
-def asked_size(name: str, argument: str, sizes: tuple[object, ...], tensor: Tensor) -> tuple[int, ...]:
-    """The shape that ``view`` and ``reshape`` are called with, its one -1 replaced.
+def _shown(name: str, argument: str, sizes: tuple[Any, ...], tensor: Tensor) -> tuple[Any, tuple[int, ...]]:
+    """The operation by which ``reshape`` shows a tensor in a shape, and this, with its one -1 replaced.
+
+    Where the sizes are plain integers it is found once: it depends on them and on the layout, which nothing changes. A tensor or a symbol
+    among them may be another number each time.
 
     Raises:
         TypeError, RuntimeError: those of ``unpack_sizes`` and ``infer_size``.
     """
-    return infer_size(unpack_sizes(name, argument, sizes), math.prod(tensor._aval.shape))
-
-
-def _known_view(tensor: Tensor, sizes: tuple[Any, ...]) -> tuple[Any, tuple[int, ...]] | None:
-    """The operation by which ``reshape`` shows a tensor in a shape, and this, with its one -1 replaced. None: find it out.
-
-    What it depends on is in the key: the sizes, which are plain integers, and the layout, which nothing changes.
-    """
-    if len(sizes) == 1 and isinstance(sizes[0], tuple):
-        (sizes,) = sizes
-    if not are_integers(map(type, sizes)):
-        return None
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = tuple(sizes[0])
     view = view_record(tensor)
     layout = tensor._aval.shape if view is None else tensor._geometry
-    found = _views.get((sizes, layout))
+    known = are_integers(map(type, sizes))
+    found = _views.get((sizes, layout)) if known else None
     if found is None:
-        size = infer_size(sizes, math.prod(tensor._aval.shape))
+        size = infer_size(unpack_sizes(name, argument, sizes), math.prod(tensor._aval.shape))
         if view is None or layout.contiguous:  # pyright: ignore[reportAttributeAccessIssue]
             found = view_as_shape, size
         else:
             found = (alias_as_shape if can_view(tensor, size) else copy_as_shape), size
-        if len(_views) >= 4096:
-            _views.clear()
-        _views[sizes, layout] = found
+        if known:
+            if len(_views) >= MAX_VIEWS:
+                _views.clear()
+            _views[sizes, layout] = found
     return found
 
 
 _views: dict[tuple[object, object], tuple[Any, tuple[int, ...]]] = {}
+MAX_VIEWS = 4096
 
 
 def unpack_sizes(name: str, argument: str, sizes: tuple[object, ...]) -> tuple[Any, ...]:
@@ -236,9 +232,6 @@ def view(self: Tensor, *size: object, dtype: Dtype | None = None, **keywords: ob
     Raises:
         RuntimeError: the number of elements differs, or the memory cannot be seen so without a copy.
     """
-    known = _known_view(self, size) if size and dtype is None and not keywords else None
-    if known is not None and known[0] is not copy_as_shape:
-        return view_as_shape(self, known[1])
     if keywords and "size" in keywords:
         size = (keywords.pop("size"),)
     if len(size) == 1 and isinstance(size[0], dtypes.dtype):
@@ -250,8 +243,8 @@ def view(self: Tensor, *size: object, dtype: Dtype | None = None, **keywords: ob
         )
     if dtype is not None:
         return _view_dtype(self, dtype)
-    shape = asked_size("view", "size", size, self)
-    if not can_view(self, shape):
+    operation, shape = _shown("view", "size", size, self)
+    if operation is copy_as_shape:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
@@ -321,17 +314,12 @@ def reshape(input: Tensor, *shape: object, **keywords: object) -> Tensor:
     >>> torch.reshape(torch.tensor([[1, 2], [3, 4]]), (-1,))
     tensor([1, 2, 3, 4])
     """
-    known = None if keywords else _known_view(input, shape)
-    if known is not None:
-        return known[0](input, known[1])
     if keywords and "shape" in keywords:
         shape = (keywords.pop("shape"),)
     if keywords:
         raise TypeError(f"reshape() got an unexpected keyword argument '{next(iter(keywords))}'")
-    size = asked_size("reshape", "shape", shape, input)
-    if view_record(input) is None or input._geometry.contiguous:
-        return view_as_shape(input, size)
-    return alias_as_shape(input, size) if can_view(input, size) else copy_as_shape(input, size)
+    operation, size = _shown("reshape", "shape", shape, input)
+    return operation(input, size)
 
 
 @composite(forms=Form.METHOD)
