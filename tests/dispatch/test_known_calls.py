@@ -45,6 +45,9 @@ def test_whether_a_reshaped_tensor_shares_memory_is_found_anew():
         assert y[0, 0].item() == 0
         y.reshape(3, 2)[0, 0] = 1
         assert y[0, 0].item() == 1
+        z = torch.zeros(3, 2)  # of the same shape, and in order
+        z.reshape(6)[0] = 1
+        assert z[0, 0].item() == 1
 
 
 def test_views_of_one_kind_lie_where_each_of_them_lies():
@@ -57,6 +60,15 @@ def test_views_of_one_kind_lie_where_each_of_them_lies():
         assert (wide.stride(), wide.storage_offset()) == ((24, 1), 8 * number)
         first, second = x.split(2, -1)
         assert (first.storage_offset(), second.storage_offset()) == (0, 2)
+
+
+def test_a_view_of_the_same_shape_lies_as_what_it_is_a_view_of():
+    x = torch.arange(9.0).reshape(3, 3)
+    for _ in range(2):
+        assert x.unsqueeze(0).stride() == (9, 3, 1)
+        assert x.t().unsqueeze(0).stride() == (3, 1, 3)
+        assert x.expand(3, 3).transpose(0, 1).stride() == (1, 3)
+        assert x[0].expand(3, 3).transpose(0, 1).stride() == (1, 0)
 
 
 KEYWORDS = [
