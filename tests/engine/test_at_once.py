@@ -69,6 +69,19 @@ def test_an_operation_with_which_longer_paths_have_begun_is_recorded():
     assert segments_begun(lambda: (x + 1)[0].item()) == 1
 
 
+def test_a_long_row_that_nobody_reads_is_recorded():
+    x = torch.tensor([1.0, 2.0])
+    segments_begun(lambda: (x + 1)[0].item())
+    y = x
+    for _ in range(AT_ONCE_OPS):
+        y = y + 1
+    before = recorder().segment.cursor.depth
+    for _ in range(100):
+        y = y + 1
+    assert (before, recorder().segment.cursor.depth) == (0, 100)
+    assert y.tolist() == [101.0 + AT_ONCE_OPS, 102.0 + AT_ONCE_OPS]
+
+
 def test_large_operations_are_recorded():
     x = torch.ones(300, 300)
     assert segments_begun(lambda: (x + 1)[0, 0].item()) == 1

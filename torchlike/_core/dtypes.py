@@ -224,7 +224,7 @@ def _a_dtype(name: str, value: object) -> dtype:
 
 @functools.cache
 def limits(kind: np.dtype) -> Any:
-    """NumPy's limits of a dtype of numbers. To ask for them takes ten times as long as an addition."""
+    """NumPy's limits of a dtype, for which it takes microseconds."""
     return np.iinfo(kind) if kind.kind in "iu" else ml_dtypes.finfo(kind)
 
 

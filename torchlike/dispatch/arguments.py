@@ -56,7 +56,7 @@ class Parameters:
         self.variadic = dims_parameters[0] if dims_parameters else 0
         self.open = any(p.kind is p.VAR_KEYWORD for p in parameters)
         self._tails = [self.defaults[n:] for n in range(self.total + 1)]
-        # By the number of arguments given by position, and the names of the others: where these belong, in calls that have all they need.
+        # Where arguments by name belong, by the number of the others and these names, in calls that have all they need.
         self._places: dict[tuple[object, ...], list[int]] = {}
 
     @property

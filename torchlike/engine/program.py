@@ -53,7 +53,7 @@ MAX_JOINED = 64
 MAX_TASKS = 2
 # Of the runs of a few small ops so many are timed, and then one in so many.
 EACH_TIMED = 16
-# Where a path of so few ops at most has run so often, its first op runs as soon as it is called, if none of them takes as long as this.
+# Of paths with so few ops, which have run so often and of which none takes so long: see ``begin_at_once``.
 AT_ONCE_OPS = 3
 AT_ONCE_AFTER = 16
 AT_ONCE_SECONDS = 20e-6
@@ -369,8 +369,8 @@ class OpByOp:
 def begin_at_once(node: TraceNode) -> None:
     """From now on the first op of a short path of light ops runs as soon as it is called, if all that ever came after it was short.
 
-    To begin and to run a segment takes longer than such ops do. A path that is cut so leads to the same results: an op computes the same
-    alone as among others, and nothing else happens when it runs, since only ops that NumPy computes, and that check nothing, are cut off.
+    A segment takes longer than such ops do. An op computes the same alone as among others, and only ops that NumPy computes, and that
+    check nothing, are cut off.
     """
     path, first = node.path(), node
     if node.checked or node.full or node.group is not None or node.ends_step:

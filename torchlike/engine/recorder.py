@@ -20,6 +20,7 @@ from . import checks, threads
 from .aval import META, Aval, MappedAval, Meshed, Placement, aval_for
 from .collective import Group
 from .kernel import Kernel
+from .program import AT_ONCE_OPS
 from .report import OP_BY_OP, report
 from .segment import MIN_KNOWN_OPS, Segment
 from .tiers import choice
@@ -259,13 +260,17 @@ class Recorder:
         value: Value
         key: list[object] = [op, static]
         arrays: list[object] = []
+        first = -1  # results lie in no table: their position says how many calls led to them
         for value in values:
             if value.array.__class__ is not np.ndarray:
                 return None
+            if value.position < first:
+                first = value.position
             key.append(value.aval)
             arrays.append(value.array)
         found = known.get(tuple(key))
-        if found is None or checks.are_unread():  # after a check that has failed, nothing happens
+        # A longer row is better recorded. And after a check that has failed, nothing happens.
+        if found is None or first < -AT_ONCE_OPS or checks.are_unread():
             return None
         kernel, decision = found
         times = decision.seconds_counted()
@@ -273,13 +278,16 @@ class Recorder:
         try:
             results = [*decision.run(arrays)]
         except Exception:
-            return None  # recorded, it fails again, and the error is put into PyTorch's words
+            return None  # recorded, it fails again, in PyTorch's words
         report.segments += 1
         report.cold += 1
         report.ops += 1
         if times:
             report.spend(OP_BY_OP, (time.perf_counter() - start) * times)
-        return kernel, [Value.over(aval, array) for aval, array in zip(kernel.out_avals, results, strict=True)]
+        outs = [Value.over(aval, array) for aval, array in zip(kernel.out_avals, results, strict=True)]
+        for value in outs:
+            value.position = first - 1
+        return kernel, outs
 
     def replay(self, replay: Replay, inputs: Sequence[Value], begin: TraceNode) -> list[Value] | None:
         """Makes the records that were captured from ``begin`` before, with inputs of the same avals, or the same places in the table.

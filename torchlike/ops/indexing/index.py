@@ -90,12 +90,9 @@ def _key_of_basic(shape: tuple[int, ...], index: Any) -> tuple[object, ...] | No
 
     Equal keys are equal indices, since only objects of these classes are in it: True is equal to 1, and a tensor to nothing known.
     """
-    items = index if index.__class__ is tuple else (index,)
-    if _are_plain(map(type, items)):
-        return shape, *items
     key: list[object] = [shape]
     numbers: list[object] = []
-    for item in items:
+    for item in index if index.__class__ is tuple else (index,):
         if item.__class__ is slice:
             bounds = item.start, item.stop, item.step
             numbers += bounds

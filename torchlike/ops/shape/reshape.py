@@ -58,8 +58,7 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
 def _shown(name: str, argument: str, sizes: tuple[Any, ...], tensor: Tensor) -> tuple[Any, tuple[int, ...]]:
     """The operation by which ``reshape`` shows a tensor in a shape, and this, with its one -1 replaced.
 
-    Where the sizes are plain integers it is found once: it depends on them and on the layout, which nothing changes. A tensor or a symbol
-    among them may be another number each time.
+    For plain integers it is found once: it depends on them and on the layout, which nothing changes. A tensor may be another number later.
 
     Raises:
         TypeError, RuntimeError: those of ``unpack_sizes`` and ``infer_size``.
