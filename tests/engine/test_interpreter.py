@@ -139,7 +139,8 @@ CASES: dict[str, tuple[Any, ...]] = {
         lambda x: (x.sum(0), x.sum(), x.max(1), x.min((0, 1)), x.prod(1), (x > 0).all(0), (x > 0).any(), x.argmax(1), x.argmin(0)), X
     ),
     "reductions along dimensions of one": (
-        lambda x: (x.sum(0), x.sum((0, 2)), x.max(2), x.min((0, 2)), x.prod(0), (x > 0).any((0, 2)), x.sum(1)), f32(1, 4, 1)
+        lambda x: (x.sum(0), x.sum((0, 2)), x.max(2), x.min((0, 2)), x.prod(0), (x > 0).any((0, 2)), x.sum(1),
+                   x.argmax(2), x.argmin(0)), f32(1, 4, 1)
     ),
     "spread from parts": (
         lambda x: (jnp.broadcast_to(x.T[:, :1], (4, 6, 3)), lax.broadcast_in_dim(x[:, 0], (2, 5, 3), (1,)),

@@ -43,6 +43,17 @@ PACKAGES = (
 )  # whose modules are imported by name: torch.onnx
 
 
+def without_common_beginnings(lines: list[str]) -> Iterator[str]:
+    """The lines, with a letter in the place of what a name has in common with the one before it: A for nothing, B for one letter."""
+    before = ""
+    for line in lines:
+        star, line = line[: line.startswith("*")], line.lstrip("*")
+        head = line.partition("(")[0]
+        common = next((n for n in range(50) if head[: n + 1] != before[: n + 1] or n == len(head)), 50)
+        yield f"{star}{chr(ord('A') + common)}{line[common:]}"
+        before = head
+
+
 def is_pytorchs(value: Any) -> bool:
     """Whether an object in a namespace of PyTorch is for its users: its own, no text, and not of its compiler in C++."""
     if isinstance(value, ModuleType):
@@ -99,7 +110,7 @@ if __name__ == "__main__":
         else line
         for line in lines
     ]
-    SIGNATURES.write_bytes(bz2.compress(("\n".join(short) + "\n").encode("utf-8")))
+    SIGNATURES.write_bytes(bz2.compress(("\n".join(without_common_beginnings(short)) + "\n").encode("utf-8")))
     assert unpacked(SIGNATURES.read_bytes()) == lines
     found = {namespace: list(public(namespace)) for namespace in NAMESPACES}
     recorded = json.loads(lzma.decompress(MODULES.read_bytes()))

@@ -45,6 +45,7 @@ extensions = _load_list()
 def compile_all(into: Path) -> None:
     """Compiles the modules of the list, each into one file of a folder."""
     from Cython.Build import cythonize
+    from numpy import get_include
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
@@ -64,7 +65,7 @@ def compile_all(into: Path) -> None:
     for name in extensions.C:
         source = str(Path("torchlike", *name.split(".")).with_suffix(".c"))
         options = OPTIONS_OF_LOOPS + EXACT if name.startswith("random_streams.") else OPTIONS_OF_LOOPS
-        modules.append(Extension(f"torchlike.{name}", [source], extra_compile_args=options))
+        modules.append(Extension(f"torchlike.{name}", [source], [get_include()], extra_compile_args=options))
     command = build_ext(Distribution({"ext_modules": modules}))
     command.build_lib, command.build_temp, command.parallel = str(into), str(into / "objects"), PROCESSES
     command.ensure_finalized()

@@ -47,8 +47,16 @@ def written_forms(line: str) -> dict[str, str]:
 
 
 def unpacked(packed: bytes) -> list[str]:
-    """The recorded lines. Of those that follow from another one only what stands before the arguments is recorded."""
-    lines = bz2.decompress(packed).decode("utf-8").splitlines()
+    """The recorded lines. Of those that follow from another one only what stands before the arguments is recorded.
+
+    Of a name a letter says how many letters it has in common with the one before: A none, B one.
+    """
+    lines, head = list[str](), ""
+    for line in bz2.decompress(packed).decode("utf-8").splitlines():
+        star, line = line[: line.startswith("*")], line.lstrip("*")
+        line = head[: ord(line[0]) - ord("A")] + line[1:]
+        head = line.partition("(")[0]
+        lines.append(star + line)
     forms = {head: form for line in lines for head, form in written_forms(line).items()}
     return ["*" * line.startswith("*") + forms[line.lstrip("*")[:-1]] if line.endswith("(") else line for line in lines]
 

@@ -416,18 +416,7 @@ static void bands(void *job, Py_ssize_t number) {
 
 /* ---- products of matrices, by the library that NumPy computes them with */
 
-/* `stride`: to the next one of a stack, in bytes; after so many (`inner`) of them it goes on one `outer` stride further. */
-typedef struct { const char *data; Py_ssize_t stride, inner, outer, line; int transposed; } Matrix;
-
-typedef struct {
-    void *function;
-    int wide, doubles;   /* whether it takes sizes of 64 bits; and what of */
-    Matrix x, y;
-    char *to;
-    Py_ssize_t stack, rows, inner, columns, step;
-    int by_rows;         /* else by columns, where there is no stack */
-    float *others;       /* the sums of other parts than the first, where parts divide what is added up */
-} Product;
+#include "../../_extensions/product.h"
 
 enum { LONG = 1 << 22, ELEMENTS_OF_PART = 65536, MOST_PARTS = 16, ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
 
@@ -872,9 +861,38 @@ static PyObject *use_library(PyObject *self, PyObject *const *arguments, Py_ssiz
     Py_RETURN_NONE;
 }
 
+/* Describes the product of two arrays as they lie. 0: the library cannot read them. */
+static int prepare(Product *work, const Py_buffer *to, const Py_buffer *x, const Py_buffer *y) {
+    int n = to->ndim, kind = to->format ? to->format[0] : 0;
+    if ((kind != 'f' && kind != 'd') || !x->format || !y->format || x->format[0] != kind || y->format[0] != kind || !work->function) return 0;
+    if ((n != 2 && n != 3) || (x->ndim != n && (n != 3 || x->ndim != 4)) || (y->ndim != n && (n != 3 || y->ndim != 4))) return 0;
+    if (!PyBuffer_IsContiguous(to, 'C') || !to->len) return 0;
+    work->doubles = kind == 'd';
+    work->to = to->buf;
+    work->stack = n == 3 ? to->shape[0] : 1;
+    work->rows = to->shape[n - 2];
+    work->columns = to->shape[n - 1];
+    work->inner = x->shape[x->ndim - 1];
+    work->by_rows = work->rows >= work->columns;
+    return work->inner > 0 && as_matrix(&work->x, x, work->rows, work->inner, work->stack) && as_matrix(&work->y, y, work->inner, work->columns, work->stack);
+}
+
+/* In so many parts of at least so many rows or columns; a single part leaves the product to the caller's thread. */
+static void multiply_prepared(Product *work, Py_ssize_t parts, Py_ssize_t least) {
+    Py_ssize_t whole = work->stack > 1 ? work->stack : work->by_rows ? work->rows : work->columns;
+    work->step = (whole + parts - 1) / parts;
+    if (work->stack == 1 && work->step < least) work->step = least;
+    if (multiply_few(work) || multiply_by_tiles(work, parts)) return;
+    int threads = library.threads ? library.threads() : 1;
+    if (threads != 1) library.set_threads(1);
+    share(products, work, (whole + work->step - 1) / work->step, is_long(work));
+    if (threads != 1) library.set_threads(threads);
+}
+
+static const Products for_tapes = { prepare, multiply_prepared };
+
 /* multiply(function, wide, parts, least, to, x, y): a product, or a stack of them; x and y may hold the stack in two dimensions. What the
-   library computes has so many parts of at least so many rows or columns; a single part leaves the product to the caller's thread.
-   False: the library cannot read matrices that lie like this. */
+   library computes has so many parts of at least so many rows or columns. False: the library cannot read matrices that lie like this. */
 static PyObject *multiply(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
     (void)self;
     Py_buffer views[3];
@@ -891,31 +909,12 @@ static PyObject *multiply(PyObject *self, PyObject *const *arguments, Py_ssize_t
     if (PyErr_Occurred()) return 0;
     for (; held < 3; held++)
         if (PyObject_GetBuffer(arguments[4 + held], &views[held], PyBUF_STRIDES | PyBUF_FORMAT | (held ? 0 : PyBUF_WRITABLE))) goto end;
-    const Py_buffer *to = &views[0], *x = &views[1], *y = &views[2];
-    int n = to->ndim, kind = to->format ? to->format[0] : 0;
-    taken = (kind == 'f' || kind == 'd') && x->format && y->format && x->format[0] == kind && y->format[0] == kind && work.function && parts > 0;
-    taken = taken && (n == 2 || n == 3) && (x->ndim == n || (n == 3 && x->ndim == 4)) && (y->ndim == n || (n == 3 && y->ndim == 4)) && PyBuffer_IsContiguous(to, 'C') && to->len;
-    if (!taken) goto end;
-    work.doubles = kind == 'd';
-    work.to = to->buf;
-    work.stack = n == 3 ? to->shape[0] : 1;
-    work.rows = to->shape[n - 2];
-    work.columns = to->shape[n - 1];
-    work.inner = x->shape[x->ndim - 1];
-    taken = work.inner > 0 && as_matrix(&work.x, x, work.rows, work.inner, work.stack) && as_matrix(&work.y, y, work.inner, work.columns, work.stack);
-    if (!taken) goto end;
-    work.by_rows = work.rows >= work.columns;
-    Py_ssize_t whole = work.stack > 1 ? work.stack : work.by_rows ? work.rows : work.columns;
-    work.step = (whole + parts - 1) / parts;
-    if (work.stack == 1 && work.step < least) work.step = least;
-    Py_BEGIN_ALLOW_THREADS
-    if (!multiply_few(&work) && !multiply_by_tiles(&work, parts)) {
-        int threads = library.threads ? library.threads() : 1;
-        if (threads != 1) library.set_threads(1);
-        share(products, &work, (whole + work.step - 1) / work.step, is_long(&work));
-        if (threads != 1) library.set_threads(threads);
+    taken = parts > 0 && prepare(&work, &views[0], &views[1], &views[2]);
+    if (taken) {
+        Py_BEGIN_ALLOW_THREADS
+        multiply_prepared(&work, parts, least);
+        Py_END_ALLOW_THREADS
     }
-    Py_END_ALLOW_THREADS
 end:
     while (held) PyBuffer_Release(&views[--held]);
     if (PyErr_Occurred()) return 0;
@@ -1066,5 +1065,8 @@ PyMODINIT_FUNC PyInit_elements(void) {
 #if THREADS
     if (pthread_atfork(0, 0, after_fork)) return PyErr_NoMemory();
 #endif
-    return PyModule_Create(&module);
+    PyObject *elements = PyModule_Create(&module), *capsule = PyCapsule_New((void *)&for_tapes, PRODUCTS, 0);
+    if (!elements || !capsule || PyModule_AddObjectRef(elements, "products", capsule)) Py_CLEAR(elements);
+    Py_XDECREF(capsule);
+    return elements;
 }

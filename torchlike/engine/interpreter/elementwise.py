@@ -9,7 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from .rules import BFLOAT16, NATIVE, Compute, Parameters, Rule, ShapedDtype, Unsupported, itself, require_native, rule
+from .rules import (
+    BFLOAT16,
+    NATIVE,
+    Compute,
+    Parameters,
+    Rule,
+    ShapedDtype,
+    Unsupported,
+    itself,
+    require_native,
+    rule,
+    taped,
+)
 
 
 def in_float32(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
@@ -26,6 +38,18 @@ def in_float32(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
         return result.astype(BFLOAT16) if result.dtype == np.float32 else result
 
     return widened
+
+
+def _in_steps(*steps: tuple[Any, ...]) -> Compute:
+    """Functions one after the other, each with the numbers of what it is applied to: inputs, then results of earlier ones."""
+
+    def compute(*arrays: np.ndarray) -> np.ndarray:
+        values: list[Any] = [*arrays]
+        for function, *operands in steps:
+            values.append(function(*[values[n] for n in operands]))
+        return values[-1]
+
+    return taped(compute, "steps", *steps)
 
 
 def _register(names: Mapping[str, Compute]) -> None:
@@ -46,10 +70,6 @@ def _sign(x: np.ndarray) -> np.ndarray:
     return np.where(x == 0, x, np.sign(x)) if x.dtype.kind == "f" else np.sign(x)  # the sign of -0.0 is -0.0
 
 
-def _rsqrt(x: np.ndarray) -> np.ndarray:
-    return np.reciprocal(np.sqrt(x))
-
-
 def _logistic(x: np.ndarray) -> np.ndarray:
     one = x.dtype.type(1)
     if x.dtype.kind != "c":
@@ -58,6 +78,9 @@ def _logistic(x: np.ndarray) -> np.ndarray:
     # Where exp(-x) overflows, one is lost beside it, and infinities divide to NaN: exp(x) is the quotient.
     low = np.isfinite(x) & (np.real(x) < -0.9 * np.log(np.finfo(x.dtype).max))
     return np.where(low, np.exp(np.where(low, x, 0)), result) if low.any() else result
+
+
+taped(_logistic, "steps", (np.negative, 0), (np.exp, 1), (np.add, 2, 1.0), (np.reciprocal, 3))  # of real numbers
 
 
 def _log1p(x: np.ndarray) -> np.ndarray:
@@ -77,16 +100,15 @@ def _one_minus_square(x: np.ndarray) -> np.ndarray:
     return (one + x) * (one - x)  # as XLA computes it: 1 - x * x would lose digits near 1
 
 
+taped(_one_minus_square, "steps", (np.add, 0, 1.0), (np.subtract, 1.0, 0), (np.multiply, 1, 2))
+
+
 def _polynomial(x: np.ndarray, *coefficients: np.ndarray) -> np.ndarray:
     """Horner's scheme. ``coefficients``: that of the lowest power first."""
     result = coefficients[-1]
     for coefficient in coefficients[-2::-1]:
         result = result * x + coefficient
     return result
-
-
-def _is_finite(x: np.ndarray) -> np.ndarray:
-    return np.isfinite(x)
 
 
 def _in_total_order(x: np.ndarray) -> np.ndarray:
@@ -118,9 +140,10 @@ _register({
     "neg": np.negative, "exp": np.exp, "exp2": np.exp2, "log": np.log, "log1p": _log1p, "log2": np.log2, "expm1": np.expm1, "tanh": np.tanh,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
     "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-    "sqrt": np.sqrt, "cbrt": np.cbrt, "rsqrt": _rsqrt, "abs": np.abs, "sign": _sign, "square": np.square,
+    "sqrt": np.sqrt, "cbrt": np.cbrt, "rsqrt": _in_steps((np.sqrt, 0), (np.reciprocal, 1)),
+    "abs": np.abs, "sign": _sign, "square": np.square,
     "logistic": _logistic, "one_minus_square": _one_minus_square, "polynomial": _polynomial,
-    "floor": np.floor, "ceil": np.ceil, "is_finite": _is_finite, "nextafter": np.nextafter,
+    "floor": np.floor, "ceil": np.ceil, "is_finite": _in_steps((np.isfinite, 0)), "nextafter": np.nextafter,
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "torchlike_floor_divide": np.floor_divide, "torchlike_remainder": np.remainder, "real": np.real, "imag": np.imag, "conj": np.conj,
 })  # fmt: skip
@@ -202,24 +225,25 @@ def _pow(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDt
 @rule("integer_pow")
 def _integer_pow(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -> Compute:
     exponent = params["y"]
-
-    def multiplied(x: np.ndarray) -> np.ndarray:
-        if exponent == 0:
-            return np.ones_like(x)
-        # JAX lowers the primitive to the same products in the same order, so the last bits agree. ``np.power`` rounds differently.
-        result, remaining = None, abs(exponent)
-        while remaining:
-            if remaining & 1:
-                result = x if result is None else result * x
-            remaining >>= 1
-            if remaining:
-                x = x * x
-        assert result is not None
-        return np.reciprocal(result) if exponent < 0 else result
-
     if exponent < 0 and ins[0].dtype.kind in "iu":
         raise Unsupported("negative powers of integers")
-    return in_float32(ins, np.square if exponent == 2 else multiplied)
+    if exponent == 0:
+        return in_float32(ins, np.ones_like)
+    # JAX lowers the primitive to the same products in the same order, so the last bits agree. ``np.power`` rounds differently.
+    steps: list[tuple[Any, ...]] = []
+    result, factor, remaining = -1, 0, abs(exponent)
+    while remaining:
+        if remaining & 1:
+            if result >= 0:
+                steps.append((np.multiply, result, factor))
+            result = factor if result < 0 else len(steps)
+        remaining >>= 1
+        if remaining:
+            steps.append((np.multiply, factor, factor))
+            factor = len(steps)
+    if exponent < 0:
+        steps.append((np.reciprocal, result))
+    return in_float32(ins, np.square if exponent == 2 else _in_steps(*steps))
 
 
 @rule("round")
@@ -235,7 +259,7 @@ def _round(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shaped
 
 @rule("clamp")
 def _clamp(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
-    return in_float32(ins, lambda low, x, high: np.minimum(np.maximum(x, low), high))
+    return in_float32(ins, _in_steps((np.maximum, 1, 0), (np.minimum, 3, 2)))
 
 
 # Arrays with at least this many elements are blended by operations on their bits. ``np.where`` branches for each element, and takes up to
@@ -258,6 +282,9 @@ def _blend(which: np.ndarray, no: np.ndarray, yes: np.ndarray) -> np.ndarray:
 
 def _where(which: np.ndarray, no: np.ndarray, yes: np.ndarray) -> np.ndarray:
     return np.where(which, yes, no)
+
+
+taped(_where, "where")
 
 
 @rule("select_n")
@@ -318,7 +345,7 @@ def _reduce_precision(params: Parameters, ins: Sequence[ShapedDtype], outs: obje
     narrow = {(5, 10): np.dtype(np.float16), (8, 7): BFLOAT16, (8, 23): np.dtype(np.float32)}.get(bits)
     if bits == (11, 52) or narrow is None or narrow.itemsize > dtype.itemsize:
         raise Unsupported(f"precision {bits}")
-    return (lambda x: x) if narrow == dtype else (lambda x: x.astype(narrow).astype(dtype))
+    return taped(lambda x: x, "view") if narrow == dtype else (lambda x: x.astype(narrow).astype(dtype))
 
 
 @rule("complex")

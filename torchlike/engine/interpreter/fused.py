@@ -121,6 +121,7 @@ class Loop:
     """
 
     __slots__ = ("function", "steps", "shape", "kinds", "places", "whole", "columns")
+    taped = ("function",)
 
     def __init__(
         self,

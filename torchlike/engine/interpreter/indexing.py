@@ -10,7 +10,7 @@ import numpy as np
 from jax.lax import GatherScatterMode
 
 from .fused import FLOAT, elements
-from .rules import Compute, Parameters, Rule, ShapedDtype, Unsupported, rule
+from .rules import Compute, Parameters, Rule, ShapedDtype, Unsupported, rule, taped
 
 _MANY = 4096
 
@@ -168,7 +168,9 @@ def _gather(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shape
             )
         return picked if straight else picked.transpose(places)
 
-    return gather
+    # Rows of a table by numbers that are known to be right, or are moved to where they are.
+    rows = single and not along and straight and not windows.moved and windows.mode != GatherScatterMode.FILL_OR_DROP
+    return taped(gather, "rows") if rows and len(x.shape) == 1 + len(windows.whole) else gather
 
 
 def _fill_value(value: object, dtype: np.dtype) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from importlib import import_module
 from typing import Any, Self
 
 from ..places import at_places
@@ -11,6 +12,11 @@ from .fused import fuse
 from .plan import Plan
 from .products import as_they_lie
 from .running import needed_for, run, with_ends
+
+try:
+    Tape: Any = import_module(".tape", __package__).Tape
+except ImportError:  # built without a compiler
+    Tape = None
 
 
 class JoinedPlan:
@@ -23,7 +29,7 @@ class JoinedPlan:
     holds. ``unread``: of the inputs that no later operation reads.
     """
 
-    __slots__ = ("inputs", "outputs", "unread", "_slots", "_first_input", "_calls", "_picked")
+    __slots__ = ("inputs", "outputs", "unread", "_slots", "_first_input", "_calls", "_picked", "_tape")
 
     def __init__(self, steps: Sequence[tuple[Plan, Sequence[int], Sequence[int]]], unread: Iterable[int]) -> None:
         """``steps``: plans, and where their inputs and results stand. ``unread``: of these, what nobody reads after the steps."""
@@ -53,7 +59,9 @@ class JoinedPlan:
         picked = [slot_of[position] for position in self.outputs]
         self._picked = at_places(picked)
         kept = (*range(first), *picked)
-        self._calls = with_ends(fuse(as_they_lie(needed_for(picked, calls), picked), kept), kept)
+        needed = needed_for(picked, calls)
+        self._tape = Tape and Tape(self._slots, first, needed, tuple(picked))
+        self._calls = with_ends(fuse(as_they_lie(needed, picked), kept), kept)
 
     def at(self, positions: Sequence[int]) -> Self:
         """The same plan for a table where what stands at place ``n`` here is at ``positions[n]``."""
@@ -69,6 +77,11 @@ class JoinedPlan:
 
     def consuming(self, arrays: list[Any]) -> Sequence[object]:
         """The same, of arrays that the list alone holds: it is emptied, and results may be written over them."""
+        if self._tape is not None:
+            results = self._tape.run(arrays)
+            if results is not None:
+                arrays.clear()
+                return results
         slots = [*self._slots]
         first = self._first_input
         slots[first : first + len(arrays)] = arrays

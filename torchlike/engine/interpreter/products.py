@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 
 from ..places import at_places, places_of
 from .fused import FLOAT, elements
-from .rules import BFLOAT16, HALF_TYPES, NATIVE, Compute, Parameters, ShapedDtype, Unsupported, rule
+from .rules import BFLOAT16, HALF_TYPES, NATIVE, Compute, Parameters, ShapedDtype, Unsupported, rule, taped
 from .running import NumPyCall
 from .shapes import Reshape
 from .sharing import known, one_thread, product_of
@@ -43,8 +44,10 @@ def with_cost(function: Compute, seconds: float, in_library: bool = True) -> Com
     return own
 
 
-def _wrapped(function: Compute) -> Compute:
-    return lambda *arrays: function(*arrays)
+def _wrapped(function: Any) -> Compute:
+    own: Any = lambda *arrays: own.function(*arrays)  # noqa: E731
+    own.function = function
+    return taped(own, "function")
 
 
 _Multiply = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -70,11 +73,11 @@ def _dot_general(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
         if (sum_a[0], sum_b[0]) == (1, 0):
             compute = multiply
         elif (sum_a[0], sum_b[0]) == (1, 1):
-            compute = lambda x, y: multiply(x, y.T)  # noqa: E731
+            compute = taped(lambda x, y: multiply(x, y.T), "dot", multiply, None, None, (1, 0), None, None)
         elif (sum_a[0], sum_b[0]) == (0, 0):
-            compute = lambda x, y: multiply(x.T, y)  # noqa: E731
+            compute = taped(lambda x, y: multiply(x.T, y), "dot", multiply, (1, 0), None, None, None, None)
         else:
-            compute = lambda x, y: multiply(x.T, y.T)  # noqa: E731
+            compute = taped(lambda x, y: multiply(x.T, y.T), "dot", multiply, (1, 0), None, (1, 0), None, None)
     else:
         order_a, order_b = (*batch_a, *free_a, *sum_a), (*batch_b, *sum_b, *free_b)
         stack = (prod(batch),) if batch else ()
@@ -87,6 +90,8 @@ def _dot_general(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
         def compute(x: np.ndarray, y: np.ndarray, /) -> np.ndarray:
             product = multiply(x.transpose(order_a).reshape(shape_a), y.transpose(order_b).reshape(shape_b))
             return product.reshape(shape)
+
+        taped(compute, "dot", multiply, order_a, shape_a, order_b, shape_b, shape)
 
     speed = BLAS_SPEED if dtype.kind in "fc" and dtype.itemsize >= 4 else LOOP_SPEED
     return with_cost(compute, work / speed) if work > 1e5 else compute
@@ -167,7 +172,7 @@ def _by_blas(dtype: np.dtype, work: float, least: float = MIN_ALONE) -> _Multipl
                 np.matmul(x.reshape(*stack, *x.shape[-2:]), y.reshape(*stack, *y.shape[-2:]), out=result)
         return result if x.ndim < 4 else result.reshape(*x.shape[:-1], -1)
 
-    return multiply
+    return taped(multiply, "product", function, wide, parts, MIN_ROWS)
 
 
 def _is_large(work: float, least: float = MIN_ALONE) -> bool:

@@ -10,13 +10,14 @@ from math import prod
 import numpy as np
 
 from .fused import FLOAT, MIN_ELEMENTS, elements
-from .rules import Compute, Parameters, Rule, ShapedDtype, Unsupported, require_native, rule
+from .rules import Compute, Parameters, Rule, ShapedDtype, Unsupported, require_native, rule, taped
 from .shapes import reshaped
 
 
 @functools.lru_cache(1024)  # plans of many sizes share it
-def _along(reduce: Callable[..., np.ndarray], axes: tuple[int, ...]) -> Compute:
-    return lambda x: reduce(x, axes)
+def _along(function: np.ufunc, axes: tuple[int, ...]) -> Compute:
+    reduce = function.reduce
+    return taped(lambda x: reduce(x, axes), "reduce", function, axes)
 
 
 def _in_loops(function: np.ufunc, x: ShapedDtype, axes: tuple[int, ...], shape: tuple[int, ...]) -> Compute | None:
@@ -86,7 +87,7 @@ def _reduction(function: np.ufunc) -> Rule:
             start = _least(dtype) if function is np.maximum else _greatest(dtype)
             return lambda x: np.full(shape, start, dtype)
         if dtype in (np.int64, np.uint64, np.bool_) or dtype.kind in "fc" or function.identity is None:
-            return _along(function.reduce, axes)
+            return _along(function, axes)
         return lambda x: function.reduce(x, axes, dtype)  # by default NumPy sums small integers in 64 bits
 
     return build
@@ -128,7 +129,8 @@ def _position(function: Callable[..., np.ndarray]) -> Rule:
         require_native(*ins)
         (axis,) = params["axes"]
         dtype = outs[0].dtype
-        return lambda x: function(x, axis).astype(dtype, copy=False)
+        smallest = function is np.ndarray.argmin
+        return taped(lambda x: function(x, axis).astype(dtype, copy=False), "position", smallest, axis, dtype)
 
     return build
 

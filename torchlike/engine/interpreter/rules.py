@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import ml_dtypes
 import numpy as np
 
 Compute = Callable[..., object]
+_Function = TypeVar("_Function", bound=Compute)
 
 
 class ShapedDtype(Protocol):
@@ -51,6 +52,12 @@ RULES: dict[str, Rule] = {}
 def itself(x: np.ndarray) -> np.ndarray:
     """What primitives compute that do nothing to an array. Plans leave them out."""
     return x
+
+
+def taped(function: _Function, *form: object) -> _Function:
+    """The function, which says what it does for ``tape.c``: there stand the forms."""
+    vars(function)["taped"] = form
+    return function
 
 
 class Unsupported(Exception):

@@ -28,6 +28,7 @@ class Overwriting:
     """A function of NumPy that can write its result over one of its inputs. ``places``: those of the result's shape and dtype."""
 
     __slots__ = ("function", "places")
+    taped = ("function",)
 
     def __init__(self, function: Compute, places: tuple[int, ...]) -> None:
         self.function, self.places = function, places

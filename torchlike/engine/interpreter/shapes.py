@@ -10,7 +10,7 @@ from operator import itemgetter, methodcaller
 import numpy as np
 
 from .fused import FLOAT, MIN_ELEMENTS, Pad, elements
-from .rules import Compute, Parameters, ShapedDtype, rule
+from .rules import Compute, Parameters, ShapedDtype, rule, taped
 
 # From so many elements on, one number stands for an array of them. Below, a new array takes less time.
 LARGE = 4096
@@ -31,6 +31,7 @@ class Reshape:
     """
 
     __slots__ = ("_shape", "merges")
+    taped = ("view",)
 
     def __init__(self, shape: tuple[int, ...], merges: bool) -> None:
         self._shape, self.merges = shape, merges
@@ -68,7 +69,7 @@ def _broadcast(between: tuple[int, ...], shape: tuple[int, ...], itemsize: int) 
         spread.setflags(write=False)
         return spread
 
-    return broadcast
+    return taped(broadcast, "view")
 
 
 @rule("broadcast_in_dim")
@@ -79,11 +80,11 @@ def _broadcast_in_dim(params: Parameters, ins: Sequence[ShapedDtype], outs: obje
         aligned[place] = ins[0].shape[dim]
     between = tuple(aligned)
     if not shape:
-        return lambda x: x
+        return taped(lambda x: x, "view")
     if between == shape:
         return reshaped(shape)
     if not ins[0].shape and prod(shape) < LARGE:
-        return lambda x: np.full(shape, x)
+        return taped(lambda x: np.full(shape, x), "full", shape)
     plain = 0 not in shape and getattr(ins[0].dtype, "kind", "V") in "fiubc"
     return _broadcast(between, shape, ins[0].dtype.itemsize if plain else 0)
 
@@ -92,7 +93,7 @@ def _broadcast_in_dim(params: Parameters, ins: Sequence[ShapedDtype], outs: obje
 def _reshape(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDtype]) -> Compute:
     shape, order = outs[0].shape, params.get("dimensions")
     if not shape:  # NumPy returns scalars where no dimension is left; scalars cannot be reshaped
-        return lambda x: np.asarray(x).reshape(())
+        return taped(lambda x: np.asarray(x).reshape(()), "view")
     if order is not None:
         return lambda x: x.transpose(order).reshape(shape)
     if elements is not None and _KNOWS_COPIES and ins[0].dtype == FLOAT and prod(shape) >= MIN_ELEMENTS:
@@ -121,7 +122,7 @@ def _rev(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[ShapedDt
 @rule("concatenate")
 def _concatenate(params: Parameters, ins: object, outs: object) -> Compute:
     axis = params["dimension"]
-    return lambda *arrays: np.concatenate(arrays, axis)
+    return taped(lambda *arrays: np.concatenate(arrays, axis), "concatenate", axis)
 
 
 @rule("stack")
@@ -147,7 +148,7 @@ def _unstack(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[Shap
         return [x[(*before, n)] for n in range(count)]
 
     unstack.extra_calls = count  # type: ignore[attr-defined]  # XLA compiles a slice for each
-    return unstack
+    return taped(unstack, "views")
 
 
 @rule("tile")
@@ -162,7 +163,7 @@ def _split(params: Parameters, ins: object, outs: object) -> Compute:
     ends = np.cumsum(sizes).tolist()
     before = (slice(None),) * axis
     indices = [(*before, slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
-    return lambda x: [x[index] for index in indices]
+    return taped(lambda x: [x[index] for index in indices], "views")
 
 
 @rule("slice")
