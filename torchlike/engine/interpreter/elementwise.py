@@ -40,11 +40,11 @@ def in_float32(avals: Sequence[ShapedDtype], function: Compute) -> Compute:
     return widened
 
 
-def _in_steps(*steps: tuple[Any, ...]) -> Compute:
+def _in_steps(*steps: tuple[Compute, *tuple[int, ...]]) -> Compute:
     """Functions one after the other, each with the numbers of what it is applied to: inputs, then results of earlier ones."""
 
-    def compute(*arrays: np.ndarray) -> np.ndarray:
-        values: list[Any] = [*arrays]
+    def compute(*arrays: np.ndarray) -> object:
+        values: list[object] = [*arrays]
         for function, *operands in steps:
             values.append(function(*[values[n] for n in operands]))
         return values[-1]
@@ -230,7 +230,7 @@ def _integer_pow(params: Parameters, ins: Sequence[ShapedDtype], outs: object) -
     if exponent == 0:
         return in_float32(ins, np.ones_like)
     # JAX lowers the primitive to the same products in the same order, so the last bits agree. ``np.power`` rounds differently.
-    steps: list[tuple[Any, ...]] = []
+    steps: list[tuple[Compute, *tuple[int, ...]]] = []
     result, factor, remaining = -1, 0, abs(exponent)
     while remaining:
         if remaining & 1:
