@@ -18,7 +18,7 @@ from torchlike.engine.interpreter.shapes import reshaped
 from torchlike.engine.places import at_places, places_of
 from torchlike.engine.recorder import compiling
 
-Tape: Any = joined.Tape
+Tape: Any = joined.tape and joined.tape.Tape
 pytestmark = [pytest.mark.recorded, pytest.mark.skipif(Tape is None, reason="built without a compiler")]
 
 

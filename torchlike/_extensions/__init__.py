@@ -54,7 +54,10 @@ RECORD = os.path.join(FOLDER, "made_of.json")
 def sources() -> list[str]:
     """The files from which the extension modules are made, of those that are there: modules, declarations, and this list."""
     stems = [os.path.join(PACKAGE, *name.split(".")) for name in MODULES]
-    headers = [os.path.join(PACKAGE, "_extensions", f"{name}.h") for name in ("clones", "few_rows", "product", "tiles")]
+    headers = [
+        os.path.join(PACKAGE, "_extensions", f"{name}.h")
+        for name in ("clones", "few_rows", "in_flight", "product", "tiles")
+    ]
     declared = [*(f"{stem}.pxd" for stem in stems), *headers]
     files = [f"{stem}.{'c' if name in C else 'py'}" for name, stem in zip(MODULES, stems, strict=True)]
     return [*filter(os.path.exists, [*files, *declared]), os.path.abspath(__file__)]

@@ -18,3 +18,10 @@
 #define INDEPENDENT
 #define AS_A_LOOP
 #endif
+
+/* Between two looks at what another thread writes. */
+INLINE void pause_briefly(void) {
+#if defined(__x86_64__) && defined(__GNUC__)
+    __builtin_ia32_pause();
+#endif
+}

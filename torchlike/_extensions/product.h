@@ -18,6 +18,7 @@ typedef struct {
 typedef struct {
     int (*prepare)(Product *work, const Py_buffer *to, const Py_buffer *x, const Py_buffer *y);
     void (*multiply)(Product *work, Py_ssize_t parts, Py_ssize_t least);
+    const int *threads; /* how many may compute together */
 } Products;
 
 #define PRODUCTS "torchlike.engine.interpreter.elements.products"

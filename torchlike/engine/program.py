@@ -93,7 +93,7 @@ class Failed:
         self.error: Exception | None = error
         self.pinned: set[int] = set()
         self.table: list[weakref.ref[Value]] = []
-        self.kept: dict[int, Any] = {}
+        self.kept = self.flown = dict[int, Any]()
 
     def finish(self, reason: str) -> None:
         """There is nothing to run."""
@@ -357,6 +357,15 @@ class OpByOp:
             return run_cold(self._path, self.live, self._leaves(arrays))
         given = [a if a.__class__ is np.ndarray else _on_host(a) for a in self._inputs(arrays)]
         return map(owned, quiet.run(self._plan, given))
+
+    def begin(self, arrays: Sequence[object]) -> Sequence[Any] | None:
+        """What ``run`` returns, which is computed until ``tape.wait``; None where nothing has begun."""
+        return None if self._plan is None or observers else self._plan.begin([*self._inputs(arrays)])
+
+    @property
+    def leaves(self) -> tuple[int, ...]:
+        """The positions of the inputs, in order of first use."""
+        return self._path.leaves
 
     def seconds_counted(self) -> int:
         """For how many runs the time of this one counts, 0 if it is not taken: of short ones every sixteenth is, after a while."""

@@ -209,11 +209,15 @@ class Recorder:
                 add(where)
                 continue
             array = value.array
-            if array is None:  # of another thread, or of a segment that was interrupted
-                value.finish()
-                if segment is not self.segment:
-                    return self.record(op, static, values, args)
-                array = value.array
+            if (
+                array is None
+            ):  # of another thread, or of a segment that was interrupted or is being run by another thread
+                array = value.segment.flown.get(where)  # pyright: ignore[reportOptionalMemberAccess]
+                if array is None:
+                    value.finish()
+                    if segment is not self.segment:
+                        return self.record(op, static, values, args)
+                    array = value.array
             add(value.aval)
             table.append(made_reference(value))  # pyright: ignore[reportUndefinedVariable]
             segment.leaf_arrays.append(array)
@@ -450,7 +454,7 @@ class Recorder:
             return self.record(op, *_with_inputs(op, values, args, placement))
         if self._ends_before(kernel, key, avals, segment):
             segment.forget_unfinished()
-            self.flush("sizes vary from here on, or did so up to here")
+            segment.finish("sizes vary from here on, or did so up to here", flies=True)
             return self.record(op, static, values, args)
         leaves = tuple([
             (position, value.aval)
@@ -579,6 +583,8 @@ class Recorder:
         segment = self.ended or self.segment
         if segment.cursor.depth:
             segment.finish(reason, hot)
+        if threads.flown:
+            threads.land()
 
     def group(self) -> Group | None:
         """The processes with which what is recorded exchanges arrays."""

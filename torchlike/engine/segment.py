@@ -42,6 +42,7 @@ from .aval import Meshed, out_of_memory
 from .background import making, waiting_for
 from .collective import Disagreement
 from .handlers import catch_up, collector, without_handlers
+from .interpreter.joined import wait_for_flown
 from .jax_settings import drop_what_was_sent
 from .kernel import Kernel
 from .memory.ending import LARGE_BYTES, Ending, ending_of
@@ -113,6 +114,7 @@ class Segment:
         "void",
         "error",
         "kept",
+        "flown",
     )
 
     def __init__(self, recorder: Owner, root: TraceNode, number: int) -> None:
@@ -136,6 +138,8 @@ class Segment:
         self.void: checks.Failed | None = None
         self.error: Exception | None = None  # why some of its values will never have an array
         self.kept: dict[int, Any] = {}  # arrays of values that were not known to be alive: see ``_run_whole``
+        # Arrays by position, inputs and live outputs, while another thread computes them: see ``_fly``. None may be read before ``_land``.
+        self.flown: dict[int, Any] = {}
 
     def replace(self, old: Value, new: Value) -> None:
         """Notes that a pending value takes the place of an older one in a tensor.
@@ -185,8 +189,10 @@ class Segment:
 
     # ---- running
 
-    def finish(self, reason: str, hot: bool = False) -> None:
+    def finish(self, reason: str, hot: bool = False, flies: bool = False) -> None:
         """Runs what is recorded. Any thread may call this; one that calls it during the run waits.
+
+        ``flies``: nobody needs a value now, so another thread may run it, if it can.
 
         Afterwards each live output has its array, unless an op has failed: then this raises what that op raised, and so does
         whoever reads what depended on it.
@@ -210,6 +216,8 @@ class Segment:
             waiting = recorder.waiting
             if self not in waiting:  # it was closed before an op was recorded into it
                 recorder.put_in_line(self)
+            if flies and self._fly():
+                return
             # In the order in which they were begun, so that no segment donates what an older one has still to read.
             for segment in [*waiting]:
                 if segment is self:
@@ -223,7 +231,9 @@ class Segment:
         catch_up()
         if self.recorder is None:  # a finalizer or signal handler has run it
             return
-        if self.reading:
+        if self.flown:
+            self._land()
+        elif self.reading:
             if not self.stored:
                 self._read_again()
         elif self.cursor.group is not None:
@@ -232,6 +242,67 @@ class Segment:
             self._run(reason, hot)
         if self.error is not None:
             raise self.error
+
+    def _fly(self) -> bool:
+        """Has another thread run the segment, while this one goes on to record; False where that is not possible.
+
+        Until it has landed, its values have no array, as while it is recorded. Whoever reads one, or runs another segment here, lands it
+        first. Segments that are recorded meanwhile may have its results among their inputs, and fly after it.
+        """
+        recorder, node = self.recorder, self.cursor
+        if recorder is None or node.history is None or node.checked or node.group is not None or self.stored:
+            return False
+        if any(not segment.flown for segment in recorder.waiting if segment.number < self.number):
+            return False
+        if collector.at_work or not threads.alone() or checks.are_unread():
+            return False
+        collects = gc.isenabled()
+        try:
+            gc.disable()
+            alive = list(map(call, self.table))
+            decision = node.history.decisions.get((tuple(map(type, alive)), ()))
+            arrays = decision.begin(self.leaf_arrays) if isinstance(decision, OpByOp) else None
+            if arrays is None or decision is None or self.recorder is None:
+                return False
+            self.ran = node
+            self.flown = dict(
+                zip((*decision.leaves, *decision.live), (*self.leaf_arrays[: node.leaves], *arrays), strict=True)
+            )
+            threads.flown.append(self)
+        finally:
+            if collects:
+                gc.enable()
+        self._count(node, node.history)
+        report.cold += 1
+        decision.seconds_counted()  # a run is counted wherever it runs
+        if decision.runs == AT_ONCE_AFTER and node.depth <= AT_ONCE_OPS:
+            begin_at_once(node)
+        return True
+
+    def _land(self) -> None:
+        """Waits for the thread that runs the segment, and gives the values their arrays."""
+        wait_for_flown()
+        values, arrays, table = list[Value](), list[Any](), self.table
+        for position, array in self.flown.items():
+            value = table[position]()
+            if value is not None:
+                values.append(value)
+                arrays.append(array)
+            elif collector.at_work:
+                self._keep_for_finalizers(position, array)
+        install(values, arrays, self)
+        self._drop_references()
+        self.flown = {}
+        if self in threads.flown:
+            threads.flown.remove(self)
+
+    def _keep_for_finalizers(self, position: int, array: object) -> None:
+        """Keeps the array of a value that is not known to be alive, here and where it is an input by now: see ``_run_whole``."""
+        self.kept[position] = array
+        for segment in threads.unfinished():
+            for number, other in enumerate(segment.leaf_arrays[: segment.cursor.leaves]):
+                if other is array:
+                    segment.kept[segment.cursor.leaf_positions()[number]] = array
 
     def _run(self, reason: str, hot: bool) -> None:
         # No automatic collection during the run: it might call a finalizer of the user's that reads a value of this segment.
@@ -393,6 +464,8 @@ class Segment:
                     return
                 self.reading = True
                 ending = ending_of(path, live, free) if node.leaf_bytes >= LARGE_BYTES else None
+                if history.runs == 2 and not path.keeps_schedule:
+                    path.schedule(live)  # it comes again: what is made of its schedule is kept
                 pages = nullcontext()
                 if history.runs == 1 and node.leaf_bytes >= LARGE_BYTES:  # later runs take the memory of the first
                     pages = in_small_pages(max([aval.nbytes for aval in path.avals]))

@@ -127,6 +127,15 @@ def alone() -> bool:
     return len(_recorders) == 1
 
 
+flown: list[Any] = []  # segments that another thread runs, in order: see ``Segment._fly``
+
+
+def land() -> None:
+    """Waits for these segments, and gives their values the arrays."""
+    for segment in [*flown]:
+        segment.finish("a value was read")
+
+
 class _EndedStep:
     """``run`` begins the run of the step that this thread has ended, if there is one. The recorder, which is a layer above, sets it."""
 

@@ -24,6 +24,7 @@ class Pending(Protocol):
     pinned: set[int]
     table: list[weakref.ref[Value]]
     kept: dict[int, Any]
+    flown: dict[int, Any]
 
     def finish(self, reason: str) -> None:
         """Computes the value."""
@@ -131,6 +132,8 @@ class Value:
 
     def finish(self) -> Any:
         """Runs what is needed for the array to exist and returns it: a NumPy array, a JAX array or a tracer."""
+        if self.array is None and threads.flown:
+            threads.land()
         if self.array is None:
             segment = self.segment
             assert segment is not None

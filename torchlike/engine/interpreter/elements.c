@@ -466,12 +466,6 @@ static struct {
     struct { Py_ssize_t next, end; char apart[48]; } share[MOST_THREADS]; /* of each thread: a line of the cache */
 } pool = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
 
-static void pause_briefly(void) {
-#if defined(__x86_64__) && defined(__GNUC__)
-    __builtin_ia32_pause();
-#endif
-}
-
 /* A thread begins with the parts of its own share, then takes what others have left. So it mostly reads what it has written before, in the
    operation of which this is the result: what another core has written takes several times as long to read. */
 static void take_parts(int thread) {
@@ -889,7 +883,7 @@ static void multiply_prepared(Product *work, Py_ssize_t parts, Py_ssize_t least)
     if (threads != 1) library.set_threads(threads);
 }
 
-static const Products for_tapes = { prepare, multiply_prepared };
+static const Products for_tapes = { prepare, multiply_prepared, &wanted };
 
 /* multiply(function, wide, parts, least, to, x, y): a product, or a stack of them; x and y may hold the stack in two dimensions. What the
    library computes has so many parts of at least so many rows or columns. False: the library cannot read matrices that lie like this. */

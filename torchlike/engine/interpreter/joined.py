@@ -14,9 +14,15 @@ from .products import as_they_lie
 from .running import needed_for, run, with_ends
 
 try:
-    Tape: Any = import_module(".tape", __package__).Tape
+    tape: Any = import_module(".tape", __package__)
 except ImportError:  # built without a compiler
-    Tape = None
+    tape = None
+
+
+def wait_for_flown() -> None:
+    """Returns when all that ``JoinedPlan.begin`` has begun is computed."""
+    if tape is not None:
+        tape.wait()
 
 
 class JoinedPlan:
@@ -60,7 +66,7 @@ class JoinedPlan:
         self._picked = at_places(picked)
         kept = (*range(first), *picked)
         needed = needed_for(picked, calls)
-        self._tape = Tape and Tape(self._slots, first, needed, tuple(picked))
+        self._tape = tape and tape.Tape(self._slots, first, needed, tuple(picked))
         self._calls = with_ends(fuse(as_they_lie(needed, picked), kept), kept)
 
     def at(self, positions: Sequence[int]) -> Self:
@@ -74,6 +80,10 @@ class JoinedPlan:
     def __call__(self, arrays: Sequence[object]) -> Sequence[object]:
         """The results at ``outputs``, of the arrays at ``inputs``."""
         return self.consuming([*arrays])
+
+    def begin(self, arrays: list[Any]) -> list[Any] | None:
+        """The results, which another thread computes until ``tape.wait``; None where they are better computed at once."""
+        return self._tape and self._tape.begin(arrays)
 
     def consuming(self, arrays: list[Any]) -> Sequence[object]:
         """The same, of arrays that the list alone holds: it is emptied, and results may be written over them."""
