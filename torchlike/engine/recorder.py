@@ -212,7 +212,8 @@ class Recorder:
             if (
                 array is None
             ):  # of another thread, or of a segment that was interrupted or is being run by another thread
-                array = value.segment.flown.get(where)  # pyright: ignore[reportOptionalMemberAccess]
+                owner = value.segment
+                array = None if owner is None else owner.flown.get(where)
                 if array is None:
                     value.finish()
                     if segment is not self.segment:
