@@ -13,7 +13,6 @@ from tests.fuzz.interrupts import Interrupts
 from torchlike.engine import threads
 from torchlike.engine.interpreter import joined
 from torchlike.engine.recorder import compiling, recorder
-from torchlike.engine.segment import Segment
 
 if joined.tape is None:
     pytest.skip("built without a compiler", allow_module_level=True)
@@ -63,19 +62,13 @@ class Text:
 
 def generated(tokens: int = TOKENS, between: Any = None, flies: bool = True) -> tuple[list[int], list[bytes], int]:
     """The tokens, the state at the end, and how many segments flew."""
-    flew, fly = 0, Segment._fly
-
     text = Text()
     if between is not None:
         text.between = between
     torch.set_num_threads(2 if flies else 1)
-    found = []
-    for _ in range(tokens):
-        found.append(text.token())
-    del fly
-    flew = len(flights)
     flights.clear()
-    return found, text.state(), flew
+    found = [text.token() for _ in range(tokens)]
+    return found, text.state(), len(flights)
 
 
 flights: list[int] = []

@@ -7,11 +7,11 @@ from copy import copy
 from importlib import import_module
 from typing import Any, Self
 
-from ..places import at_places
+from ..places import at_places, places_of
 from .fused import fuse
 from .plan import Plan
 from .products import as_they_lie
-from .running import needed_for, run, with_ends
+from .running import EndingCall, needed_for, run, with_ends
 
 try:
     tape: Any = import_module(".tape", __package__)
@@ -35,7 +35,7 @@ class JoinedPlan:
     holds. ``unread``: of the inputs that no later operation reads.
     """
 
-    __slots__ = ("inputs", "outputs", "unread", "_slots", "_first_input", "_calls", "_picked", "_tape")
+    __slots__ = ("inputs", "outputs", "unread", "_slots", "_first_input", "_needed", "_picked", "_made", "_tape")
 
     def __init__(self, steps: Sequence[tuple[Plan, Sequence[int], Sequence[int]]], unread: Iterable[int]) -> None:
         """``steps``: plans, and where their inputs and results stand. ``unread``: of these, what nobody reads after the steps."""
@@ -64,10 +64,18 @@ class JoinedPlan:
         self._slots = (*constants, *others)
         picked = [slot_of[position] for position in self.outputs]
         self._picked = at_places(picked)
-        kept = (*range(first), *picked)
-        needed = needed_for(picked, calls)
-        self._tape = tape and tape.Tape(self._slots, first, needed, tuple(picked))
-        self._calls = with_ends(fuse(as_they_lie(needed, picked), kept), kept)
+        self._needed = needed_for(picked, calls)
+        self._made: list[tuple[EndingCall, ...]] = []  # ``_calls``, of this plan and of those that ``at`` makes of it
+        self._tape = tape and tape.Tape(self._slots, first, self._needed, tuple(picked))
+
+    @property
+    def _calls(self) -> tuple[EndingCall, ...]:
+        """What NumPy computes where there is no tape."""
+        if not self._made:
+            picked = places_of(self._picked)
+            kept = (*range(self._first_input), *picked)
+            self._made.append(with_ends(fuse(as_they_lie(self._needed, picked), kept), kept))
+        return self._made[0]
 
     def at(self, positions: Sequence[int]) -> Self:
         """The same plan for a table where what stands at place ``n`` here is at ``positions[n]``."""
