@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 import torchlike as torch
 from tests.fuzz.interrupts import Interrupts
-from torchlike.engine import threads
+from torchlike.engine import checks, threads
+from torchlike.engine.handlers import collector
 from torchlike.engine.interpreter import joined
 from torchlike.engine.recorder import compiling, recorder
 
@@ -81,6 +83,7 @@ def counted(monkeypatch):
     class Noted(list):
         def append(self, segment):
             super().append(segment)
+            assert all(other.flown for other in recorder().waiting if other.number < segment.number)
             flights.append(segment.number)
 
     flights.clear()
@@ -127,6 +130,7 @@ def test_a_weight_may_change_after_each_use():
 
 def in_flight(tokens: int = TOKENS) -> Text:
     """A generator of which a segment flies."""
+    torch.set_num_threads(2)
     text = Text()
     for _ in range(tokens):
         text.token()
@@ -138,6 +142,7 @@ def in_flight(tokens: int = TOKENS) -> Text:
 
 
 def expected(layers: int) -> list[bytes]:
+    """The state after so many layers more than those tokens, computed by one thread."""
     torch.set_num_threads(1)
     text = Text()
     for _ in range(TOKENS):
@@ -156,6 +161,62 @@ def test_a_flush_lands_what_flies():
     recorder().flush("a test")
     assert not threads.flown
     assert text.state() == expected(layers_of(text))
+
+
+def test_what_was_recorded_before_runs_before():
+    """A record that was interrupted leaves a segment that waits. Nothing may run before it: it may hold a check that fails."""
+    text = in_flight()
+    text.state()
+    flights.clear()
+    earlier = torch.ones(3) + 1
+    with recorder().lock:
+        recorder().close(recorder().segment)
+    assert recorder().waiting
+    while not flights:
+        for number in range(LAYERS):
+            text.layer(number)
+    assert earlier._value().array is not None
+
+
+@pytest.mark.parametrize("why", ["a check has no verdict yet", "the collector is at work", "another thread records"])
+def test_nothing_flies_where_something_may_come_between(why, monkeypatch):
+    begin, end = threading.Event(), threading.Event()
+
+    def other():
+        (torch.ones(3) + 1).sum().item()
+        begin.set()
+        end.wait()
+
+    text = in_flight()
+    text.state()
+    thread = threading.Thread(target=other)
+    if why == "another thread records":
+        thread.start()
+        begin.wait()
+    elif why == "a check has no verdict yet":
+        monkeypatch.setattr(checks, "are_unread", lambda: True)
+    else:
+        monkeypatch.setattr(collector, "at_work", True)
+    flights.clear()
+    for number in range(layers_of(text), LAYERS):
+        text.layer(number)
+    monkeypatch.undo()
+    end.set()
+    assert not flights
+    assert text.state() == expected(LAYERS)
+
+
+def test_another_thread_reads_what_flies():
+    text, found = in_flight(), []
+
+    def read():
+        found.append([(tensor * 1).numpy().tobytes() for tensor in (text.x, *text.histories)])
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join()
+    assert found == [expected(layers_of(text))]
+    in_flight()  # the thread is gone
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")

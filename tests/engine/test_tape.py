@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,18 @@ def test_what_a_tape_returns_has_memory_of_its_own():
     gc.collect()
     assert alive() is not None
     assert viewed.base is alive()
+
+
+@pytest.mark.parametrize("index", [np.s_[1], np.s_[:, :2], np.s_[::-1], np.s_[1:3, 1:3]])
+def test_a_part_that_is_returned_does_not_keep_the_whole(index):
+    calls = [(np.negative, 0, 1), (itemgetter(index), 1, 2)]
+    x = f32(4, 4)
+    for picks in (2,), (1, 2), (2, 1, 2):
+        made = Tape((None,) * 3, 0, calls, picks).run([x])
+        for pick, mine in zip(picks, made, strict=True):
+            assert same(mine, -x if pick == 1 else (-x)[index])
+            assert mine.base is None
+            assert mine.flags.c_contiguous
 
 
 @pytest.mark.parametrize(

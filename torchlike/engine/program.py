@@ -90,7 +90,7 @@ class Failed:
     """Replaces the segment of a value that will never have an array."""
 
     def __init__(self, error: Exception) -> None:
-        self.error: Exception | None = error
+        self.recorder, self.error = None, error
         self.pinned: set[int] = set()
         self.table: list[weakref.ref[Value]] = []
         self.kept = self.flown = dict[int, Any]()

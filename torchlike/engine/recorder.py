@@ -152,6 +152,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        self.thread = threading.get_ident()
         self.op_by_op = False
         self.nodes = 0  # of the tree
         self.kernels = 0  # different ones, at most
@@ -213,7 +214,8 @@ class Recorder:
                 array is None
             ):  # of another thread, or of a segment that was interrupted or is being run by another thread
                 owner = value.segment
-                array = None if owner is None else owner.flown.get(where)
+                if owner is not None and owner.flown and owner.recorder is self:
+                    array = owner.flown.get(where)
                 if array is None:
                     value.finish()
                     if segment is not self.segment:

@@ -254,7 +254,7 @@ class Segment:
             return False
         if any(not segment.flown for segment in recorder.waiting if segment.number < self.number):
             return False
-        if collector.at_work or not threads.alone() or checks.are_unread():
+        if collector.at_work or not threads.alone_by_now() or checks.are_unread():
             return False
         collects = gc.isenabled()
         try:

@@ -107,7 +107,7 @@ def refuse_accelerator() -> NoReturn:
 
 # ---- recorders
 
-_recorders: list[weakref.ref[object]] = []
+_recorders: list[weakref.ref[Any]] = []
 _lock = held_by_forks(threading.RLock())
 
 
@@ -124,6 +124,20 @@ def forget_others(recorder: object) -> None:
 
 def alone() -> bool:
     """Whether only one thread has recorded. No other thread can then have the memory of its values among its inputs."""
+    return len(_recorders) == 1
+
+
+def alone_by_now() -> bool:
+    """The same, if threads that have ended and left nothing to run do not count any more."""
+    if len(_recorders) != 1:
+        with _lock:
+            running = sys._current_frames()
+            _recorders[:] = [
+                reference
+                for reference in _recorders
+                if (recorder := reference()) is not None
+                and (recorder.thread in running or recorder.waiting or recorder.ended or recorder.segment.cursor.depth)
+            ]
     return len(_recorders) == 1
 
 

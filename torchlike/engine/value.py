@@ -20,6 +20,7 @@ from .threads import refuse_accelerator, refuse_xla, state
 class Pending(Protocol):
     """The part of a segment's interface that a pending value uses."""
 
+    recorder: object
     error: Exception | None
     pinned: set[int]
     table: list[weakref.ref[Value]]
