@@ -90,10 +90,12 @@ class Failed:
     """Replaces the segment of a value that will never have an array."""
 
     def __init__(self, error: Exception) -> None:
-        self.recorder, self.error = None, error
+        self.recorder = None
+        self.error: Exception | None = error
         self.pinned: set[int] = set()
         self.table: list[weakref.ref[Value]] = []
-        self.kept = self.flown = dict[int, Any]()
+        self.kept: dict[int, Any] = {}
+        self.flown: dict[int, object] = {}
 
     def finish(self, reason: str) -> None:
         """There is nothing to run."""
@@ -358,7 +360,7 @@ class OpByOp:
         given = [a if a.__class__ is np.ndarray else _on_host(a) for a in self._inputs(arrays)]
         return map(owned, quiet.run(self._plan, given))
 
-    def begin(self, arrays: Sequence[object]) -> Sequence[Any] | None:
+    def begin(self, arrays: Sequence[object]) -> Sequence[object] | None:
         """What ``run`` returns, which is computed until ``tape.wait``; None where nothing has begun."""
         return None if self._plan is None or observers else self._plan.begin([*self._inputs(arrays)])
 

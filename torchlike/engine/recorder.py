@@ -210,12 +210,8 @@ class Recorder:
                 add(where)
                 continue
             array = value.array
-            if (
-                array is None
-            ):  # of another thread, or of a segment that was interrupted or is being run by another thread
-                owner = value.segment
-                if owner is not None and owner.flown and owner.recorder is self:
-                    array = owner.flown.get(where)
+            if array is None:  # in flight, of another thread, or of a segment that was interrupted
+                array = self._in_flight(value, where)
                 if array is None:
                     value.finish()
                     if segment is not self.segment:
@@ -259,6 +255,13 @@ class Recorder:
         if node.full:
             self._at_full_node(node, segment)
         return node.kernel, outs
+
+    def _in_flight(self, value: Value, position: int) -> object:
+        """The array of a value that another thread computes for this recorder: it may be noted, and not be read. Else None."""
+        segment = value.segment
+        return (
+            segment.flown.get(position) if segment is not None and segment.flown and segment.recorder is self else None
+        )
 
     def _run_at_once(
         self, known: dict[tuple[Any, ...], tuple[Kernel, Any]], op: object, static: object, values: Sequence[Value]

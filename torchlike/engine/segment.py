@@ -139,7 +139,7 @@ class Segment:
         self.error: Exception | None = None  # why some of its values will never have an array
         self.kept: dict[int, Any] = {}  # arrays of values that were not known to be alive: see ``_run_whole``
         # Arrays by position, inputs and live outputs, while another thread computes them: see ``_fly``. None may be read before ``_land``.
-        self.flown: dict[int, Any] = {}
+        self.flown: dict[int, object] = {}
 
     def replace(self, old: Value, new: Value) -> None:
         """Notes that a pending value takes the place of an older one in a tensor.
@@ -282,7 +282,7 @@ class Segment:
     def _land(self) -> None:
         """Waits for the thread that runs the segment, and gives the values their arrays."""
         wait_for_flown()
-        values, arrays, table = list[Value](), list[Any](), self.table
+        values, arrays, table = list[Value](), list[object](), self.table
         for position, array in self.flown.items():
             value = table[position]()
             if value is not None:

@@ -20,12 +20,14 @@ from .threads import refuse_accelerator, refuse_xla, state
 class Pending(Protocol):
     """The part of a segment's interface that a pending value uses."""
 
-    recorder: object
     error: Exception | None
     pinned: set[int]
     table: list[weakref.ref[Value]]
     kept: dict[int, Any]
-    flown: dict[int, Any]
+    flown: dict[int, object]
+
+    @property
+    def recorder(self) -> object: ...
 
     def finish(self, reason: str) -> None:
         """Computes the value."""

@@ -89,7 +89,7 @@ class JoinedPlan:
         """The results at ``outputs``, of the arrays at ``inputs``."""
         return self.consuming([*arrays])
 
-    def begin(self, arrays: list[Any]) -> list[Any] | None:
+    def begin(self, arrays: list[object]) -> list[object] | None:
         """The results, which another thread computes until ``tape.wait``; None where they are better computed at once."""
         return self._tape and self._tape.begin(arrays)
 
