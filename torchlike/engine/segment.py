@@ -475,8 +475,8 @@ class Segment:
                     else:
                         self._run_to_ending(path, live, values, ending)
                 report.spend(OP_BY_OP, time.perf_counter() - start)
-                # A path of several operations keeps its joined plans from the third run on.
-                again = node.depth == 1 or history.runs > 2
+                # A path of several operations keeps its joined plans from the second run on.
+                again = node.depth == 1 or history.runs > 1
                 if history.runs == 1 and not again:
                     node.forget_path()
                 elif ending is None and again and always_op_by_op(node, history):
