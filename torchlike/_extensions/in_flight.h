@@ -108,14 +108,15 @@ static PyObject *begin(Tape *t, PyObject *arrays) {
     if (t->state <= 0 || !t->takes || !products || *products->threads < 2 || line.jobs >= MOST_JOBS || !fits(t, arrays) || !are_owned(t, arrays)) Py_RETURN_NONE;
     if (!line.jobs && t->takes < WORTH_FLYING) Py_RETURN_NONE;
     Job *job = PyMem_RawCalloc(1, sizeof *job);
-    if (!job) return PyErr_NoMemory();
+    if (!job) Py_RETURN_NONE;
     job->bases = PyMem_RawMalloc((size_t)t->memories_used * sizeof *job->bases);
     job->between = PyMem_RawMalloc((size_t)t->scratch + LINE);
     job->arrays = PySequence_List(arrays);
     job->results = job->bases && job->between && job->arrays ? prepare(t, job->arrays, job->between, job->bases) : 0;
     if (!job->results) {
         end_jobs(job);
-        return PyErr_Occurred() ? 0 : PyErr_NoMemory();
+        PyErr_Clear(); /* without memory it fails where it is run at once, which tells so */
+        Py_RETURN_NONE;
     }
     job->tape = Py_NewRef(t);
     job->words = t->words, job->end = t->words + t->used, job->expected = t->takes;

@@ -42,7 +42,7 @@ COMPILE_SECONDS_PER_CONVOLUTION = 0.1
 COMPILE_SECONDS_PER_CALL_OF_ONEDNN = 0.03
 COMPILE_SECONDS_PER_OTHER = 0.05
 COMPILE_SECONDS_PER_PART = 0.2  # of a program that is divided, beyond the first
-# What an op takes op by op beside its calls of NumPy, in seconds, from the third run of a path on, when plans are joined (measured: 301
+# What an op takes op by op beside its calls of NumPy, in seconds, from the second run of a path on, when plans are joined (measured: 301
 # operations with as many calls 0.3 ms, 390 with 914 calls 2.0, 703 with 1,002 calls 0.8).
 RUN_SECONDS_PER_OP = 0.5e-6
 # The same for an op that has an executable; and what that takes for each byte that it reads or writes.
