@@ -39,7 +39,7 @@ UNTYPED = (
     "optim._update",
     "optim._optax_optimizer",
 )
-# Written in C: loops over the elements of large arrays, and random numbers. Without them NumPy does it.
+# Written in C: loops over large arrays, tapes for small ones, and random numbers. Without them NumPy does it.
 C = ("engine.interpreter.elements", "engine.interpreter.tape", "random_streams.twister")
 MODULES = TYPED + UNTYPED + C
 

@@ -92,7 +92,7 @@ static int are_owned(const Tape *t, PyObject *arrays) {
         if (picked->whole || picked->input >= 0 || memory->kind == MADE) continue;
         if (memory->kind != INPUT) return 0;
         PyArrayObject *array = (PyArrayObject *)PyList_GET_ITEM(arrays, memory->number);
-        npy_intp bytes = picked->dtype->type_num >= 0 ? PyDataType_ELSIZE(picked->dtype) : 0;
+        npy_intp bytes = PyDataType_ELSIZE(picked->dtype);
         for (int d = picked->dims - 1; d >= 0; d--) {
             if (picked->shape[d] > 1 && picked->strides[d] != bytes) return 0;
             bytes *= picked->shape[d];

@@ -171,8 +171,9 @@ static void run_entries(const npy_intp *word, const npy_intp *end, char *const *
 
 /* ---- a tape */
 
-/* The memory of an input, of a constant, or of a result. `number`: of the input, or of the array that is returned, -1 if there is none. */
-typedef struct { char *start; npy_intp bytes, offset; int kind, number, last; } Memory;
+/* The memory of an input, of a constant, or of a result. `number`: of the input, or of the array that is returned, -1 if there is none.
+   `first`, `last`: the entries that use it, -1 if none does. */
+typedef struct { char *start; npy_intp bytes, offset; int kind, number, first, last; } Memory;
 
 /* A result that is returned: the input of that number, all of a memory, or a part of it or of an input. */
 typedef struct { PyArray_Descr *dtype; npy_intp offset, shape[MOST_DIMS], strides[MOST_DIMS]; int memory, dims, input, whole; } Picked;
@@ -226,7 +227,7 @@ static int add_memory(Tape *t, PyArrayObject *array, int kind, int number) {
         if (reach < 0) start += reach;
         else end += reach;
     }
-    t->memories[t->memories_used] = (Memory){ start, end - start, 0, kind, number, -1 };
+    t->memories[t->memories_used] = (Memory){ start, end - start, 0, kind, number, -1, -1 };
     return t->memories_used++;
 }
 
@@ -691,11 +692,15 @@ static int add_picked(Tape *t, PyObject *kept, Shown shown, Picked *picked) {
     return 1;
 }
 
-/* Notes the entry as the last one that uses the memories which it names. Returns the entry after it. */
+/* Notes that the entry uses the memories which it names. Returns the entry after it. */
 static const npy_intp *memories_of(Tape *t, const npy_intp *word, int entry) {
     int n = *word == LOOP ? (int)word[1] : 3, each = *word == LOOP ? 3 : 2;
     const npy_intp *place = word + (*word == LOOP ? 6 : 3);
-    for (int i = 0; i < n; i++) t->memories[place[i * each]].last = entry;
+    for (int i = 0; i < n; i++) {
+        Memory *memory = &t->memories[place[i * each]];
+        memory->last = entry;
+        if (memory->first < 0) memory->first = entry;
+    }
     return *word == LOOP ? place + 3 * n + word[2] * (n + 1) : word + (*word == MATMUL ? 22 : 9 + WORDS_OF_PRODUCT);
 }
 
@@ -705,26 +710,15 @@ static int find_places(Tape *t) {
     Place *places = PyMem_Malloc((size_t)(t->memories_used + 1) * sizeof *places);
     int used = 0, entry = 0;
     if (!places) return 0;
-    /* By each memory the entry that first writes it. */
-    int *first = PyMem_Malloc((size_t)(t->memories_used + 1) * sizeof *first);
-    if (!first) { PyMem_Free(places); return 0; }
-    for (int m = 0; m < t->memories_used; m++) first[m] = -1;
-    for (const npy_intp *word = t->words, *end = word + t->used; word < end; entry++) {
-        const npy_intp *next = memories_of(t, word, entry);
-        int n = *word == LOOP ? (int)word[1] : 3, each = *word == LOOP ? 3 : 2;
-        const npy_intp *place = word + (*word == LOOP ? 6 : 3);
-        for (int i = 0; i < n; i++)
-            if (first[place[i * each]] < 0) first[place[i * each]] = entry;
-        word = next;
-    }
+    for (const npy_intp *word = t->words, *end = word + t->used; word < end; entry++) word = memories_of(t, word, entry);
     /* Memories are numbered in the order in which they are first written. */
     for (int m = 0; m < t->memories_used; m++) {
         Memory *memory = &t->memories[m];
-        if (memory->kind != MADE || memory->number >= 0 || first[m] < 0) continue;
+        if (memory->kind != MADE || memory->number >= 0 || memory->first < 0) continue;
         npy_intp bytes = (memory->bytes + LINE - 1) / LINE * LINE;
         Place *taken = 0;
         for (int p = 0; p < used; p++)
-            if (places[p].until < first[m] && places[p].bytes >= bytes && (!taken || places[p].bytes < taken->bytes)) taken = &places[p];
+            if (places[p].until < memory->first && places[p].bytes >= bytes && (!taken || places[p].bytes < taken->bytes)) taken = &places[p];
         if (!taken) {
             taken = &places[used++];
             *taken = (Place){ t->scratch, bytes, 0 };
@@ -733,7 +727,6 @@ static int find_places(Tape *t) {
         taken->until = memory->last;
         memory->offset = taken->offset;
     }
-    PyMem_Free(first);
     PyMem_Free(places);
     return 1;
 }
@@ -841,9 +834,8 @@ static PyObject *results_of(const Tape *t, PyObject *arrays, char **bases) {
         const Picked *picked = &t->picked[i];
         const Memory *memory = &t->memories[picked->memory];
         PyObject *made, *whose = 0;
-        Py_INCREF(picked->dtype);
+        if (picked->input < 0) Py_INCREF(picked->dtype); /* an array takes the reference over */
         if (picked->input >= 0) {
-            Py_DECREF(picked->dtype);
             made = Py_NewRef(PyList_GET_ITEM(arrays, picked->input));
         } else if (picked->whole) {
             made = PyArray_NewFromDescr(&PyArray_Type, picked->dtype, picked->dims, picked->shape, 0, 0, 0, 0);
