@@ -33,7 +33,7 @@ def _freeze_all_but(others: _Sequence[object]) -> None:
             track(obj)  # as a new object, which is not frozen
 
 
-_USUAL = (700, 10, 10)  # what Python sets; from 3.14 on it goes through old objects in another way
+_USUAL = 10, 10  # what Python sets behind 700 or, from 3.13 on, 2,000; from 3.14 on it goes through old objects in another way
 
 _was_enabled = _gc.isenabled()
 _gc.disable()
@@ -44,8 +44,8 @@ try:
 
     if _was_enabled and _gc.get_freeze_count() <= _OF_PYTHON and len(_before) <= _MOST:
         _freeze_all_but(_before)
-    if _gc.get_threshold() == _USUAL:
-        _gc.set_threshold(*_USUAL[:2], 100)
+    if _gc.get_threshold()[1:] == _USUAL:
+        _gc.set_threshold(*_gc.get_threshold()[:2], 100)
 finally:
     del _before
     if _was_enabled:
