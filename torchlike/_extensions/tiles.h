@@ -141,7 +141,8 @@ static void multiply_one(const Product *p, Py_ssize_t number, Py_ssize_t parts) 
     Py_ssize_t blocks = (p->inner + DEPTH - 1) / DEPTH, depth = ((p->inner + blocks - 1) / blocks + 15) / 16 * 16, tiles = (p->rows + TILE - 1) / TILE;
     Py_ssize_t width = DEPTH * WIDTH / depth / PANEL * PANEL;
     Tiles t = { .p = p, .number = number };
-    t.rows = TILE * (tiles > parts ? tiles / parts : 1);
+    Py_ssize_t shares = tiles < parts ? tiles : parts; /* of as many lines each, though the tiles get a line less: else one thread waits */
+    t.rows = (p->rows + shares - 1) / shares;
     t.above = (p->rows + t.rows - 1) / t.rows;
     for (; t.from < p->columns; t.from = t.until) {
         t.until = t.from + width < p->columns ? t.from + width : p->columns;

@@ -452,7 +452,7 @@ static void products(void *job, Py_ssize_t number) {
 static int wanted = 1;
 
 #if THREADS
-enum { MOST_THREADS = 16, POLLS = 3000, WORTH_WAKING = 150 /* microseconds */ };
+enum { MOST_THREADS = 16, POLLS = 6000 /* for some 0.3 ms */, WORTH_WAKING = 50 /* microseconds */ };
 
 static struct {
     pthread_mutex_t mutex, busy;
@@ -618,6 +618,12 @@ static void share_without_lock(void (*part)(void *, Py_ssize_t), void *job, Py_s
     Py_END_ALLOW_THREADS
 }
 
+/* How many elements a part has, in units of so many. Threads get as many parts each, so that none waits for one that has another part to do. */
+static Py_ssize_t elements_of_part(Py_ssize_t elements, Py_ssize_t unit) {
+    Py_ssize_t units = (elements + unit - 1) / unit, parts = (elements / CHUNK / wanted + 1) * wanted;
+    return ((units + parts - 1) / parts + !units) * unit;
+}
+
 /* ---- for Python */
 
 /* The letter of the elements' type; NumPy puts a sign before it where an array is not aligned. */
@@ -707,7 +713,7 @@ static PyObject *run(PyObject *self, PyObject *const *arguments, Py_ssize_t coun
     int rows = fits ? WIDEST / work.columns : 1;
     if (rows > GROUP) rows -= rows % GROUP;
     work.block = work.columns == 1 ? BLOCK : rows * work.columns;
-    work.part = work.block ? CHUNK / work.block * work.block : CHUNK;
+    work.part = elements_of_part(work.elements, work.block ? work.block : BLOCK);
     work.registers = code[0];
     work.inputs_count = (int)inputs;
     work.outputs_count = (int)outputs;
@@ -752,8 +758,8 @@ end:
 
 static void copy_part(void *job, Py_ssize_t number) {
     const Pass *work = job;
-    Py_ssize_t start = number * CHUNK, left = work->elements - start;
-    load(&work->inputs[0], start, left < CHUNK ? (int)left : CHUNK, (float *)work->outputs[0].data + start);
+    Py_ssize_t start = number * work->part, left = work->elements - start;
+    load(&work->inputs[0], start, left < work->part ? (int)left : (int)work->part, (float *)work->outputs[0].data + start);
 }
 
 /* copy(to, x): the elements of x, of the same shape, one after the other. */
@@ -771,10 +777,11 @@ static PyObject *copy(PyObject *self, PyObject *const *arguments, Py_ssize_t cou
         return 0;
     }
     work.elements = to.len / 4;
+    work.part = elements_of_part(work.elements, BLOCK);
     work.outputs[0].data = to.buf;
     if (kind_of(&to) != 'f' || to.ndim != x.ndim || memcmp(to.shape, x.shape, to.ndim * sizeof *to.shape) || kind_of(&x) != 'f' || !describe(&work.inputs[0], &x, to.ndim, to.shape))
         PyErr_SetString(PyExc_ValueError, "the arrays do not fit together");
-    else share_without_lock(copy_part, &work, (work.elements + CHUNK - 1) / CHUNK, work.elements);
+    else share_without_lock(copy_part, &work, (work.elements + work.part - 1) / work.part, work.elements);
     PyBuffer_Release(&to);
     PyBuffer_Release(&x);
     if (PyErr_Occurred()) return 0;
