@@ -9,10 +9,10 @@
 #define TILES __builtin_cpu_supports("avx512f")
 #define AVX512 __attribute__((target("avx512f")))
 
-enum { TILE = 14, PANEL = 32, DEPTH = 512, WIDTH = 256, HEIGHT = 112, LINE = DEPTH + 16, PAGE = 1024, PARTS = 4 };
+enum { TILE = 14, PANEL = 32, DEPTH = 512, WIDTH = 256, HEIGHT = 112, LINE = DEPTH + 16, PAGE = 1024, PARTS = 4, AHEAD = 8 };
 /* A thread copies up to DEPTH lines of WIDTH columns, which fit a core's second cache. Lines that lie a multiple of PAGE numbers apart all fall
    on the same places of the first cache: those of x are copied for that reason, and copied lines are a little longer than DEPTH. PARTS: for
-   each thread, so that it can leave some to others. */
+   each thread, so that it can leave some to others. AHEAD: so many lines of a panel before they are needed they are fetched into the first cache. */
 
 /* to[rows, columns] = or += x[rows, depth] times a panel[depth, PANEL]. `rows` is a constant where this is called. */
 AVX512 INLINE void tile(int rows, const float *x, Py_ssize_t line, const float *panel, Py_ssize_t depth, float *to, Py_ssize_t to_line, Py_ssize_t columns, int adds) {
@@ -25,6 +25,8 @@ AVX512 INLINE void tile(int rows, const float *x, Py_ssize_t line, const float *
         if (i % 3 == 0) at[i / 3] = x + i * line;
     }
     for (Py_ssize_t k = 0; k < depth; k++) {
+        _mm_prefetch((const char *)(panel + (k + AHEAD) * PANEL), _MM_HINT_T0);
+        _mm_prefetch((const char *)(panel + (k + AHEAD) * PANEL + 16), _MM_HINT_T0);
         __m512 a = _mm512_load_ps(panel + k * PANEL), b = _mm512_load_ps(panel + k * PANEL + 16);
 #pragma GCC unroll 14
         for (int i = 0; i < rows; i++) {
