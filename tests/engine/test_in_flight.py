@@ -254,7 +254,7 @@ def test_a_finalizer_reads_what_flies():
             found.append(self.text.state())
 
     text = in_flight()
-    text.layer(2)  # its inputs are among those of another segment
+    text.layer(layers_of(text) % LAYERS)  # its inputs are among those of another segment
     layers = layers_of(text)
     reader = Reader(text)
     del text, reader

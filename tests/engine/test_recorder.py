@@ -202,6 +202,25 @@ def test_a_sequence_that_grows_leaves_the_model_on_its_end_a_known_path(mode, wi
     np.testing.assert_allclose(grown, rows.tolist(), rtol=2e-4, atol=1e-5)
 
 
+def test_a_forward_pass_of_new_sizes_is_one_path_with_its_backward_pass():
+    # A head of fixed sizes follows the pooled sequence: without gradients to compute, a known path would begin with it.
+    width = 11
+    body = nn.Sequential(*[nn.Sequential(nn.Linear(width, width), nn.Tanh()) for _ in range(4)])
+    head = nn.Sequential(*[nn.Sequential(nn.Linear(width, width), nn.Sigmoid()) for _ in range(6)])
+    parameters = [*body.parameters(), *head.parameters()]
+
+    def step(length: int) -> int:
+        torch.explain(reset=True)
+        loss = head(body(torch.ones(length, width)).mean(0)).sum()
+        loss.backward()
+        loss.item()
+        for parameter in parameters:
+            parameter.grad = None
+        return torch.explain().segments
+
+    assert [step(length) for length in range(3, 15)] == [1] * 12
+
+
 def test_layers_that_repeat_beside_new_ones_are_one_path():
     # As in a residual net: each stage has another width, begins with a layer of its own, and counts and repeats the others.
     count, widths = torch.zeros((), dtype=torch.int64), [unique(3)[1] for _ in range(6)]

@@ -514,7 +514,8 @@ class Recorder:
         if kernel is None:
             segment.end_run()
         elif kernel.runs_begun >= DISTINCT_SIZES and not cursor.in_run:
-            if cursor.depth and (segment.unseen or (*key[:2], *avals) in self.root.children):
+            known = segment.unseen or (*key[:2], *avals) in self.root.children
+            if cursor.depth and known and not segment.is_kept():
                 return True
         elif segment.unseen and segment.known_run is None:
             segment.known_run = kernel, cursor.depth

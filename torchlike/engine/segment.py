@@ -178,6 +178,11 @@ class Segment:
             kernel.runs_begun += 1
             kernel.run_in = self.number
 
+    def is_kept(self) -> bool:
+        """Whether most results are still held, as by a graph: its backward pass goes into the same path, if nothing ends it before."""
+        alive = len(self.table) - list(map(call, self.table)).count(None)
+        return 2 * (alive - self.cursor.leaves) > self.cursor.depth
+
     def unreferenced_bytes(self) -> int:
         """The bytes of inputs that only the segment still holds."""
         leaves = self.cursor.leaf_positions()
