@@ -159,15 +159,18 @@ def kept_between_products(activate, layers=6, rows=512, width=4096):
 
 
 @pytest.mark.usefixtures("stand_in")
-@pytest.mark.parametrize("name", ["gelu", "silu", "mish", "softplus", "logsigmoid"])
-def test_what_leaves_an_activation_is_computed_again_and_not_kept(name, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "width"), [("gelu", 4096), ("silu", 4160), ("mish", 4224), ("softplus", 4288), ("logsigmoid", 4352)]
+)
+def test_what_leaves_an_activation_is_computed_again_and_not_kept(name, width, monkeypatch):
     # The chips are CPUs here, whose compiler must be told to leave the barriers.
     options = executable.options_for_cpu(convolves=False, recomputes=True)
     monkeypatch.setattr(executable, "COMPILER_OPTIONS", options)
     activate, layers = getattr(nn.functional, name), 6
-    lower = kept_between_products(activate, layers)
+    # A width for each: layers that are known from another test would begin a path of their own.
+    lower = kept_between_products(activate, layers, width=width)
     monkeypatch.setattr(again, "PLATFORMS", ())
-    higher = kept_between_products(activate, layers, width=2048)  # another width: no program of before is taken
+    higher = kept_between_products(activate, layers, width=width // 2)  # another width: no program of before is taken
     assert lower < higher - layers + 1.5  # of one layer or two it is there in any case
 
 
@@ -319,7 +322,8 @@ def test_operations_of_programs_with_convolutions_are_ordered_in_depth(convolves
             loss.backward()
             loss.item()
             model.zero_grad()
-    assert given and {options.get("xla_memory_scheduler") for options in given} == {"dfs" if convolves else None}
+    # Before the step, what copies the batch may be compiled, if no other test has done that.
+    assert given[-1].get("xla_memory_scheduler") == ("dfs" if convolves else None)
 
 
 @needs_libtpu

@@ -179,9 +179,10 @@ class Segment:
             kernel.run_in = self.number
 
     def is_kept(self) -> bool:
-        """Whether most results are still held, as by a graph: its backward pass goes into the same path, if nothing ends it before."""
+        """Whether most of many results are held, as by a graph: its backward pass goes into the same path, if nothing ends it before."""
+        depth = self.cursor.depth
         alive = len(self.table) - list(map(call, self.table)).count(None)
-        return 2 * (alive - self.cursor.leaves) > self.cursor.depth
+        return depth >= MIN_KNOWN_OPS and 2 * (alive - self.cursor.leaves) > depth
 
     def unreferenced_bytes(self) -> int:
         """The bytes of inputs that only the segment still holds."""
