@@ -398,8 +398,9 @@ def heavy(x: Any) -> list[Any]:
     return [lax.erf(x) * lax.exp(-x) + 1, jnp.sum(x, 1), jnp.sum(x, 0), jnp.max(x)]
 
 
-def test_bits_do_not_depend_on_the_number_of_threads(threads):
-    x = RNG.standard_normal((700, 900)).astype(np.float32)
+@pytest.mark.parametrize("shape", [(700, 900), (520, 192), (129, 257)])
+def test_bits_do_not_depend_on_the_number_of_threads(shape, threads):
+    x = RNG.standard_normal(shape).astype(np.float32)
     plan, results = plan_of(heavy, x), []
     for number in (1, 2, 5):
         threads(number)
