@@ -34,10 +34,8 @@ def _freeze_all_but(others: _Sequence[object]) -> None:
             track(obj)  # as a new object, which is not frozen
 
 
-_USUAL = (
-    10,
-    10,
-)  # what Python sets behind 700 or, from 3.13 on, 2,000; from 3.14 on it goes through old objects in another way
+# What Python sets behind 700 or, from 3.13 on, 2,000. From 3.14 on it goes through old objects in another way.
+_USUAL = 10, 10
 
 _was_enabled = _gc.isenabled()
 _gc.disable()

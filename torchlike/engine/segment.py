@@ -181,8 +181,10 @@ class Segment:
     def is_kept(self) -> bool:
         """Whether most of many results are held, as by a graph: its backward pass goes into the same path, if nothing ends it before."""
         depth = self.cursor.depth
+        if depth < MIN_KNOWN_OPS:
+            return False
         alive = len(self.table) - list(map(call, self.table)).count(None)
-        return depth >= MIN_KNOWN_OPS and 2 * (alive - self.cursor.leaves) > depth
+        return 2 * (alive - self.cursor.leaves) > depth
 
     def unreferenced_bytes(self) -> int:
         """The bytes of inputs that only the segment still holds."""
