@@ -406,6 +406,8 @@ def test_bits_do_not_depend_on_the_number_of_threads(shape, threads):
         threads(number)
         for asleep in (False, True) * 10:
             time.sleep(0.003 * asleep)  # the pass begins without threads that sleep
+            if number == 5:  # as beside a library's convolutions
+                fused.elements.give_way()
             results.append([result.tobytes() for result in plan(x)])
     assert all(result == results[0] for result in results)
 

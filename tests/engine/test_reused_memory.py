@@ -312,4 +312,5 @@ def test_a_step_of_training_keeps_its_memory_from_the_first_run_on(monkeypatch):
         loss.backward()
         optimizer.step()
         loss.item()
-    assert len(kept) == 1 and small == [600 * 600 * 4]
+    # In one part or two: an operation that other tests have made known may end the first.
+    assert len(kept) == 1 and {*small} == {600 * 600 * 4}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from .. import onednn
 from ..geometry import Geometry
+from .fused import elements
 from .products import BLAS_SPEED, LOOP_SPEED, compute_dtype, converted, with_cost
 from .rules import Compute, Parameters, ShapedDtype, Unsupported, rule
 
@@ -27,8 +29,7 @@ def _convolution(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
     dtype = outs[0].dtype
     computation = onednn.Convolution(geometry, np.dtype(ins[0].dtype), np.dtype(dtype))
     if onednn.record_of(computation) is not None:
-        by_onednn = lambda *arrays: onednn.compute_arrays(computation, arrays)[0]  # noqa: E731
-        return with_cost(by_onednn, geometry.products / ONEDNN_SPEED + 3e-5)
+        return with_cost(lambda *arrays: _by_onednn(computation, arrays)[0], geometry.products / ONEDNN_SPEED + 3e-5)
     within = compute_dtype(*ins, *outs)
     places = prod(geometry.w[2:])
     if places > MAX_PLACES:
@@ -39,6 +40,13 @@ def _convolution(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
     if any(aval.dtype != within for aval in [*ins, *outs]):
         compute = converted(compute, within, dtype)
     return with_cost(compute, seconds)
+
+
+def _by_onednn(computation: Any, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Its threads need the cores on which ours would wait."""
+    if elements is not None:
+        elements.give_way()
+    return onednn.compute_arrays(computation, arrays)
 
 
 class _Columns:
@@ -120,4 +128,4 @@ def _lstm(params: Parameters, ins: object, outs: object) -> Compute:
     if onednn.record_of(of) is None:
         raise Unsupported("an LSTM without oneDNN")
     passes = 2 if of.part == "gradients" else 1
-    return with_cost(lambda *arrays: onednn.compute_arrays(of, arrays), passes * of.products / ONEDNN_SPEED + 3e-5)
+    return with_cost(lambda *arrays: _by_onednn(of, arrays), passes * of.products / ONEDNN_SPEED + 3e-5)

@@ -452,7 +452,9 @@ static void products(void *job, Py_ssize_t number) {
 static int wanted = 1;
 
 #if THREADS
-enum { MOST_THREADS = 16, POLLS = 6000 /* for some 0.3 ms */, WORTH_WAKING = 50 /* microseconds */ };
+/* In microseconds: for how long a thread waits awake, also where another library's threads wait on the same cores; and the work for which those
+   who sleep are woken. ROUNDS_BESIDE: so many rounds of work after that library has computed, its threads may be awake. */
+enum { MOST_THREADS = 16, AWAKE = 300, AWAKE_BESIDE = 80, WORTH_WAKING = 50, ROUNDS_BESIDE = 32 };
 
 static struct {
     pthread_mutex_t mutex, busy;
@@ -460,11 +462,18 @@ static struct {
     int started, sleeping;
     int threads;           /* that may take part, the one that calls among them */
     int round;             /* of the work; odd while there is some */
+    int beside;            /* for how many rounds more another library's threads may be awake */
     int inside;            /* threads that may still read what follows */
     void (*part)(void *, Py_ssize_t);
     void *job;
     struct { Py_ssize_t next, end; char apart[48]; } share[MOST_THREADS]; /* of each thread: a line of the cache */
 } pool = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
+
+static double microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
+}
 
 /* A thread begins with the parts of its own share, then takes what others have left. So it mostly reads what it has written before, in the
    operation of which this is the result: what another core has written takes several times as long to read. */
@@ -484,7 +493,9 @@ static void *helper(void *number) {
     int seen = 0;
     for (;;) {
         int round = __atomic_load_n(&pool.round, __ATOMIC_ACQUIRE);
-        for (int polls = 0; (round == seen || !(round & 1)) && polls < POLLS; polls++) {
+        /* By the clock: on some processors a pause takes 10 ns, on others 60. */
+        double until = microseconds() + (__atomic_load_n(&pool.beside, __ATOMIC_RELAXED) ? AWAKE_BESIDE : AWAKE);
+        for (int polls = 1; (round == seen || !(round & 1)) && (polls % 64 || microseconds() < until); polls++) {
             pause_briefly();
             round = __atomic_load_n(&pool.round, __ATOMIC_ACQUIRE);
         }
@@ -509,12 +520,6 @@ static void after_fork(void) {
     pthread_mutex_init(&pool.busy, 0);
     pthread_cond_init(&pool.wake, 0);
     pool.started = pool.sleeping = pool.inside = pool.round = 0;
-}
-
-static double microseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
 }
 
 /* Computes parts without those who sleep, until what is left would take longer than it takes to wake them. Returns how many it has
@@ -550,6 +555,7 @@ static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts,
         pool.share[t].next = parts * t / threads < done ? done : parts * t / threads;
         pool.share[t].end = parts * (t + 1) / threads;
     }
+    if (pool.beside) __atomic_fetch_sub(&pool.beside, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&pool.round, 1, __ATOMIC_SEQ_CST);
     if (pool.sleeping) pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.mutex);
@@ -558,7 +564,19 @@ static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts,
     while (__atomic_load_n(&pool.inside, __ATOMIC_SEQ_CST)) pause_briefly();
     pthread_mutex_unlock(&pool.busy);
 }
+
+/* give_way(): threads of another library are about to compute, on the cores that ours would keep busy with waiting. */
+static PyObject *give_way(PyObject *self, PyObject *nothing) {
+    (void)self, (void)nothing;
+    __atomic_store_n(&pool.beside, ROUNDS_BESIDE, __ATOMIC_RELAXED);
+    Py_RETURN_NONE;
+}
 #else
+static PyObject *give_way(PyObject *self, PyObject *nothing) {
+    (void)self, (void)nothing;
+    Py_RETURN_NONE;
+}
+
 static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts, int wakes) {
     (void)wakes;
     for (Py_ssize_t i = 0; i < parts; i++) part(job, i);
@@ -1057,6 +1075,7 @@ static PyMethodDef methods[] = {
     { "add_rows", (PyCFunction)(void (*)(void))add_rows, METH_FASTCALL, 0 },
     { "spread", (PyCFunction)(void (*)(void))spread, METH_FASTCALL, 0 },
     { "set_threads", set_threads, METH_O, 0 },
+    { "give_way", give_way, METH_NOARGS, 0 },
     { 0 },
 };
 
