@@ -34,8 +34,8 @@ def _freeze_all_but(others: _Sequence[object]) -> None:
             track(obj)  # as a new object, which is not frozen
 
 
-# What Python sets behind 700 or, from 3.13 on, 2,000. From 3.14 on it goes through old objects in another way.
-_USUAL = 10, 10
+# What Python sets; the second from 3.13 on. From 3.14 on it goes through old objects in another way.
+_USUAL = (700, 10, 10), (2000, 10, 10)
 
 _was_enabled = _gc.isenabled()
 _gc.disable()
@@ -46,8 +46,8 @@ try:
 
     if _was_enabled and _gc.get_freeze_count() <= _OF_PYTHON and len(_before) <= _MOST:
         _freeze_all_but(_before)
-    if _gc.get_threshold()[1:] == _USUAL:
-        _gc.set_threshold(*_gc.get_threshold()[:2], 1000)
+    if _gc.get_threshold() in _USUAL:
+        _gc.set_threshold(2000, 10, 1000)
 finally:
     del _before
     if _was_enabled:
