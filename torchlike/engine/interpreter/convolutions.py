@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -42,7 +41,7 @@ def _convolution(params: Parameters, ins: Sequence[ShapedDtype], outs: Sequence[
     return with_cost(compute, seconds)
 
 
-def _by_onednn(computation: Any, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _by_onednn(computation: onednn.Convolution | onednn.Lstm, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Its threads need the cores on which ours would wait."""
     if elements is not None:
         elements.give_way()

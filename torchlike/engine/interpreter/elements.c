@@ -564,24 +564,21 @@ static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts,
     while (__atomic_load_n(&pool.inside, __ATOMIC_SEQ_CST)) pause_briefly();
     pthread_mutex_unlock(&pool.busy);
 }
-
-/* give_way(): threads of another library are about to compute, on the cores that ours would keep busy with waiting. */
-static PyObject *give_way(PyObject *self, PyObject *nothing) {
-    (void)self, (void)nothing;
-    __atomic_store_n(&pool.beside, ROUNDS_BESIDE, __ATOMIC_RELAXED);
-    Py_RETURN_NONE;
-}
 #else
-static PyObject *give_way(PyObject *self, PyObject *nothing) {
-    (void)self, (void)nothing;
-    Py_RETURN_NONE;
-}
-
 static void share(void (*part)(void *, Py_ssize_t), void *job, Py_ssize_t parts, int wakes) {
     (void)wakes;
     for (Py_ssize_t i = 0; i < parts; i++) part(job, i);
 }
 #endif
+
+/* give_way(): threads of another library are about to compute, on the cores that ours would keep busy with waiting. */
+static PyObject *give_way(PyObject *self, PyObject *nothing) {
+    (void)self, (void)nothing;
+#if THREADS
+    __atomic_store_n(&pool.beside, ROUNDS_BESIDE, __ATOMIC_RELAXED);
+#endif
+    Py_RETURN_NONE;
+}
 
 /* Whether a product takes so long that threads are worth waking for it. Its parts may be two, so the first of them does not show that in
    time. */

@@ -72,7 +72,7 @@ def compute(record: Record, operands: Sequence[np.ndarray], results: Sequence[np
     """Computes a record from contiguous arrays."""
     onednn = library()
     assert onednn is not None
-    onednn.run(record, [array.__array_interface__["data"][0] for array in (*operands, *results)])
+    onednn.run(record, [array.ctypes.data for array in (*operands, *results)])
 
 
 def compute_arrays(computation: Computation, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
