@@ -363,6 +363,54 @@ def test_bits_do_not_depend_on_what_is_done_row_by_row(seed, monkeypatch):
     assert run() == together
 
 
+def random_channels(rng: np.random.Generator, length: int) -> Callable[..., list[Any]]:
+    """Operations with one right result on two images and on numbers of channels and samples, in any order of the operands."""
+
+    def program(x: Any, y: Any, *of_channels: Any) -> list[Any]:
+        values, results = [x, y], []
+        for _ in range(length):
+            few = of_channels[rng.integers(len(of_channels))]
+            other = jnp.broadcast_to(few * few if rng.random() < 0.3 else few, x.shape)
+            pair = [
+                values[rng.integers(len(values))],
+                other if rng.random() < 0.7 else values[rng.integers(len(values))],
+            ]
+            a, b = pair[:: [1, -1][rng.integers(2)]]
+            kind = rng.integers(9)
+            if kind < 6:
+                values.append([lax.add, lax.sub, lax.mul, lax.div, lax.max, lax.min][kind](a, b))
+            else:
+                values.append([lax.neg(other), lax.select(a < b, b, other), lax.select(other < b, a, b)][kind - 6])
+            if rng.random() < 0.2:
+                results.append(values[-1])
+        return [*results, *values[-2:]]
+
+    return program
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "shape",
+    [(16, 128, 4, 4), (6, 12, 24, 24), (3, 10, 9, 112), (2, 5, 45, 47), (3, 9, 1009), (20000, 3), (600, 7, 5)],
+    ids=str,
+)
+def test_numbers_of_channels_are_those_of_their_elements(shape, seed, monkeypatch):
+    def inputs() -> list[np.ndarray]:
+        few = [
+            (1, shape[1], *[1] * (len(shape) - 2)),
+            (shape[0], *[1] * (len(shape) - 1)),
+            shape[1:2] + (1,) * (len(shape) - 2),
+        ]
+        return [numbers(*each) for each in (shape, shape, *few)]
+
+    function, arrays = random_channels(np.random.default_rng(seed), 3 + 2 * seed), inputs()
+    with np.errstate(all="ignore"):
+        found = ran(function, *arrays)
+    function = random_channels(np.random.default_rng(seed), 3 + 2 * seed)
+    for result, wanted in zip(found, by_numpy(monkeypatch, function, *arrays), strict=True):
+        np.testing.assert_array_equal(result, wanted)
+
+
 def test_a_pass_ends_where_its_result_is_needed_and_holds_what_lies_between():
     x = numbers(200, 200)
     assert len(passes(plan_of(lambda x: [lax.exp(x * 2 + 1) - x], x))) == 1

@@ -63,9 +63,7 @@ HEAVY_SECONDS = 1e-3
 # share remains.
 SHARE_OF_OTHERS = 0.5
 # A smaller share of the seconds of an op, or of a path that takes long to compile, is within the error of the estimates: compiling it
-# would slow down what runs beside it, for nothing. Measured with AVX-512, in milliseconds op by op and as one program: a GPT of four layers
-# 67 and 71, BERT 113 and 118, GPT-2 232 and 294, ResNet-18 177 and 197. A path that is soon compiled may save a little less: a small
-# multi-layer perceptron takes 2.4 and 2.0, and LeNet, of which 13 % would be saved by estimate, 69 and 77 with AVX2.
+# would slow down what runs beside it, for nothing. A path that is soon compiled may save a little less. `docs/engine.md` has figures.
 LEAST_SHARE_SAVED, LEAST_SHARE_SAVED_SOON = 0.22, 0.15
 SOON_COMPILED_SECONDS = 1.5
 # A path is compiled in the background once a program of it would have saved the one share of the compilation, and it runs as a program

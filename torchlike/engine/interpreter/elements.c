@@ -27,7 +27,8 @@
 #include "../../_extensions/clones.h"
 #include "../../_extensions/few_rows.h"
 
-enum { BLOCK = 512, WIDEST = 1024, CHUNK = 32 * BLOCK, MOST_REGISTERS = 80, MOST_INPUTS = 24, MOST_OUTPUTS = 64, MOST_DIMS = 32, ALONE = 32768 };
+enum { BLOCK = 512, WIDEST = 1024, CHUNK = 32 * BLOCK, MOST_REGISTERS = 80, MOST_INPUTS = 24, MOST_OUTPUTS = 64, MOST_DIMS = 32, ALONE = 32768,
+       FEWEST = 8, MOST_INSTRUCTIONS = 256 };
 
 typedef struct { uint8_t code, to, a, b, c; } Instruction;
 
@@ -123,6 +124,7 @@ enum Code {
     NEGATE, ABSOLUTE, SQUARE, SQUARE_ROOT, RECIPROCAL, EXP, LOG, TANH, ERF, LOGISTIC,
     LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, AND, OR, XOR, NOT, SELECT, TO_FLOAT,
     FLOOR, CEIL, ROUND, SIGN, IS_FINITE, REMAINDER, PLUS_ZERO, ROW_SUM, ROW_MAXIMUM, ROW_MINIMUM, SPREAD,
+    BY_ROW, ROW_BY = BY_ROW + MINIMUM + 1, /* added to the first six: the second operand, or the first, has one element for each row */
     ONCE_A_ROW = 64, OF_ROWS = 128, /* added to a code; and to the register of an array that has one element for each row */
 };
 
@@ -200,6 +202,14 @@ CLONES static void along(const float *x, Py_ssize_t rows, Py_ssize_t columns, in
 #define MASK(value) { INDEPENDENT for (int i = 0; i < count; i++) m[i] = -(int32_t)(value); break; }
 #define BITS(value) { INDEPENDENT for (int i = 0; i < count; i++) m[i] = (value); break; }
 
+/* `x`: the operand that has all elements; `v`: that of the row. */
+#define EACH_ROW(value) { \
+    for (int r = 0; r < rows; r++, d += columns, x += columns) { \
+        const float v = of_rows[r]; \
+        INDEPENDENT for (int i = 0; i < columns; i++) d[i] = (value); \
+    } \
+    break; }
+
 INLINE void repeat(int32_t value, int32_t *to, int count) {
     int i = 0;
     for (; i + NARROW <= count; i += NARROW) for (int l = 0; l < NARROW; l++) to[i + l] = value;
@@ -215,6 +225,7 @@ CLONES static void compute(const Instruction *instruction, int instructions, flo
         const float *a = registers[instruction->a], *b = registers[instruction->b], *c = registers[instruction->c];
         int32_t *m = (int32_t *)d;
         const int32_t *ma = (const int32_t *)a, *mb = (const int32_t *)b, *mc = (const int32_t *)c;
+        const float *x = instruction->code < ROW_BY ? a : b, *of_rows = instruction->code < ROW_BY ? b : a;
         switch (instruction->code & ~ONCE_A_ROW) {
         case ADD: EACH(a[i] + b[i])
         case SUBTRACT: EACH(a[i] - b[i])
@@ -257,6 +268,18 @@ CLONES static void compute(const Instruction *instruction, int instructions, flo
         case SPREAD:
             for (int r = 0; r < rows; r++, m += columns) repeat(ma[r], m, columns);
             break;
+        case BY_ROW + ADD: EACH_ROW(x[i] + v)
+        case BY_ROW + SUBTRACT: EACH_ROW(x[i] - v)
+        case BY_ROW + MULTIPLY: EACH_ROW(x[i] * v)
+        case BY_ROW + DIVIDE: EACH_ROW(x[i] / v)
+        case BY_ROW + MAXIMUM: EACH_ROW(greater(x[i], v))
+        case BY_ROW + MINIMUM: EACH_ROW(lesser(x[i], v))
+        case ROW_BY + ADD: EACH_ROW(v + x[i])
+        case ROW_BY + SUBTRACT: EACH_ROW(v - x[i])
+        case ROW_BY + MULTIPLY: EACH_ROW(v * x[i])
+        case ROW_BY + DIVIDE: EACH_ROW(v / x[i])
+        case ROW_BY + MAXIMUM: EACH_ROW(greater(v, x[i]))
+        case ROW_BY + MINIMUM: EACH_ROW(lesser(v, x[i]))
         }
     }
 }
@@ -682,6 +705,97 @@ static int describe(Operand *operand, const Py_buffer *view, int ndim, const Py_
     return 1;
 }
 
+/* ---- operands that are the same along the last dimensions, as the numbers of channels are: those dimensions are a row */
+
+static Py_ssize_t common_divisor(Py_ssize_t a, Py_ssize_t b) {
+    while (b) {
+        Py_ssize_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* For how many elements, one after the other, an input is the same: 0 where it is not, or is throughout. */
+static Py_ssize_t run_of(const Operand *input) {
+    int last = input->dims - 1;
+    return input->kind == 'f' && !input->of_rows && last > 0 && !input->stride[last] ? input->size[last] : 0;
+}
+
+/* The elements of a row: as many as divide all such runs, and fit into a block. 1 where these would be too few. */
+static int row_of_runs(const Pass *work) {
+    Py_ssize_t common = 0;
+    for (int i = 0; i < work->inputs_count; i++) common = common_divisor(common, run_of(&work->inputs[i]));
+    for (int columns = WIDEST; common && columns >= FEWEST; columns--)
+        if (common % columns == 0) return columns;
+    return 1;
+}
+
+static int operands_of(int code) {
+    return code == SELECT ? 3 : code <= MINIMUM || (code >= LESS && code <= XOR) || code == REMAINDER ? 2 : 1;
+}
+
+/* Rewrites the instructions for registers that have one element for each row, as inputs with such runs do if `runs`: what is computed of these alone
+   is computed once a row, and a sum or a product with one reads it there. Returns how many instructions there are; 0 where they would be too many. */
+static int once_a_row(Pass *work, Instruction *made, int runs) {
+    uint8_t of_row[MOST_REGISTERS] = { 0 }, spread[MOST_REGISTERS] = { 0 };
+    int count = 0, registers = work->registers;
+    for (int i = 0; i < work->inputs_count; i++) {
+        const Operand *input = &work->inputs[i];
+        Py_ssize_t run = runs ? run_of(input) : 0;
+        of_row[input->place] = input->of_rows || (run && run % work->columns == 0);
+    }
+    for (int i = 0; i < work->instructions; i++) {
+        Instruction each = work->instruction[i];
+        int code = each.code & ~ONCE_A_ROW, operands = operands_of(code), rows = 0, written = 0;
+        uint8_t *operand[] = { &each.a, &each.b, &each.c };
+        for (int o = 0; o < work->outputs_count; o++) written |= work->outputs[o].place == each.to;
+        for (int o = 0; o < operands; o++) rows += of_row[*operand[o]];
+        if (each.code & ONCE_A_ROW || code == SPREAD || !rows) ;
+        else if (rows == operands && !written && (code < ROW_SUM || code > ROW_MINIMUM)) each.code |= ONCE_A_ROW;
+        else if (operands == 2 && rows == 1 && code <= MINIMUM) each.code = (uint8_t)(code + (of_row[each.b] ? BY_ROW : ROW_BY));
+        else
+            for (int o = 0; o < operands; o++) {
+                if (!of_row[*operand[o]]) continue;
+                if (!spread[*operand[o]]) {
+                    if (registers == MOST_REGISTERS || count == MOST_INSTRUCTIONS) return 0;
+                    made[count++] = (Instruction){ SPREAD, (uint8_t)registers, *operand[o], *operand[o], *operand[o] };
+                    spread[*operand[o]] = (uint8_t)registers++;
+                }
+                *operand[o] = spread[*operand[o]];
+            }
+        if (count == MOST_INSTRUCTIONS) return 0;
+        made[count++] = each;
+        of_row[each.to] = each.code & ONCE_A_ROW || (code >= ROW_SUM && code <= ROW_MINIMUM);
+        spread[each.to] = 0;
+    }
+    work->registers = registers;
+    return count;
+}
+
+/* Gives a pass rows, if that saves something. Returns 0 where the code has more registers than there are. */
+static int find_rows(Pass *work, Instruction *made) {
+    int given = work->columns;
+    if (given == 1 && (work->columns = row_of_runs(work)) == 1) return 1;
+    int runs = 1, count = once_a_row(work, made, runs);
+    if (!count && given == 1) {
+        work->columns = 1;
+        return 1;
+    }
+    if (!count) count = once_a_row(work, made, runs = 0);
+    for (int i = 0; runs && i < work->inputs_count; i++) {
+        Operand *input = &work->inputs[i];
+        Py_ssize_t run = run_of(input);
+        if (!run || run % work->columns) continue;
+        input->of_rows = 1;
+        input->size[input->dims - 1] /= work->columns;
+        if (run == work->columns) input->dims--;
+    }
+    work->instruction = made;
+    work->instructions = count;
+    return count > 0;
+}
+
 /* Whether an instruction names a register as an operand after another register is written for the first time. The same instruction may do
    both. */
 static int is_read_later(const Pass *work, int read, int written) {
@@ -725,10 +839,6 @@ static PyObject *run(PyObject *self, PyObject *const *arguments, Py_ssize_t coun
         of_rows[d] = last < work.columns ? 1 : shape[d];
         last *= shape[d];
     }
-    int rows = fits ? WIDEST / work.columns : 1;
-    if (rows > GROUP) rows -= rows % GROUP;
-    work.block = work.columns == 1 ? BLOCK : rows * work.columns;
-    work.part = elements_of_part(work.elements, work.block ? work.block : BLOCK);
     work.registers = code[0];
     work.inputs_count = (int)inputs;
     work.outputs_count = (int)outputs;
@@ -753,10 +863,15 @@ static PyObject *run(PyObject *self, PyObject *const *arguments, Py_ssize_t coun
         const Instruction *each = &work.instruction[i];
         fits = fits && (each->code & ~ONCE_A_ROW) <= SPREAD && each->to < code[0] && each->a < code[0] && each->b < code[0] && each->c < code[0];
     }
-    if (!fits) {
+    Instruction made[MOST_INSTRUCTIONS];
+    if (!fits || !find_rows(&work, made)) {
         PyErr_SetString(PyExc_ValueError, "the arrays do not fit together");
         goto end;
     }
+    int rows = WIDEST / work.columns;
+    if (rows > GROUP) rows -= rows % GROUP;
+    work.block = work.columns == 1 ? BLOCK : rows * work.columns;
+    work.part = elements_of_part(work.elements, work.block);
     /* An output over an input is written when the input has been read: at once, or from a register after all instructions. */
     for (Py_ssize_t o = 0; o < outputs; o++)
         for (Py_ssize_t i = 0; i < inputs; i++)

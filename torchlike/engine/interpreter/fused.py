@@ -410,30 +410,24 @@ class _Open:
         instructions: list[_Named] = []
         value_of: dict[int, object] = {}
         rows: set[object] = set()
-        spread: dict[object, object] = {}
-
-        def read(slot: int, of_rows: bool) -> object:
-            value = value_of.get(slot, (slot, of_rows))
-            if of_rows or value not in rows:
-                return value
-            if value not in spread:
-                spread[value] = len(instructions)
-                instructions.append(("spread", [value], False))
-            return spread[value]
 
         for loop, inputs, output in self.calls:
             if not loop.steps:
                 value_of[output] = value_of[inputs[0]]
                 continue
             of_rows = output in self.rows and not loop.columns
-            values = [read(slot, of_rows) for slot in inputs]
+            values = [value_of.get(slot, (slot, of_rows)) for slot in inputs]
             first, count = len(instructions), len(inputs)
             for name, operands in loop.steps:
                 instructions.append((name, [values[n] if n < count else first + n - count for n in operands], of_rows))
                 if output in self.rows:
                     rows.add(len(instructions) - 1)
             value_of[output] = len(instructions) - 1
-        named = [(read(slot, loop.shape != self.shape), loop.shape != self.shape) for slot, loop in outputs]
+        named = [(value_of[slot], loop.shape != self.shape) for slot, loop in outputs]
+        for n, (value, of_rows) in enumerate(named):
+            if value in rows and not of_rows:
+                named[n] = len(instructions), False
+                instructions.append(("spread", [value], False))
         return instructions, named
 
 
