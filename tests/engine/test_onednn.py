@@ -165,6 +165,49 @@ def test_threads_run_the_same_convolution_at_once():
     assert not wrong and not np.array_equal(run(*operands(of, seed=0)), run(*operands(of, seed=1)))
 
 
+IN_A_CHILD = """
+import os
+from tests.engine.test_onednn import *
+
+of = geometry((4, 64, 24, 24), (64, 64, 3, 3))
+record = records._prepared.__wrapped__(Convolution(of, F32, F32), 2)
+arrays = [np.asarray(operand) for operand in operands(of)]
+
+def computed():
+    result = np.empty(of.y, F32)
+    records.compute(record, arrays, [result])
+    return result
+
+before = library.library().openmp.omp_get_max_threads()
+wanted = computed()
+run = jax.jit(lambda a, b: convolve(a, b, of)).lower(*operands(of)).compile()
+found = []
+threads = [threading.Thread(target=lambda: found.extend(computed() for _ in range(20))) for _ in range(2)]
+threads += [threading.Thread(target=lambda: found.extend(np.asarray(run(*operands(of))) for _ in range(20)))]
+for thread in threads:
+    thread.start()
+found += [computed() for _ in range(40)]
+for thread in threads:
+    thread.join()
+print(len(found), all(np.allclose(each, wanted, 1e-4, 1e-4) for each in found))
+print(library.library().openmp.omp_get_max_threads() == before)
+child = os.fork()
+if not child:
+    print(np.array_equal(computed(), wanted), flush=True)
+    os._exit(0)
+print(os.waitpid(child, 0)[1] == 0, np.array_equal(computed(), wanted))
+"""
+
+
+def test_the_main_thread_computes_by_itself_beside_others_and_not_in_a_child():
+    """A child process has none of the threads with which OpenMP would share the work of its main thread."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", IN_A_CHILD], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["100 True", "True", "True", "True True"]
+
+
 def test_the_number_of_threads_can_change():
     of = geometry((8, 8, 24, 24), (16, 8, 3, 3))
     assert of.products >= convolution.SHARED_FROM

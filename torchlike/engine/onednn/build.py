@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import tempfile
+import zlib
 from pathlib import Path
 
 FLAGS = [
@@ -43,13 +45,16 @@ def version(compiler: str = "gcc") -> str:
 
 def main() -> None:
     code, entries = compiled()
-    digits = code.hex()
-    lines = [f'    "{digits[i : i + 128]}"' for i in range(0, len(digits), 128)]
+    packed = base64.b85encode(zlib.compress(code, 9)).decode()
+    lines = [f'    "{packed[i : i + 128]}"' for i in range(0, len(packed), 128)]
     (HERE / "handler_code.py").write_text(
         '"""The machine code of ``handler.c`` for x86-64. ``python -m torchlike.engine.onednn.build`` writes this file."""\n\n'
-        f"COMPILER = {version()!r}\nENTRIES = {entries!r}\n\nCODE = bytes.fromhex(\n".replace("'", '"')
+        "import base64\nimport zlib\n\n"
+        f"COMPILER = {version()!r}\nENTRIES = {entries!r}\n\nCODE = zlib.decompress(base64.b85decode(\n".replace(
+            "'", '"'
+        )
         + "\n".join(lines)
-        + "\n)\n",
+        + "\n))  # fmt: skip\n",
         encoding="utf-8",
     )
 

@@ -4,8 +4,10 @@
    would skip the computation and leave its result unwritten; and each call would wait for the interpreter's lock, five milliseconds
    where another thread runs Python.
 
-   All work is handed to one thread, `serve`, and others wait for it. OpenMP keeps a pool of threads for each thread that ever calls it,
-   so there is one pool however many threads XLA has, and records need no lock. Either oneDNN divides a computation among the pool, or a
+   XLA's threads hand all work to one thread, `serve`, and wait for it. OpenMP keeps a pool of threads for each thread that ever calls it,
+   so there is one pool however many threads XLA has. The program's main thread has one, too: handing over takes 0.1 ms and more, since a
+   sleeping thread is woken twice, so it computes by itself what NumPy's arrays need. One of the two computes at a time, and records need no
+   lock. Either oneDNN divides a computation among the pool, or a
    record has parts that need nothing of each other, and each thread of the pool takes one after another.
 
    The code is put at any address and refers to nothing outside it: functions are called through `State`, whose address replaces
@@ -55,10 +57,11 @@ typedef struct {
     int (*allocate)(void **, i64, i64);
     void (*release)(void *);
     void (*set_threads)(int);
+    int (*most_threads)(void); /* that the calling thread has set */
     int (*set_data)(void *, void *), (*create)(void **, void *), (*execute)(void *, void *, int, Argument *), (*destroy)(void *);
     int (*finish)(void *);
     void (*share)(void (*)(void *), void *, unsigned, unsigned); /* OpenMP calls a function on so many threads */
-    int (*number)(void);                                         /* of the thread in its team; `serve` has 0 */
+    int (*number)(void);                                         /* of the thread in its team; the one that calls has 0 */
     int (*processor)(void), (*allowed)(int, i64, void *), (*bind)(int, i64, void *); /* Linux's; null where threads stay as they are */
     const char *message;       /* of errors */
     i64 kept_bytes;            /* a larger arena is given back after each call */
@@ -68,7 +71,8 @@ typedef struct {
     Record *volatile *table;
     Job *volatile first; Job *last;
     i64 stopped;
-    i64 place;                 /* the processor that `serve` ran on when the last job began */
+    i64 here;                  /* the main thread computes */
+    i64 place;                 /* the processor of the thread that began the last job */
     i64 others[PROCESSORS / 64]; /* those, besides it, that it may run on: a bit each */
     i64 mutex[8], wake[8], done[8];
     char *blocks; i64 block_bytes;   /* memory that is lent, in BLOCKS pieces of so many bytes */
@@ -132,12 +136,12 @@ static void help(Team *team) {
     }
 }
 
-/* A thread of the pool leaves the processor of `serve`. */
+/* A thread of the pool leaves the processor of the one that calls. */
 static void leave(State *state) {
     if (state->number() && state->processor() == state->place) state->bind(0, sizeof state->others, state->others);
 }
 
-/* Keeps the pool off the processor of `serve`.
+/* Keeps the pool off the processor of the thread that calls.
 
    Linux often wakes a thread on the processor of the one that wakes it, although another one is idle: in a virtual machine it takes an
    idle processor for one that the host has taken away. Both then share a processor until the system notices, milliseconds later. */
@@ -196,7 +200,7 @@ static i64 compute(State *state, Job *job) {
 void serve(State *state) {
     state->lock(state->mutex);
     for (;;) {
-        while (!state->first) state->wait(state->wake, state->mutex);
+        while (!state->first || state->here) state->wait(state->wake, state->mutex);
         Job *job = state->first;
         state->unlock(state->mutex);
         i64 status = compute(state, job);
@@ -225,19 +229,35 @@ static i64 hand_over(State *state, Job *job) {
     return job->status;
 }
 
-/* For NumPy's arrays: computes a record and waits for it. Returns 0, or oneDNN's status. */
-i64 run(State *state, Record *record, void **data) {
+/* For NumPy's arrays: computes a record and waits for it. Returns 0, or oneDNN's status. `here`: this is the main thread. */
+i64 run(State *state, Record *record, void **data, i64 here) {
     Job job;
     job.record = record;
     job.data = data;
-    return hand_over(state, &job);
+    if (here) {
+        state->lock(state->mutex);
+        state->here = here = !state->first && !state->stopped;
+        state->unlock(state->mutex);
+    }
+    if (!here) return hand_over(state, &job);
+    int threads = state->most_threads();
+    state->threads = 0; /* each thread has a number of its own */
+    i64 status = compute(state, &job);
+    state->threads = 0;
+    state->set_threads(threads);
+    state->lock(state->mutex);
+    state->here = 0;
+    state->broadcast(state->wake);
+    state->broadcast(state->done);
+    state->unlock(state->mutex);
+    return status;
 }
 
 /* Waits until nothing is being computed, and lets nothing begin: the process ends, and its libraries take themselves apart. */
 void stop(State *state) {
     state->lock(state->mutex);
     state->stopped = 1;
-    while (state->first) state->wait(state->done, state->mutex);
+    while (state->first || state->here) state->wait(state->done, state->mutex);
     state->unlock(state->mutex);
 }
 

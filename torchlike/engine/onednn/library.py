@@ -98,12 +98,12 @@ class Record(ctypes.Structure):
 class _State(ctypes.Structure):
     _fields_ = [
         *[(name, c_void_p) for name in (
-            "lock", "unlock", "wait", "broadcast", "allocate", "release", "set_threads", "set_data", "create", "execute", "destroy",
-            "finish", "share", "number", "processor", "allowed", "bind",
+            "lock", "unlock", "wait", "broadcast", "allocate", "release", "set_threads", "most_threads", "set_data", "create",
+            "execute", "destroy", "finish", "share", "number", "processor", "allowed", "bind",
         )],
         ("message", c_char_p), ("kept_bytes", c_int64), ("arena", c_void_p), ("arena_bytes", c_int64),
         ("threads", c_int64), ("table_size", c_int64), ("table", c_void_p), ("first", c_void_p), ("last", c_void_p),
-        ("stopped", c_int64), ("place", c_int64), ("others", c_int64 * 16), ("locks", c_int64 * 24),
+        ("stopped", c_int64), ("here", c_int64), ("place", c_int64), ("others", c_int64 * 16), ("locks", c_int64 * 24),
         ("blocks", c_void_p), ("block_bytes", c_int64), ("lent", c_uint64),
     ]  # fmt: skip
 
@@ -113,7 +113,7 @@ class Failure(RuntimeError):
 
 
 class Library:
-    """The library, the code that XLA calls, and the thread that computes."""
+    """The library, the code that XLA calls, and the thread that computes for it."""
 
     def __init__(self, path: Path) -> None:
         """Loads the library from a file.
@@ -139,7 +139,7 @@ class Library:
         self.handler = entry["handler"]
         pointer = ctypes.CFUNCTYPE
         self._serve = pointer(None, c_void_p)(entry["serve"])
-        self._run = pointer(c_int64, c_void_p, POINTER(Record), POINTER(c_void_p))(entry["run"])
+        self._run = pointer(c_int64, c_void_p, POINTER(Record), POINTER(c_void_p), c_int64)(entry["run"])
         self._stop = pointer(None, c_void_p)(entry["stop"])
         self._place = pointer(c_int64, c_void_p, POINTER(c_int64), c_int64)(entry["place"])
         self._blocks = mmap.mmap(-1, BLOCKS * BLOCK_BYTES, flags=_PRIVATE)
@@ -147,6 +147,7 @@ class Library:
         imports.replace(self.lib, {b"free": entry["give_back"], b"posix_memalign": entry["lend"]})
         self._begun = False
         self._begin()
+        self._main = threading.main_thread().ident
         self._kept: dict[int, Record] = {}
         # Never freed: a program may still run when the process ends and Python has freed other objects.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
@@ -175,7 +176,8 @@ class Library:
         functions = {
             "lock": c.pthread_mutex_lock, "unlock": c.pthread_mutex_unlock, "wait": c.pthread_cond_wait,
             "broadcast": c.pthread_cond_broadcast, "allocate": c.posix_memalign, "release": c.free,
-            "set_threads": self.openmp.omp_set_num_threads, "set_data": lib.dnnl_memory_set_data_handle,
+            "set_threads": self.openmp.omp_set_num_threads, "most_threads": self.openmp.omp_get_max_threads,
+            "set_data": lib.dnnl_memory_set_data_handle,
             "create": lib.dnnl_primitive_create, "execute": lib.dnnl_primitive_execute, "destroy": lib.dnnl_primitive_destroy,
             "finish": lib.dnnl_stream_wait, "share": self.openmp.GOMP_parallel, "number": self.openmp.omp_get_thread_num,
         }  # fmt: skip
@@ -200,8 +202,10 @@ class Library:
             self._stop(ctypes.byref(self.state))
 
     def _after_fork(self) -> None:
-        """Prepares for a new computing thread after a fork: the old thread does not exist in the child, and may have held the lock."""
-        self.state.locks = (c_int64 * 24)()
+        """Prepares for a new computing thread after a fork: the old thread does not exist in the child, and may have held the lock. The
+        main thread's pool does not exist either."""
+        self._main = None
+        self.state.locks, self.state.here = (c_int64 * 24)(), 0
         self.state.first = self.state.last = None
         self.state.threads = 0
         self._begun = False
@@ -226,7 +230,8 @@ class Library:
         """
         if not self._begun:
             self._begin()
-        status = self._run(ctypes.byref(self.state), ctypes.byref(record), (c_void_p * len(addresses))(*addresses))
+        state, buffers = ctypes.byref(self.state), (c_void_p * len(addresses))(*addresses)
+        status = self._run(state, ctypes.byref(record), buffers, threading.get_ident() == self._main)
         if status == 1:
             raise MemoryError
         if status:
