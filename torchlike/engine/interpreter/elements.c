@@ -28,7 +28,7 @@
 #include "../../_extensions/few_rows.h"
 
 enum { BLOCK = 512, WIDEST = 1024, CHUNK = 32 * BLOCK, MOST_REGISTERS = 80, MOST_INPUTS = 24, MOST_OUTPUTS = 64, MOST_DIMS = 32, ALONE = 32768,
-       FEWEST = 8, MOST_INSTRUCTIONS = 256 };
+       FEWEST = 8, /* elements of a row */ MOST_INSTRUCTIONS = 256 };
 
 typedef struct { uint8_t code, to, a, b, c; } Instruction;
 
@@ -726,13 +726,9 @@ static Py_ssize_t run_of(const Operand *input) {
 static int row_of_runs(const Pass *work) {
     Py_ssize_t common = 0;
     for (int i = 0; i < work->inputs_count; i++) common = common_divisor(common, run_of(&work->inputs[i]));
-    for (int columns = WIDEST; common && columns >= FEWEST; columns--)
-        if (common % columns == 0) return columns;
+    for (Py_ssize_t rows = (common + WIDEST - 1) / WIDEST; rows && common / rows >= FEWEST; rows++)
+        if (common % rows == 0) return (int)(common / rows);
     return 1;
-}
-
-static int operands_of(int code) {
-    return code == SELECT ? 3 : code <= MINIMUM || (code >= LESS && code <= XOR) || code == REMAINDER ? 2 : 1;
 }
 
 /* Rewrites the instructions for registers that have one element for each row, as inputs with such runs do if `runs`: what is computed of these alone
@@ -747,26 +743,27 @@ static int once_a_row(Pass *work, Instruction *made, int runs) {
     }
     for (int i = 0; i < work->instructions; i++) {
         Instruction each = work->instruction[i];
-        int code = each.code & ~ONCE_A_ROW, operands = operands_of(code), rows = 0, written = 0;
-        uint8_t *operand[] = { &each.a, &each.b, &each.c };
+        int code = each.code & ~ONCE_A_ROW, is_taken_of_rows = code >= ROW_SUM && code <= ROW_MINIMUM, written = 0;
+        uint8_t *operands[] = { &each.a, &each.b, &each.c }; /* the first stands in the place of those that are not needed */
+        int all = of_row[each.a] && of_row[each.b] && of_row[each.c], any = of_row[each.a] || of_row[each.b] || of_row[each.c];
         for (int o = 0; o < work->outputs_count; o++) written |= work->outputs[o].place == each.to;
-        for (int o = 0; o < operands; o++) rows += of_row[*operand[o]];
-        if (each.code & ONCE_A_ROW || code == SPREAD || !rows) ;
-        else if (rows == operands && !written && (code < ROW_SUM || code > ROW_MINIMUM)) each.code |= ONCE_A_ROW;
-        else if (operands == 2 && rows == 1 && code <= MINIMUM) each.code = (uint8_t)(code + (of_row[each.b] ? BY_ROW : ROW_BY));
+        if (each.code & ONCE_A_ROW || code == SPREAD || !any) ;
+        else if (all && !written && !is_taken_of_rows) each.code |= ONCE_A_ROW;
+        else if (!all && code <= MINIMUM) each.code = (uint8_t)(code + (of_row[each.b] ? BY_ROW : ROW_BY));
         else
-            for (int o = 0; o < operands; o++) {
-                if (!of_row[*operand[o]]) continue;
-                if (!spread[*operand[o]]) {
+            for (int o = 0; o < 3; o++) {
+                uint8_t row = *operands[o];
+                if (!of_row[row]) continue;
+                if (!spread[row]) {
                     if (registers == MOST_REGISTERS || count == MOST_INSTRUCTIONS) return 0;
-                    made[count++] = (Instruction){ SPREAD, (uint8_t)registers, *operand[o], *operand[o], *operand[o] };
-                    spread[*operand[o]] = (uint8_t)registers++;
+                    made[count++] = (Instruction){ SPREAD, (uint8_t)registers, row, row, row };
+                    spread[row] = (uint8_t)registers++;
                 }
-                *operand[o] = spread[*operand[o]];
+                *operands[o] = spread[row];
             }
         if (count == MOST_INSTRUCTIONS) return 0;
         made[count++] = each;
-        of_row[each.to] = each.code & ONCE_A_ROW || (code >= ROW_SUM && code <= ROW_MINIMUM);
+        of_row[each.to] = each.code & ONCE_A_ROW || is_taken_of_rows;
         spread[each.to] = 0;
     }
     work->registers = registers;

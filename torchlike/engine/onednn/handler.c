@@ -7,8 +7,8 @@
    XLA's threads hand all work to one thread, `serve`, and wait for it. OpenMP keeps a pool of threads for each thread that ever calls it,
    so there is one pool however many threads XLA has. The program's main thread has one, too: handing over takes 0.1 ms and more, since a
    sleeping thread is woken twice, so it computes by itself what NumPy's arrays need. One of the two computes at a time, and records need no
-   lock. Either oneDNN divides a computation among the pool, or a
-   record has parts that need nothing of each other, and each thread of the pool takes one after another.
+   lock. Either oneDNN divides a computation among the pool, or a record has parts that need nothing of each other, and each thread of the pool
+   takes one after another.
 
    The code is put at any address and refers to nothing outside it: functions are called through `State`, whose address replaces
    PLACEHOLDER when the code is loaded. */
