@@ -81,8 +81,6 @@ def test_a_loop_is_compiled_once_its_rounds_have_cost_as_much(monkeypatch):
         losses, hot = rounds(60)
         first = hot.index(True)
         assert 2 < first < 50 and all(hot[first:])
-        forget()
-        assert rounds(60) == (losses, hot), "the same decisions, and the same bits"
     with compiling("never"):
         forget()
         interpreted, hot = rounds(60)
@@ -93,6 +91,27 @@ def test_a_loop_is_compiled_once_its_rounds_have_cost_as_much(monkeypatch):
         assert all(hot[3:])
     np.testing.assert_allclose(losses, interpreted, rtol=1e-4)
     np.testing.assert_allclose(losses, compiled, rtol=1e-4)
+
+
+def test_a_program_takes_the_same_decisions_in_each_process():
+    """And computes the same bits. What a process has run before, as other tests here, may change where its paths end."""
+    code = f"""if True:
+        from {__name__} import compiling, rounds, tiers
+        tiers.COMPILE_SECONDS, tiers.COMPILE_SECONDS_PER_CALL = 0.004, 0.0
+        with compiling("auto"):
+            losses, hot = rounds(60)
+        print(hot.index(True), losses)
+    """
+
+    def run() -> str:
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        return subprocess.run(
+            [sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True
+        ).stdout
+
+    said = run()
+    assert 2 < int(said.split()[0]) < 50
+    assert run() == said
 
 
 def test_a_compilation_that_fails_in_the_background_leaves_the_loop_as_it_is(monkeypatch):
