@@ -618,8 +618,8 @@ static void few_rows(void *job, Py_ssize_t number) {
     Py_ssize_t count = whole - start < p->step ? whole - start : p->step;
     const float *x = (const float *)p->x.data, *y = (const float *)p->y.data + start * p->y.line;
     float *to = (float *)p->to;
-    if (p->y.transposed) few_by_transposed(x, p->x.line, y, p->y.line, to + start, p->columns, p->rows, p->inner, count);
-    else few_by_plain(x + start, p->x.line, y, p->y.line, number ? p->others + (number - 1) * p->rows * p->columns : to, p->columns, p->rows, count, p->columns);
+    if (p->y.transposed) BY_PART(few_by_transposed, x, p->x.line, y, p->y.line, to + start, p->columns, p->rows, p->inner, count);
+    else BY_PART(few_by_plain, x + start, p->x.line, y, p->y.line, number ? p->others + (number - 1) * p->rows * p->columns : to, p->columns, p->rows, count, p->columns);
 }
 
 /* A product of a few rows with a matrix, in parts that are lines of the matrix one after the other: as many as it takes long to read them.

@@ -25,9 +25,7 @@ from ...numerics.half_precision import plus_bias, widened
 from ..linalg.matmul import contract
 
 # Up to this many products for one output element, and this size of it, a convolution on the CPU is a matrix product with the columns
-# that the kernel meets. XLA's own CPU code spends its time in the gradients: measured with forward and both gradients on two cores, 64
-# images 28x28 with 6 kernels 5x5 take 3 ms so and 8.5 ms by XLA's convolution, 64 images 12x12 of 6 channels 1.3 and 1.7. A larger
-# column matrix costs more memory traffic than it saves, 4.9 ms and 2.6 for 16 images 32x32 of 16 channels; but for few products.
+# that the kernel meets: `docs/engine.md` has figures. A larger column matrix costs more memory traffic than it saves, but for few products.
 SMALL, FEW, COLUMN_BYTES = 320, 64, 3_000_000
 
 
