@@ -93,6 +93,19 @@ def test_a_loop_is_compiled_once_its_rounds_have_cost_as_much(monkeypatch):
     np.testing.assert_allclose(losses, compiled, rtol=1e-4)
 
 
+@pytest.mark.parametrize("seconds", [tiers.COMPILE_SECONDS, 1e-6])
+def test_the_costs_of_a_light_path_are_not_counted_when_it_comes_first(monkeypatch, seconds):
+    """Most paths of new sizes never come again. A run that takes as long as compiling is counted at once."""
+    counted = []
+    count = tiers.cost_of
+    monkeypatch.setattr(tiers, "COMPILE_SECONDS", seconds)
+    monkeypatch.setattr(tiers, "cost_of", lambda *args, **options: counted.append(1) or count(*args, **options))
+    with compiling("auto"):
+        for runs in range(1, 4):
+            assert (torch.ones(43, 3) * 2 + 1).sum().item() == 43 * 9
+            assert len(counted) == min(runs, 2) - (seconds > 1e-3)
+
+
 def test_a_program_takes_the_same_decisions_in_each_process():
     """And computes the same bits. What a process has run before, as other tests here, may change where its paths end."""
     code = f"""if True:

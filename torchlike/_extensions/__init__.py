@@ -33,6 +33,8 @@ TYPED = (
 )
 UNTYPED = (
     "engine.interpreter.fused",
+    "engine.interpreter.traces.instances",
+    "engine.kernel",
     "_core.attributes",
     "_core.node",
     "nn._member",

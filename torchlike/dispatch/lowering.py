@@ -74,14 +74,13 @@ class Lowered(Kernel):
 
 
 class Typing(NamedTuple):
-    """The dtypes and the placement of a call: see ``Computation``. ``promote`` is the rule by which the dtypes were found.
+    """The dtypes and the placement of a call: see ``Computation``.
 
     ``computations``: what makes the function of a call from its arguments, without and with the op's check; ``calls``: those with such
-    functions that NumPy computes. ``operands``: the numbers of the tensors that are operands. ``converts``: whether it gets other arguments
-    than were given.
+    functions that NumPy computes. ``operands``: the numbers of the tensors that broadcast. ``converts``: it gets other arguments than
+    were given.
     """
 
-    promote: Promote
     compute_dtype: np.dtype | None
     result_dtype: np.dtype | None
     placement: Placement
@@ -125,14 +124,15 @@ def lower(
     if op.validation.shapes is not None:
         op.validation.shapes(*described(args, avals, lambda aval: aval))
     if typing is not None:
-        promote, compute_dtype, result_dtype, placement, computations, calls, operands, _ = typing
+        compute_dtype, result_dtype, placement, computations, calls, operands, _ = typing
     else:
         promote = rule.promote(*sizeless[0]) if callable(rule.promote) else rule.promote
         compute_dtype, result_dtype = _promoted(op, promote, *sizeless)
-        operands = [n for n, (_, role) in enumerate(_tensor_roles(args, roles, avals)) if role == OPERAND]
+        of_roles = enumerate(_tensor_roles(args, roles, avals)) if promote.elementwise else ()
+        operands = [n for n, (_, role) in of_roles if role == OPERAND]
     if converts:
         args = _converted(op, args, compute_dtype if compute_dtype is not None or not avals else avals[0].dtype)
-    if promote.elementwise:
+    if len(operands) > 1:
         check_broadcast([avals[n].shape for n in operands])
     if typing is None:
         placement = _placement(sizeless[0], roles, sizeless[1])
@@ -148,9 +148,7 @@ def lower(
         converts = any(a is not b for a, b in zip(args, given, strict=True)) or any(
             roles[op.parameters.index[name]] == STATIC for name in rule.must_fit
         )
-        typings[others] = Typing(
-            promote, compute_dtype, result_dtype, placement, computations, calls, operands, converts
-        )
+        typings[others] = Typing(compute_dtype, result_dtype, placement, computations, calls, operands, converts)
     make_error: Callable[[int], Exception] | None = None
     if check is not None and (check.needed is None or check.needed(compute_dtype, *args)):
         build = check.make_error

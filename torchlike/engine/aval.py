@@ -199,6 +199,8 @@ def check_countable(shape: Sequence[int], itemsize: int) -> None:
     Raises:
         NotImplementedError: it has more dimensions than an array of NumPy's can have.
     """
+    if len(shape) <= 64 and 0 < math.prod(shape) * itemsize < 2**63:
+        return
     if len(shape) > 64:
         raise NotImplementedError(f"torchlike does not support tensors of more than 64 dimensions, here {len(shape)}")
     nbytes = 1

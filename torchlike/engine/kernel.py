@@ -9,6 +9,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple, NoReturn, Self
 
 import jax
@@ -81,19 +82,22 @@ class Kernels:
     __slots__ = ("_kernels",)
 
     def __init__(self) -> None:
-        self._kernels: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
+        self._kernels: dict[Any, weakref.ref[Any]] = {}
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
         """The kernel for a key, made by ``make`` where there is none."""
-        kernel = self._kernels.get(key)
+        kernel = self.known(key)
         if kernel is None:
-            kernel = self._kernels[key] = make()
+            kernel = make()
+            # It removes itself. A dictionary of weak references of the standard library takes ten times as long.
+            self._kernels[key] = weakref.ref(kernel, partial(self._kernels.pop, key))
             _recent.append(kernel)
         return kernel
 
     def known(self, key: object) -> Any:
         """The kernel for a key, None where there is none."""
-        return self._kernels.get(key)
+        reference = self._kernels.get(key)
+        return None if reference is None else reference()
 
     def clear(self) -> None:
         self._kernels.clear()

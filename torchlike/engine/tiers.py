@@ -33,17 +33,15 @@ from .trace import Path, PathHistory, TraceNode
 AUTO, NOW, NEVER = "auto", "now", "never"
 _MODES = {AUTO: AUTO, "background": AUTO, NOW: NOW, NEVER: NEVER}
 
-# What compiling a path takes of the processor's time (measured with jaxlib 0.10 on two cores: training steps of a small multi-layer
-# perceptron 0.3 s, of an LSTM 0.7, LeNet 1.5, a GPT of four layers 4.2, ResNet-18 4.5, a BERT of four layers 5): at least, for each
-# call of NumPy's that it replaces, for each convolution by XLA and by oneDNN, and for an op that NumPy does not compute.
+# What compiling a path takes of the processor's time (`docs/engine.md` has what was measured): at least, for each call of NumPy's that it
+# replaces, for each convolution by XLA and by oneDNN, and for an op that NumPy does not compute.
 COMPILE_SECONDS = 0.35
 COMPILE_SECONDS_PER_CALL = 0.0011
 COMPILE_SECONDS_PER_CONVOLUTION = 0.1
 COMPILE_SECONDS_PER_CALL_OF_ONEDNN = 0.03
 COMPILE_SECONDS_PER_OTHER = 0.05
 COMPILE_SECONDS_PER_PART = 0.2  # of a program that is divided, beyond the first
-# What an op takes op by op beside its calls of NumPy, in seconds, from the second run of a path on, when plans are joined (measured: 301
-# operations with as many calls 0.3 ms, 390 with 914 calls 2.0, 703 with 1,002 calls 0.8).
+# What an op takes op by op beside its calls of NumPy, in seconds, from the second run of a path on, when plans are joined.
 RUN_SECONDS_PER_OP = 0.5e-6
 # The same for an op that has an executable; and what that takes for each byte that it reads or writes.
 EXECUTABLE_SECONDS = 60e-6
@@ -53,10 +51,9 @@ EXECUTABLE_SECONDS_PER_BYTE = 1e-10
 PROGRAM_SECONDS = 80e-6
 # What each input takes that is a new array of NumPy's in each run, as a batch is: it is handed over to XLA.
 NEW_INPUT_SECONDS = 25e-6
-# What each result takes that is no input's successor and that is read op by op, as an array of NumPy's (measured in `generate`: a part of
-# 34 operations with six results took a millisecond as a program, and half of that op by op).
+# What each result takes that is no input's successor and that is read op by op, as an array of NumPy's.
 NEW_OUTPUT_SECONDS = 150e-6
-# Seconds to compile one op, beside those for its calls (measured: 0.03 to 0.3), and the cost of a run from which that is considered.
+# Seconds to compile one op, beside those for its calls, and the cost of a run from which that is considered.
 OP_COMPILE_SECONDS = 0.2
 HEAVY_SECONDS = 1e-3
 # What libraries compute, and what is computed in one pass, takes as long within a program. Of the rest the calls are saved, and about this
@@ -67,8 +64,7 @@ SHARE_OF_OTHERS = 0.5
 LEAST_SHARE_SAVED, LEAST_SHARE_SAVED_SOON = 0.22, 0.15
 SOON_COMPILED_SECONDS = 1.5
 # A path is compiled in the background once a program of it would have saved the one share of the compilation, and it runs as a program
-# once the runs since then have taken the other: by then the compilation has had the time that it takes. The change does not come as soon
-# as it is compiled, so that it does not depend on the machine's load how many runs go before.
+# once the runs since then have taken the other.
 BEGIN_AT = 0.5
 SWITCH_AT = 1.0
 # A training loop makes this many steps at least. Where compiling one takes less than a program saves in so many, it begins when the step
@@ -185,6 +181,12 @@ def cost_of(path: Path, divided: bool = False) -> Cost:
     return Cost(run, in_program, price + sum([share * _cost_of_op(kernel).price() for kernel, share in shares]))
 
 
+def _seconds_at_most(path: Path) -> float:
+    """What a program of a path could save in a run."""
+    plans = [(step.kernel, step.kernel.plan()) for step in path.steps]
+    return sum([seconds_of(kernel) if plan is None else plan.cost for kernel, plan in plans])
+
+
 def _cost_of_op(kernel: Kernel) -> CostOfOp:
     """What the shapes of an op say. It is found out once: most ops of a path of new sizes are known from other paths."""
     if kernel.cost is None:
@@ -289,7 +291,11 @@ def due(
     if choice.mode == NOW or node.group is not None or isinstance(node.placement, Meshed) or on_accelerator(node):
         return Due.SWITCH if history.programs or history.runs >= 2 or ends_step else Due.NOTHING
     cost = history.cost
-    if cost is None or history.runs == 2:  # a path that never comes again is not searched
+    if (
+        cost is None or history.runs == 2
+    ):  # a path that never comes again is not searched, and its costs are not counted
+        if history.runs < 2 and _seconds_at_most(node.path()) <= BEGIN_AT * COMPILE_SECONDS:
+            return Due.NOTHING
         cost = history.cost = cost_of(node.path(), divided=history.runs >= 2)
     runs = history.spent.get(state)
     if runs is None:

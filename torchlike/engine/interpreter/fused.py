@@ -187,6 +187,11 @@ def as_loop(name: str, params: Parameters, function: Compute, ins: Sequence[Shap
     return Loop(function, [(_ALONG_ROWS[name], (0,))], ins, out, x, columns) if rows else function
 
 
+def loops_from(name: str) -> int:
+    """For how many elements, at least, ``as_loop`` makes something of an operation element by element whose last size is not 1."""
+    return MIN_ELEMENTS if name in _LOOPS else 0
+
+
 class Pass:
     """Several calls in one pass. ``results``: dtypes and shapes. ``cost``: about how many seconds it takes."""
 

@@ -59,8 +59,9 @@ class Plan:
         outputs: tuple[int, ...],
         cost: float,
         large: bool = False,
+        pads: bool = True,
     ) -> None:
-        """``large``: whether there are results so large that each is dropped after its last use."""
+        """``large``: there are results so large that each is dropped after its last use. ``pads``: a call may be a ``Pad``."""
         # Tuples, which the garbage collector need not look through again where they hold arrays and numbers.
         self._slots = slots
         self._first_input = first_input
@@ -70,7 +71,7 @@ class Plan:
         fused = fuse(calls, kept) if large else ()
         self._ending_calls = with_ends(fused, kept) if large else None
         self.in_passes = seconds_of_passes(fused)
-        self.cost = cost + self.in_passes + seconds_of_pads(fused if large else calls)
+        self.cost = cost + self.in_passes + (seconds_of_pads(fused if large else calls) if pads else 0.0)
         self._without: dict[tuple[int, ...], Plan] | None = None
         # Negative until somebody asks for them, as each run of an op that takes long does.
         self._number, self._in_library = -1, -1.0
@@ -158,8 +159,8 @@ class Plan:
 
 # Primitives that read no more of their first input than the result holds.
 READ_A_PART = frozenset({"slice", "dynamic_slice", "gather"})
-# For how many bytes a primitive takes the time, for each byte that it reads and writes (measured in training steps): a view none, a reshape
-# of what was transposed a copy, and what goes by indices or by parts of rows several.
+# For how many bytes a primitive takes the time, for each byte that it reads and writes: a view none, a reshape of what was transposed a
+# copy, and what goes by indices or by parts of rows several.
 BYTES_FOR_EACH = {
     **dict.fromkeys(("slice", "transpose", "broadcast_in_dim", "squeeze", "expand_dims"), 0.0),
     "reshape": 0.2, "select_n": 2.0, "gather": 4.0,

@@ -97,8 +97,7 @@ def require_native(*avals: ShapedDtype) -> None:
             raise Unsupported(f"dtype {aval.dtype}")
 
 
-# Estimated time of a call: a fixed part, and a part for each byte read or written (measured in training steps on two cores). What goes
-# beyond the processor's cache takes longer.
+# Estimated time of a call: a fixed part, and a part for each byte read or written. What goes beyond the processor's cache takes longer.
 SECONDS_PER_CALL = 2e-6
 SECONDS_PER_BYTE, SECONDS_PER_BYTE_BEYOND = 4e-11, 3e-11
 CACHE_BYTES = 2**20

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...places import at_places
-from ..fused import may_loop
+from ..fused import loops_from, may_loop
 from ..plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, as_call, touched
 from ..rules import RULES, Compute, Parameters, Reference, Rule, Unsupported, itself, seconds_of_call
 from ..tracing import Traced
@@ -27,8 +27,9 @@ class _Step(NamedTuple):
 
     ``function``: what its rule returns, where that is the same for all sizes. ``params``: those that are the same, ``templates``: the
     others. ``ins``, ``outs``: numbers of avals. ``inputs``, ``output``: slots, as in the calls of a plan. ``constant``: whether it is
-    computed when the plan is made. ``touches``: what ``touched`` returns of the numbers of its avals. ``alike``: whether the call is the
-    same for all sizes of which the results have fewer bytes than are reused; it takes ``extra_cost`` beside the seconds for its bytes.
+    computed when the plan is made. ``touches``: what ``touched`` returns of the numbers of its avals. ``alike_below``: the call is the
+    same for all sizes of which the results have fewer bytes, and no last size of 1 (``unless_columns``); it takes ``extra_cost`` beside
+    the seconds for its bytes.
     """
 
     name: str
@@ -42,7 +43,8 @@ class _Step(NamedTuple):
     output: int | tuple[int, ...]
     constant: bool
     touches: tuple[float, Sequence[int]]
-    alike: bool
+    alike_below: int
+    unless_columns: bool
     extra_cost: float
 
 
@@ -131,7 +133,10 @@ class _Template:
                 continue
             several = primitive.multiple_results
             kinds = [aval.dtype for aval in in_avals]
-            loops = not several and may_loop(primitive.name, kinds, out_avals[0].dtype)
+            below, unless_columns = MIN_REUSED_BYTES if function is not None and not constant else 0, False
+            if not several and may_loop(primitive.name, kinds, out_avals[0].dtype):
+                below = min(below, loops_from(primitive.name) * out_avals[0].dtype.itemsize)
+                unless_columns = True
             inputs_at = [*map(slot, equation.inputs)]
             picked = inputs_at[0] if len(inputs_at) == 1 else at_places(inputs_at)
             outputs = tuple(map(slot, equation.outputs))
@@ -142,13 +147,13 @@ class _Template:
             self._steps.append(
                 _Step(
                     primitive.name, rule, function, equation.params, templates, ins, outs, picked, output, constant,
-                    touched(primitive.name, ins, outs), function is not None and not constant and not loops,
-                    getattr(function, "extra_cost", 0.0),
+                    touched(primitive.name, ins, outs), below, unless_columns, getattr(function, "extra_cost", 0.0),
                 )
             )  # fmt: skip
         held = {*range(len(constants)), *[slot(reference) for reference in known]}
         self._unread = sorted(held - read)  # nothing but constants depends on them
         self._outputs = tuple(map(slot, generic.outputs))
+        self._pads = generic.pads
 
     def plan(self, numbers: Sequence[int], avals: Sequence[Shaped], nbytes: Sequence[int]) -> Plan:
         """The plan for the sizes that gave these numbers, shapes, and bytes of arrays.
@@ -159,11 +164,11 @@ class _Template:
         slots = [*self._slots]
         for place, constant in self._from_sizes:
             slots[place] = np.asarray(numbers[constant.number], constant.dtype)
-        calls, cost, large = [], 0.0, False
+        calls, cost, large, of = [], 0.0, False, nbytes.__getitem__
         for step in self._steps:
             function, params, (for_each, touched_avals) = step.function, step.params, step.touches
-            size, moved = sum([nbytes[n] for n in step.outs]), for_each * sum([nbytes[n] for n in touched_avals])
-            if step.alike and size < MIN_REUSED_BYTES:
+            size, moved = sum(map(of, step.outs)), for_each * sum(map(of, touched_avals))
+            if size < step.alike_below and not (step.unless_columns and avals[step.outs[0]].shape[-1:] == (1,)):
                 calls.append((function, step.inputs, step.output))
                 cost += seconds_of_call(moved) + step.extra_cost
                 continue
@@ -184,7 +189,7 @@ class _Template:
             large = large or is_large
         for place in self._unread:
             slots[place] = None
-        return Plan(tuple(slots), self._first_input, tuple(calls), self._outputs, cost, large)
+        return Plan(tuple(slots), self._first_input, tuple(calls), self._outputs, cost, large, self._pads)
 
 
 class Instances:
