@@ -11,15 +11,20 @@
 enum { FEW_ROWS = 8, LANES = 16, LINES = 4 };
 typedef float HalfOfLanes __attribute__((vector_size(2 * LANES)));
 typedef float QuarterOfLanes __attribute__((vector_size(LANES)));
+#ifdef __clang__
+#define PICKED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
 typedef int PlacesInQuarter __attribute__((vector_size(LANES)));
+#define PICKED(a, b, ...) __builtin_shuffle(a, b, (PlacesInQuarter){ __VA_ARGS__ })
+#endif
 
 #define BY_ROWS(count, call) switch (count) { case 1: call(1); break; case 2: call(2); break; case 3: call(3); break; default: call(4); }
 
 /* The sums of four quarters, each added up as (0 + 2) + (1 + 3). */
 INLINE QuarterOfLanes sums_of(const QuarterOfLanes *q) {
-#define PAIRS(a, b) (__builtin_shuffle(a, b, (PlacesInQuarter){ 0, 1, 4, 5 }) + __builtin_shuffle(a, b, (PlacesInQuarter){ 2, 3, 6, 7 }))
+#define PAIRS(a, b) (PICKED(a, b, 0, 1, 4, 5) + PICKED(a, b, 2, 3, 6, 7))
     QuarterOfLanes left = PAIRS(q[0], q[1]), right = PAIRS(q[2], q[3]);
-    return __builtin_shuffle(left, right, (PlacesInQuarter){ 0, 2, 4, 6 }) + __builtin_shuffle(left, right, (PlacesInQuarter){ 1, 3, 5, 7 });
+    return PICKED(left, right, 0, 2, 4, 6) + PICKED(left, right, 1, 3, 5, 7);
 }
 
 #if defined(__x86_64__) && !defined(__clang__)
