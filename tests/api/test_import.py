@@ -166,7 +166,7 @@ print(read().currsize, hasattr(torchlike, "no_such_name"), read().currsize)
 def test_import_takes_no_longer_than_jax_flax_and_optax():
     program = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
     seconds: dict[str, list[float]] = {"jax, flax.nnx, optax": [], "torchlike": []}
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 180
     # Runs both in turns and compares the quickest of each, so that a busy machine does not decide. Stops when the result is clear.
     while True:
         for names, times in seconds.items():

@@ -335,7 +335,8 @@ class TraceNode:
         positions: list[int] = []
         node: TraceNode | None = self
         while node is not None:
-            positions += [position for position, _ in reversed(node.new_leaves)]
+            if node.new_leaves:
+                positions += [position for position, _ in reversed(node.new_leaves)]
             node = node.parent
         return positions[::-1]
 
