@@ -291,12 +291,11 @@ def due(
     if choice.mode == NOW or node.group is not None or isinstance(node.placement, Meshed) or on_accelerator(node):
         return Due.SWITCH if history.programs or history.runs >= 2 or ends_step else Due.NOTHING
     cost = history.cost
-    if (
-        cost is None or history.runs == 2
-    ):  # a path that never comes again is not searched, and its costs are not counted
-        if history.runs < 2 and _seconds_at_most(node.path()) <= BEGIN_AT * COMPILE_SECONDS:
+    if cost is None or history.runs == 2:
+        again = history.runs >= 2  # a path that never comes again is not searched, and if it is light, not even counted
+        if not again and _seconds_at_most(node.path()) <= BEGIN_AT * COMPILE_SECONDS:
             return Due.NOTHING
-        cost = history.cost = cost_of(node.path(), divided=history.runs >= 2)
+        cost = history.cost = cost_of(node.path(), divided=again)
     runs = history.spent.get(state)
     if runs is None:
         if len(history.spent) > MAX_STATES:
