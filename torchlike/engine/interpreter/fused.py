@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from importlib import import_module
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -152,11 +152,18 @@ def _takes(name: str, kinds: Sequence[np.dtype], out: np.dtype) -> bool:
     return {*kinds} == {BOOL if name in ("and", "or", "xor", "not") else FLOAT}
 
 
-def may_loop(name: str, kinds: Sequence[np.dtype], out: np.dtype) -> bool:
-    """Whether ``as_loop`` makes anything of the function of a primitive, for some sizes of inputs and results of these dtypes."""
-    return (
-        elements is not None and (name in _LOOPS or name in _ALONG_ROWS or name in _VIEWS) and _takes(name, kinds, out)
-    )
+def loops_from(name: str, kinds: Sequence[np.dtype], out: np.dtype) -> float:
+    """For how many elements, at least, ``as_loop`` makes something of a primitive for these dtypes, unless the last size is 1.
+
+    Infinity: for none, whatever the last size.
+    """
+    if (
+        elements is None
+        or not (name in _LOOPS or name in _ALONG_ROWS or name in _VIEWS)
+        or not _takes(name, kinds, out)
+    ):
+        return inf
+    return MIN_ELEMENTS if name in _LOOPS else 0
 
 
 def as_loop(name: str, params: Parameters, function: Compute, ins: Sequence[ShapedDtype], out: ShapedDtype) -> Compute:
@@ -185,11 +192,6 @@ def as_loop(name: str, params: Parameters, function: Compute, ins: Sequence[Shap
         return Loop(function, [("plus_zero", (0,))], ins, out)
     rows = 1 < columns <= _WIDEST and prod(x) >= MIN_ELEMENTS
     return Loop(function, [(_ALONG_ROWS[name], (0,))], ins, out, x, columns) if rows else function
-
-
-def loops_from(name: str) -> int:
-    """For how many elements, at least, ``as_loop`` makes something of an operation element by element whose last size is not 1."""
-    return MIN_ELEMENTS if name in _LOOPS else 0
 
 
 class Pass:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from copy import copy
-from math import prod
+from math import inf, prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...places import at_places
-from ..fused import loops_from, may_loop
+from ..fused import loops_from
 from ..plan import MAX_CONSTANT_BYTES, MIN_REUSED_BYTES, Builder, Plan, as_call, touched
 from ..rules import RULES, Compute, Parameters, Reference, Rule, Unsupported, itself, seconds_of_call
 from ..tracing import Traced
@@ -43,7 +43,7 @@ class _Step(NamedTuple):
     output: int | tuple[int, ...]
     constant: bool
     touches: tuple[float, Sequence[int]]
-    alike_below: int
+    alike_below: float
     unless_columns: bool
     extra_cost: float
 
@@ -133,10 +133,9 @@ class _Template:
                 continue
             several = primitive.multiple_results
             kinds = [aval.dtype for aval in in_avals]
-            below, unless_columns = MIN_REUSED_BYTES if function is not None and not constant else 0, False
-            if not several and may_loop(primitive.name, kinds, out_avals[0].dtype):
-                below = min(below, loops_from(primitive.name) * out_avals[0].dtype.itemsize)
-                unless_columns = True
+            kind = out_avals[0].dtype
+            loops = inf if several else loops_from(primitive.name, kinds, kind)
+            below = min(MIN_REUSED_BYTES, loops * kind.itemsize) if function is not None and not constant else 0
             inputs_at = [*map(slot, equation.inputs)]
             picked = inputs_at[0] if len(inputs_at) == 1 else at_places(inputs_at)
             outputs = tuple(map(slot, equation.outputs))
@@ -147,7 +146,7 @@ class _Template:
             self._steps.append(
                 _Step(
                     primitive.name, rule, function, equation.params, templates, ins, outs, picked, output, constant,
-                    touched(primitive.name, ins, outs), below, unless_columns, getattr(function, "extra_cost", 0.0),
+                    touched(primitive.name, ins, outs), below, loops < inf, getattr(function, "extra_cost", 0.0),
                 )
             )  # fmt: skip
         held = {*range(len(constants)), *[slot(reference) for reference in known]}
